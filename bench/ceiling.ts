@@ -1,5 +1,6 @@
-// Measures how many requests per second the load generator reaches when only the stub API server answers. It shows that
-// the generator is not what limits the measured proxies. Both share the machine, so the generator alone could do more.
+// Measures how many requests per second the load generator reaches when only the stub API server answers, to show that
+// the generator is not what limits the measured proxies. Generator and stub share the machine, so the generator alone
+// could send even more.
 import { mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
 

@@ -1,5 +1,5 @@
 // Builds the Go programs of the benchmarks, into a cache outside the repository whose file names contain a hash of the
-// sources. Two runs may build at the same time. So a binary is written under a temporary name and renamed when it is
+// sources. Two runs may build at the same time, so a binary is written under a temporary name and renamed when it is
 // complete.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,21 +11,21 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 /**
- * A first build takes about a minute on two busy cores, because it compiles net/http and crypto/tls.
- * `rivals/clusterpedia` takes longer: it contains a whole Kubernetes API server.
+ * Time limit of a build in milliseconds. A first build takes about a minute on two busy cores, because it compiles
+ * net/http and crypto/tls. `rivals/clusterpedia` takes longer: it contains a whole Kubernetes API server.
  */
 const buildTimeoutMs = 30 * 60_000;
 
-/** Folder of a Go program below bench/. Its last part is also the name of the binary. */
-export type GoProgram = 'load' | 'stub' | 'rivals/clusterpedia' | 'rivals/goproxy';
+/** Path of a Go program's folder below bench/. The last part of the path is also the name of the binary. */
+export type GoProgram = 'load' | 'stub' | 'rivals/clusterpedia' | 'rivals/dynamic' | 'rivals/goproxy';
 
 /**
  * Programs that must be built with the same flags as those in test/controlplane, so that both share Go's build cache.
  */
-const likeControlPlane: ReadonlySet<GoProgram> = new Set(['rivals/clusterpedia']);
+const likeControlPlane: ReadonlySet<GoProgram> = new Set(['rivals/clusterpedia', 'rivals/dynamic']);
 
 /**
- * Returns the path of the program's binary, which is built first when it does not exist.
+ * Returns the path of the program's binary. The binary is built first when the cache does not have it.
  * @throws Error (rejects) when Go is not installed or the build fails
  */
 export async function buildGo(program: GoProgram, progress: (line: string) => void): Promise<string> {

@@ -1,6 +1,6 @@
-// Runs one process of the load generator (bench/load). The process reads a line of JSON, answers "ready", waits for
-// "go" and answers with a result. The CPU time of the measured program must be read between "ready" and "go", so that
-// handshakes and warm-up are not counted.
+// Runs one process of the load generator (bench/load). The process reads a line of JSON, prints "ready" when it is
+// connected, waits for the line "go" and prints a result. The CPU time of the measured program must be read between
+// "ready" and "go", so that handshakes and warm-up are not counted.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
@@ -10,7 +10,7 @@ export type Protocol = 'h1' | 'h2';
 /** HTTP headers as pairs of name and value; they are sent unchanged. */
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
-/** A group of connections that send the same request. Must match `group` in load/main.go. */
+/** A group of connections that send the same request. The fields must match `group` in load/main.go. */
 export interface LoadGroup {
   readonly name: string;
   readonly connections: number;
@@ -20,19 +20,25 @@ export interface LoadGroup {
   readonly body?: string;
   readonly timeoutMs?: number;
   readonly expectStatus?: number;
-  /** True: the latencies of this group also go into one common result of all groups that have this set. */
+  /**
+   * True to add the latencies of this group to the field `pooled` of the result, which covers all groups that set this.
+   */
   readonly pooled?: boolean;
-  /** True: each connection is upgraded, and a request is then a small message that comes back. */
+  /**
+   * True to upgrade each connection. Each request is then a small message on the upgraded connection that the server
+   * sends back.
+   */
   readonly echo?: boolean;
   /**
-   * When set, every request opens a new connection and does the TLS handshake only, or the handshake and the request.
+   * When set, every request opens a new connection: `handshake` does only the TLS handshake, `request` sends the
+   * request too.
    */
   readonly fresh?: 'handshake' | 'request';
-  /** When set, requests with these paths and headers are sent in turn, instead of `path` and `headers`. */
+  /** When set, each connection sends these requests one after the other, in place of `path` and `headers`. */
   readonly variants?: readonly { readonly path: string; readonly headers: HeaderPairs }[];
 }
 
-/** The work of one process of the load generator. It must match `spec` in load/main.go. */
+/** The work of one process of the load generator. The fields must match `spec` in load/main.go. */
 export interface LoadSpec {
   readonly mode: 'requests' | 'watch';
   readonly address: string;
@@ -41,17 +47,17 @@ export interface LoadSpec {
   readonly seconds?: number;
   readonly warmupSeconds?: number;
   readonly maxRequests?: number;
-  /** When set, the most megabytes per second that every connection reads. */
+  /** When set, each connection reads at most this many megabytes per second. */
   readonly readMbPerSecond?: number;
   readonly streamsPerConnection?: number;
-  /** Seconds for which the method `events` measures the events of open watches. */
+  /** For how many seconds the method `events` measures the events of open watches. */
   readonly eventSeconds?: number;
-  /** True for HTTP/1.1 without TLS. */
+  /** True for HTTP/1.1 without TLS, for programs that have no TLS for clients. */
   readonly plain?: boolean;
   readonly groups: readonly LoadGroup[];
 }
 
-/** The result of one group. Latencies are in milliseconds. */
+/** The result of one group of connections. Latencies are in milliseconds. */
 export interface GroupResult {
   readonly name: string;
   readonly requests: number;
@@ -72,10 +78,10 @@ export interface RequestsResult {
   readonly event: 'result';
   readonly seconds: number;
   readonly groups: readonly GroupResult[];
-  /** The common result of all groups that have `pooled` set; undefined when there are none. */
+  /** The result over all groups that set `pooled`; undefined when no group does. */
   readonly pooled?: GroupResult;
   readonly cpuSeconds: number;
-  /** CPU time of the load generator as a share of all cores of the machine. */
+  /** CPU time that the load generator used, as a share of all cores of the machine, from 0 to 1. */
   readonly cpuShare: number;
 }
 
@@ -88,8 +94,8 @@ export interface WatchResult {
 }
 
 /**
- * The result for all watches while their events were measured. Latencies are in milliseconds, from the API server's
- * write until the client has read the line.
+ * The result over all watches while their events were measured. Latencies are in milliseconds, from the API server's
+ * write of an event until the client has read its line.
  */
 export interface EventsResult {
   readonly event: 'events';
@@ -105,13 +111,13 @@ export interface EventsResult {
   readonly cpuShare: number;
 }
 
-/** A load process that is connected and warmed up. */
+/** A process of the load generator that is connected and warmed up. */
 export interface Load<Result> {
-  /** Starts the measurement; resolves with its result. For watches, it resolves when all of them are open. */
+  /** Starts the measurement; resolves with its result. For watches, it opens them and resolves when all are open. */
   readonly go: () => Promise<Result>;
-  /** Measures the events of open watches for `eventSeconds` seconds; resolves with the result. */
+  /** Measures the events of the open watches for `eventSeconds` seconds; resolves with the result. */
   readonly events: () => Promise<EventsResult>;
-  /** Closes every connection. It may be called twice. */
+  /** Closes every connection and ends the process. May be called twice. */
   readonly close: () => Promise<void>;
 }
 

@@ -1,4 +1,5 @@
-// Describes the machine and the programs of a measurement. Without that, the results could not be compared.
+// Describes the machine and the programs of a measurement. Results of two runs can be compared only with this
+// description.
 import { execFile } from 'node:child_process';
 import { availableParallelism, cpus, release, totalmem, type as systemType } from 'node:os';
 import { promisify } from 'node:util';
@@ -9,7 +10,7 @@ import type { Target } from './targets/target.ts';
 
 const run = promisify(execFile);
 
-/** The machine and the versions of all programs. It is printed above every table and stored in the JSON. */
+/** The machine and the versions of all programs, which are printed above every table and stored in the JSON. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
@@ -24,7 +25,7 @@ export interface Machine {
   readonly commit: string;
 }
 
-/** Collects the versions and the hardware of this machine. A missing program is no error. */
+/** Collects the versions and the hardware of this machine. A program that is not installed is listed as such. */
 export async function describeMachine(member: BenchMember, targets: readonly Target[]): Promise<Machine> {
   const versions: [string, string][] = [];
   for (const target of targets) {

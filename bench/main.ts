@@ -1,6 +1,6 @@
 // `npm run bench`: starts an API server and the programs to compare, runs the chosen scenarios in rounds, and prints
-// which limits hold. An interrupted run must stop everything it started. A run in which requests failed must fail, even
-// if its results look good.
+// which limits hold. An interrupted run must stop every process that it started. A run in which requests failed must
+// fail, even if its figures look good.
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -13,6 +13,8 @@ import { startRealMember, startStubMember } from './member.ts';
 import { parseOptions, usage, UsageError, type Options } from './options.ts';
 import { reportChart } from './report/report-chart.ts';
 import { reportMarkdown, reportText, type Report } from './report/report.ts';
+import { distribute } from './scenarios/distribute.ts';
+import { distributeFleet } from './scenarios/distribute-fleet.ts';
 import { events } from './scenarios/events.ts';
 import { fairness } from './scenarios/fairness.ts';
 import { firstRequestsScenario } from './scenarios/first-requests.ts';
@@ -40,8 +42,8 @@ import type { Target } from './targets/target.ts';
 
 const allTargets: readonly Target[] = [direct, portcullis, express, go, goTuned, nginx, haproxy, kubectlProxy];
 /**
- * Programs that run only when they are named: `go-tuned` is another setting of `go`, and `kubectl-proxy` does less work
- * than the other programs.
+ * Programs that are measured only when --target names them: `go-tuned` is another setting of `go`, and `kubectl-proxy`
+ * does less work than the other programs.
  */
 const onDemand = new Set(['go-tuned', 'kubectl-proxy']);
 const scenarios: readonly Scenario[] = [
@@ -60,6 +62,8 @@ const scenarios: readonly Scenario[] = [
   observability,
   identities,
   scale,
+  distribute,
+  distributeFleet,
 ];
 
 function progress(line: string): void {
@@ -67,6 +71,7 @@ function progress(line: string): void {
 }
 
 async function main(argv: readonly string[]): Promise<number> {
+  if (argv[0] === 'console') return (await import('./console/main.ts')).benchConsole(argv.slice(1));
   if (argv[0] === 'search') return (await import('./search/main.ts')).benchSearch(argv.slice(1));
   const options = parseOptions(argv, {
     scenarios: scenarios.flatMap((scenario) => scenario.names),
@@ -164,8 +169,8 @@ function exitCode(report: Report): number {
   return failedSamples.length === 0 && open.length === 0 ? 0 : 1;
 }
 
-// Everything that was started is killed in an exit handler. Node does not run that handler when a signal ends the
-// process, so signals call process.exit.
+// An exit handler kills every process that was started. Node does not run exit handlers when a signal ends the process,
+// so these signals call process.exit.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
 try {
   process.exitCode = await main(process.argv.slice(2));

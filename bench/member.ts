@@ -1,5 +1,5 @@
-// The API server behind all measured proxies: a real kube-apiserver, or a stub that costs almost nothing. The
-// credential for it may only impersonate. So a proxy that forgets to impersonate gets 403 instead of good results.
+// The API server behind all measured proxies: a real kube-apiserver, or a stub that costs almost nothing. The proxies'
+// credential has no rights but to impersonate. So a proxy that forgets to impersonate gets 403 instead of good results.
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,11 +11,12 @@ import { startProcess, type LiveProcesses } from './process.ts';
 import { clusterName, userGroups } from './names.ts';
 
 /**
- * A DNS name in the certificate of every API server, beside its address: nginx and haproxy cannot verify an IP address.
+ * A DNS name in the certificate of every API server, in addition to its IP address, because nginx and haproxy cannot
+ * verify an IP address.
  */
 export const memberTlsName = 'localhost';
 
-/** The API server behind the measured proxies. */
+/** The API server behind the measured proxies, and how they reach it. */
 export interface BenchMember {
   readonly kind: 'kube-apiserver' | 'stub';
   readonly host: string;
@@ -31,13 +32,13 @@ export interface BenchMember {
   readonly stop: () => Promise<void>;
 }
 
-/** Path of the ConfigMap that every GET reads. */
+/** Path of the 1 KB ConfigMap that the scenarios read. */
 export const configMapPath = '/api/v1/namespaces/bench/configmaps/bench';
-/** Path of a watch that never gets an event. */
+/** Path of a watch that matches no object, so it never gets an event. */
 export const idleWatchPath =
   '/api/v1/namespaces/bench/configmaps?watch=1&timeoutSeconds=3000&fieldSelector=metadata.name%3Dnone';
 
-/** Starts a real etcd and kube-apiserver with the ConfigMap and the RBAC of the users. */
+/** Starts a real etcd and kube-apiserver, and creates the ConfigMap that is read and the RBAC of the users. */
 export async function startRealMember(dir: string, progress: (line: string) => void): Promise<BenchMember> {
   const controlPlane = await startControlPlane({ members: [clusterName], audit: false, progress });
   try {
@@ -64,7 +65,10 @@ export async function startRealMember(dir: string, progress: (line: string) => v
   }
 }
 
-/** Starts the stub API server. It has the same headers and protocols as a kube-apiserver but does almost no work. */
+/**
+ * Starts the stub API server. It answers with the same headers and protocols as a kube-apiserver but does almost no
+ * work.
+ */
 export async function startStubMember(
   dir: string,
   live: LiveProcesses,
@@ -109,7 +113,7 @@ async function writeCredentials(
   return { tokenFile, kubeconfigFile };
 }
 
-/** A kubeconfig with one context for each API server. It is JSON, which is also YAML. */
+/** Returns a kubeconfig with one context for each API server, as JSON, which is also YAML. */
 export function kubeconfig(
   members: readonly {
     readonly name: string;

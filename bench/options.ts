@@ -1,5 +1,5 @@
-// The options of `npm run bench`. --quick runs every scenario for a moment, to see that it works: the figures mean
-// nothing and are not compared with their bounds. It measures a stub API server unless another one is named.
+// The options of `npm run bench`. --quick runs every scenario for a moment, to see that it works: its figures mean
+// nothing and no limits are checked. A quick run uses a stub API server unless an option names another one.
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -8,16 +8,16 @@ import { minimumRounds } from './figures/statistics.ts';
 /** The options of a run: what to measure, how often, and where to write the results. */
 export interface Options {
   readonly quick: boolean;
-  /** True to run also the scenarios that otherwise run only when they are named. */
+  /** True to run all scenarios, including those that otherwise run only when they are named. */
   readonly all: boolean;
   /** Names of scenarios; empty when none was given, which means all that run by default. */
   readonly scenarios: readonly string[];
   /** Names of programs to measure; empty when none was given, which means all that run by default. */
   readonly targets: readonly string[];
   readonly rounds: number;
-  /** Another checkout of this repository, whose gateway is measured too; undefined for none. */
+  /** Path of another checkout of this repository, whose gateway is measured too; undefined for none. */
   readonly against: string | undefined;
-  /** Length of one sample of requests, in seconds; undefined for the scenario's own length. */
+  /** Length of one sample of requests in seconds; undefined for the length that each scenario has by default. */
   readonly seconds: number | undefined;
   readonly member: 'kube-apiserver' | 'stub';
   readonly out: string;
@@ -25,15 +25,16 @@ export interface Options {
   readonly seed: number;
 }
 
-/** Number of registered clusters in a quick run, for scenarios that otherwise have thousands. */
+/** Number of registered clusters in a quick run of scenarios that otherwise have thousands. */
 export const quickClusters = 50;
 
-/** A mistake in the options. Its message says what to do. */
+/** A mistake in the options. The message says how to correct it. */
 export class UsageError extends Error {}
 
 export const usage = `npm run bench -- [SCENARIO…] [options]
   --quick            two short rounds, stub member, no checks: does every target answer (under 2 minutes)
   search [options]   the index's store against Clusterpedia's schema on PostgreSQL; --clusters N, --rounds N
+  console [options]  budgets of the web console in Chromium; --quick, --only NAME, --minutes N, --write-docs
   --scenario NAME    only this one (repeatable), the same as SCENARIO
   --target NAME      only this one (repeatable); go-tuned and kubectl-proxy run only when named
   --all              every scenario: without it those that take long or start control planes run only when named
@@ -49,7 +50,7 @@ export const usage = `npm run bench -- [SCENARIO…] [options]
 /**
  * Parses and checks the command line options.
  * @param known names that --scenario and --target accept
- * @throws UsageError whose message says what to do
+ * @throws UsageError whose message says how to correct the options
  */
 export function parseOptions(
   argv: readonly string[],

@@ -1,6 +1,6 @@
-// Starts the processes that are measured. Each has its own process group and is stopped by its pid; the last output is
-// kept for error messages. Easy to get wrong: the output must be read all the time, or a process that writes much
-// blocks on its full pipe in the middle of a measurement.
+// Starts the processes that are measured. Each has its own process group and is stopped by its pid; the end of its
+// output is kept for error messages. Easy to get wrong: the output must be read all the time, or a process that writes
+// much blocks on its full pipe in the middle of a measurement.
 import { spawn } from 'node:child_process';
 
 /** The command of a process that is started, and whether to wait for its first output. */
@@ -14,17 +14,17 @@ export interface ProcessOptions {
 }
 
 /**
- * A running process. Its standard input stays open as long as the benchmark runs, so that the process can notice when
- * the benchmark ends.
+ * A running process. Its standard input stays open as long as the benchmark runs, so that the process can end when the
+ * benchmark ends.
  */
 export interface BenchProcess {
   readonly pid: number;
   /** The first line of the process's output; '' when `startProcess` did not wait for it. */
   readonly firstLine: string;
   readonly running: () => boolean;
-  /** Returns the last part of the process's output, for error messages. */
+  /** Returns the end of the process's output, for error messages. */
   readonly words: () => string;
-  /** Ends the whole process group: SIGTERM, and SIGKILL after 5 seconds. It may be called twice. */
+  /** Ends the whole process group: sends SIGTERM, and SIGKILL after 5 seconds. May be called twice. */
   readonly stop: () => Promise<void>;
   /** Sends SIGKILL to the whole process group without waiting. */
   readonly killNow: () => void;
@@ -34,12 +34,12 @@ export interface BenchProcess {
 const graceMs = 5_000;
 const keptCharacters = 8_000;
 
-/** All processes that are running. The owner of the set kills them when the benchmark is interrupted. */
+/** All processes that are running. The code that created the set kills them when the benchmark is interrupted. */
 export type LiveProcesses = Set<BenchProcess>;
 
 /**
- * Starts a process; when `firstLine` is set, resolves after its first line.
- * @throws Error (rejects) with its last output when it ends before that
+ * Starts a process; resolves at once, or after its first line when `firstLine` is set.
+ * @throws Error (rejects) with the process's last output when it ends before its first line
  */
 export async function startProcess(options: ProcessOptions, live: LiveProcesses): Promise<BenchProcess> {
   const child = spawn(options.command, options.args, {

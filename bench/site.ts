@@ -1,6 +1,5 @@
 // Makes what all measured programs share: one certificate, one table of 10,000 users, one API server and one folder. A
-// program with fewer users or another type of key would win for that reason alone, so nothing here is made for a single
-// program.
+// program with fewer users or another type of key would win for that reason alone, so all programs use the same ones.
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -21,20 +20,20 @@ export interface BenchUser {
   readonly token: string;
 }
 
-/** Files and facts that all measured programs share. */
+/** Files and other values that all measured programs share. */
 export interface Site {
   readonly dir: string;
   /**
-   * The serving certificate of every measured program (ECDSA P-256, for 127.0.0.1 and localhost), its key, and both in
-   * one file for haproxy.
+   * Paths of the serving certificate of every measured program (ECDSA P-256, for 127.0.0.1 and localhost), of its key,
+   * and of one file with both, which haproxy needs.
    */
   readonly certFile: string;
   readonly keyFile: string;
   readonly bundleFile: string;
-  /** The CA certificate that clients of the measured programs trust. */
+  /** Path of the CA certificate that clients of the measured programs trust. */
   readonly caFile: string;
   readonly users: readonly BenchUser[];
-  /** The token table in the format of kube-apiserver's static token file: `token,user,uid,"group,group"`. */
+  /** Path of the token table in the format of kube-apiserver's static token file: `token,user,uid,"group,group"`. */
   readonly usersFile: string;
   /** The user as whom the load generator sends requests. */
   readonly user: BenchUser;
@@ -44,7 +43,7 @@ export interface Site {
   readonly close: () => Promise<void>;
 }
 
-/** Makes the folder, the certificate and the users, then starts the API server by `startMember`. */
+/** Makes the folder, the certificate and the users, then calls `startMember` to start the API server. */
 export async function createSite(
   startMember: (dir: string, live: LiveProcesses) => Promise<BenchMember>,
 ): Promise<Site> {
@@ -98,7 +97,7 @@ export async function createSite(
   }
 }
 
-/** Headers that the load generator sends to a gateway. */
+/** Headers that the load generator sends to a gateway, with the token of the user. */
 export function userHeaders(site: Site): HeaderPairs {
   return [
     ['Authorization', `Bearer ${site.user.token}`],

@@ -1,6 +1,7 @@
-// `node bench/soak.ts`: runs identical cycles of watches, requests, execs, rotations and faults on a real control
-// plane. After each cycle everything is closed, and sockets, timers and memory of the gateway are compared. Caches grow
-// at first and can look like a leak, so growth is judged only over the later cycles.
+// `node bench/soak.ts`: runs identical cycles of watches, requests, execs, rotations of token file and kubeconfig, and
+// network faults on a real control plane. After each cycle everything is closed, and sockets, timers and memory of the
+// gateway are compared with earlier cycles. Caches grow at first and can look like a leak, so growth is judged only
+// over the later cycles.
 import { parseArgs } from 'node:util';
 import { growthPerCycle, handleFaults } from './soak/judge.ts';
 import type { CycleRecord } from './soak/judge.ts';
@@ -15,7 +16,7 @@ const usage = `node bench/soak.ts [options]
   --seed N           order of faults, default 1
   --quick            2 cycles of 12 s, 100 watches, 40 requests/s: does it all work; growth is not judged`;
 
-/** The share by which heap and external memory together may grow per cycle: 0.5 %. */
+/** The share of heap and external memory together by which a gateway may grow per cycle: 0.005 is 0.5 %. */
 const growthLimit = 0.005;
 /** The first cycle whose growth is judged. In the cycles before it, caches fill. */
 const firstJudged = 4;

@@ -1,6 +1,6 @@
 // Checks before a measurement that a program does all the work: maps the token to a user, impersonates that user, and
-// does not pass on the client's credentials. One that does not would reach the API server with the gateway's own
-// rights, and every sample would be a 403.
+// does not pass on the client's credentials. A program that did not impersonate would reach the API server with the
+// gateway's own credential, and every sample would be a 403.
 import assert from 'node:assert/strict';
 
 import { userGroups } from './names.ts';
@@ -9,7 +9,7 @@ import { askOnce, type RunningTarget, type Target } from './targets/target.ts';
 
 /** A group that kube-apiserver adds to every impersonated user, whatever the gateway sent. */
 const addedByMember = 'system:authenticated';
-/** Headers of a client that pretends to be somebody else; no program may pass them on. */
+/** Headers that a client may send to pretend to be somebody else. No program may pass them on. */
 const hostile = [
   ['Cookie', 'session=1'],
   ['X-Remote-User', 'system:admin'],
@@ -36,7 +36,7 @@ export async function verifyEqualWork(site: Site, target: Target, running: Runni
   assert.equal(user.username, site.user.name, `${target.title}: the member saw another user`);
   const groups = user.groups.filter((group) => group !== addedByMember);
   assert.deepEqual(groups.sort(), [...userGroups].sort(), `${target.title}: the member saw other groups`);
-  // The programs `direct` and `kubectl-proxy` have no users, so they cannot refuse an unknown token.
+  // The programs `direct` and `kubectl-proxy` know no users, so they cannot refuse an unknown token.
   if (target.name === 'direct' || running.plain === true) return;
   await refusesStranger(target, running);
   if (site.member.kind === 'stub') await compareHeaders(site, target, running);

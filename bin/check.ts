@@ -1,5 +1,5 @@
-// The command `portcullis check`: looks for weaknesses in a configuration of `serve` and prints them. It takes all
-// flags of `serve`, so that every configuration with which `serve` runs can be checked.
+// The command `portcullis check`: looks for weaknesses in a configuration of `portcullis serve` and prints them. It
+// accepts all flags of `serve`, so that every configuration with which `serve` runs can be checked.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { checkExitCode, checkJson, checkSummary, checkTable } from '../cli/check-report.ts';
@@ -19,7 +19,8 @@ Examples:
 
 /**
  * Adds the command `check` to the program.
- * @param serve the command `serve`; `check` accepts all its flags
+ * @param serve the command `serve`, whose flags `check` accepts too
+ * @param verbs the functions that run the commands
  */
 export function addCheckCommand(program: Command, serve: Command, verbs: LongRunningVerbs): void {
   const check = program
@@ -39,10 +40,7 @@ export function addCheckCommand(program: Command, serve: Command, verbs: LongRun
   }
 }
 
-/**
- * Runs `portcullis check` and prints the result.
- * @returns the exit code
- */
+/** Runs `portcullis check` and prints the weaknesses that were found. @returns the exit code */
 export async function check(options: CheckOptions, terminal: Terminal): Promise<number> {
   const { checkConfiguration } = await import('../gateway/check/check.ts');
   const { output, offline = false, accept = '', ...flags } = options;

@@ -1,7 +1,7 @@
-// The flags of `portcullis serve` about the console.
+// The flags of `portcullis serve` about the web console.
 import type { Command } from 'commander';
 
-/** Adds the flags of the console. Their values are checked later, with the rest of the configuration. */
+/** Adds the flags of the web console. Their values are checked later, with the rest of the configuration. */
 export function addConsoleFlags(command: Command): Command {
   return command
     .option('--console [boolean]', 'serve the console below /console/ (default: true)')

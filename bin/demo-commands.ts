@@ -12,13 +12,15 @@ interface NamedObject {
   };
 }
 
-/** The text that the demo prints after its start. */
+/** Returns the text that the demo prints after its start. */
 export function demoCommands(parts: {
   readonly gateway: Gateway;
   readonly simulators: readonly Simulator[];
-  /** For each user a link that logs in to the console. */
+  /** For each user of the demo a one-time link that logs in to the web console. */
   readonly links: readonly { readonly name: string; readonly link: string }[];
   readonly kubeconfig: string;
+  /** Path of the program's executable file, for commands that the person copies. */
+  readonly program: string;
 }): string {
   const { gateway, simulators, links, kubeconfig } = parts;
   const first = simulators[0]!;
@@ -27,6 +29,7 @@ export function demoCommands(parts: {
   const deployment = (first.store.list('Deployment', viewer!.namespace) as unknown as readonly NamedObject[])[0]!;
   const place = `-n ${deployment.metadata.namespace ?? 'default'} deploy/${deployment.metadata.name}`;
   const context = `portcullis-${first.name}`;
+  const program = `node ${quoted(parts.program)}`;
   return `
 Portcullis is open: ${simulators.length} simulated cluster${simulators.length === 1 ? '' : 's'} behind ${gateway.url}
 (${simulators.map(({ name }) => name).join(', ')}; metrics at ${gateway.opsUrl}/metrics)
@@ -38,7 +41,7 @@ In ${simulators[0]!.name} a rollout goes on, in ${second.name} a pod is in a cra
 
 Or copy into another terminal:
 
-  export KUBECONFIG='${kubeconfig.replaceAll("'", String.raw`'\''`)}'
+  export KUBECONFIG=${quoted(kubeconfig)}
 
   # which clusters are there, and how are they
   kubectl --context portcullis get clusters.gateway.portcullis.io
@@ -56,6 +59,10 @@ Or copy into another terminal:
   kubectl --context portcullis-all get pods -A -l app=${deployment.metadata.labels?.['app'] ?? deployment.metadata.name}
   kubectl --context portcullis-all get deployments -A --sort-by=.metadata.creationTimestamp
 
+  # who may delete Secrets, and where; what you may do yourself
+  ${program} who-can delete secrets -A --context portcullis
+  ${program} what-can --context portcullis
+
   # watch it change by itself (Ctrl-C ends the watch)
   kubectl --context ${context} get pods -A -w
 
@@ -65,4 +72,9 @@ Or copy into another terminal:
 
 Ctrl-C stops everything.
 `;
+}
+
+/** Quotes a text for a POSIX shell, so that the shell reads it as one word. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

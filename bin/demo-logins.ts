@@ -1,5 +1,5 @@
-// One-time logins of the demo's users: each link logs in once, within ten minutes, and every use prints the next link.
-// Links lead only to the demo's simulated clusters.
+// One-time logins of the demo's users: each link logs in once, within ten minutes, and every use prints the user's next
+// link. Links lead only to the demo's simulated clusters.
 import { randomBytes } from 'node:crypto';
 
 export interface DemoUserToken {
@@ -8,17 +8,20 @@ export interface DemoUserToken {
 }
 
 export interface DemoLogins {
-  /** Returns a new code for a user. */
+  /** Returns a new code, with which the user can log in once within ten minutes. */
   issue(user: DemoUserToken): string;
-  /** Returns the token of the code's user; undefined for a code that was used, is too old, or never was. */
+  /**
+   * Returns the token of the user for whom the code was issued; undefined for a code that was used, is too old, or was
+   * never issued.
+   */
   redeem(code: string): string | undefined;
 }
 
 const lifeMs = 600_000;
 
 /**
- * @param onSpent called after a code was used, and when a used or old code is tried again, so that the user can get
- * the next one
+ * @param onSpent called with the user after a code was used, and when a used or old code is tried again, so that the
+ * caller can issue the user's next code
  */
 export function makeDemoLogins(onSpent: (user: DemoUserToken) => void, now: () => number = Date.now): DemoLogins {
   const codes = new Map<string, { readonly user: DemoUserToken; readonly endsMs: number; isUsed: boolean }>();

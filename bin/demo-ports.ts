@@ -1,5 +1,6 @@
-// Checks whether the demo's listen addresses are free, before anything is started. All addresses that are taken are
-// reported at once. Otherwise somebody who changes the first address learns only then that the second is taken too.
+// Checks whether the demo's listen addresses are free, before anything is started. All addresses that are in use are
+// reported at once. Otherwise somebody who changes the first address would learn only then that the second is in use
+// too.
 import { createServer } from 'node:net';
 import { Failure } from '../cli/failure.ts';
 import { formatHostPort } from '../lib/text/host-port.ts';
@@ -7,8 +8,8 @@ import type { HostPort } from '../lib/text/host-port.ts';
 import { listenAt } from '../gateway/start/listen.ts';
 
 /**
- * Returns when both addresses are free. It looks only for addresses in use; other errors are reported when the address
- * is opened.
+ * Resolves when both addresses are free. Only addresses in use are noticed here; other errors are reported when the
+ * gateway opens the address.
  * @throws Failure (rejects) that names the addresses in use and how to choose others
  */
 export async function refuseTakenPorts(

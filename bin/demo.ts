@@ -29,7 +29,10 @@ import type { DemoOptions } from './options.ts';
 
 const account = { namespace: 'portcullis', name: 'gateway' };
 
-/** The rights that a simulated cluster grants the gateway: those that `generate member-access` prints for real ones. */
+/**
+ * The objects that grant the gateway its rights in a simulated cluster: the same ones that `generate member-access`
+ * prints for a real cluster.
+ */
 const memberAccess = memberAccessObjects({
   account,
   constrained: false,
@@ -53,8 +56,8 @@ export async function demo(options: DemoOptions): Promise<number> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const closers: (() => void | Promise<void>)[] = [];
   try {
-    // The files of each run have a folder of their own. Otherwise a second demo, which then finds its port in use,
-    // would overwrite the tokens of the first.
+    // Each run of the demo has a folder of its own for its files. Otherwise a second demo, which then finds its port in
+    // use, would overwrite the tokens of the first.
     const runDir = mkdtempSync(join(dataDir, 'run-'));
     closers.push(() => rmSync(runDir, { recursive: true, force: true }));
     const members = await startMembers(options.clusters, closers);
@@ -80,7 +83,7 @@ export async function demo(options: DemoOptions): Promise<number> {
     writeWhole(kubeconfig, usersKubeconfig(gateway, simulators, users), 0o600);
     linkOf = (user) => `${gateway.url}/console/#login=${logins.issue(user)}`;
     const links = users.map((user) => ({ name: user.name, link: linkOf(user) }));
-    process.stdout.write(demoCommands({ gateway, simulators, links, kubeconfig }));
+    process.stdout.write(demoCommands({ gateway, simulators, links, kubeconfig, program: process.argv[1]! }));
     await nextSignal();
     process.stdout.write('\nStopping.\n');
     await gateway.drain();
@@ -96,7 +99,9 @@ interface Member {
   readonly token: string;
 }
 
-/** Starts the simulated clusters and fills them with workloads. Functions that stop them are added to `closers`. */
+/**
+ * Starts the simulated clusters and creates objects in them. Functions that stop the clusters are added to `closers`.
+ */
 async function startMembers(count: number, closers: (() => void | Promise<void>)[]): Promise<readonly Member[]> {
   const members: Member[] = [];
   for (let i = 0; i < count; i++) {
@@ -174,7 +179,7 @@ function secret(): string {
   return randomBytes(24).toString('base64url');
 }
 
-/** The kubeconfig that the gateway reads, with one context for each simulated cluster. */
+/** Returns the kubeconfig that the gateway reads, with one context for each simulated cluster. */
 function membersKubeconfig(members: readonly Member[]): string {
   return stringify({
     apiVersion: 'v1',
@@ -202,8 +207,9 @@ function membersKubeconfig(members: readonly Member[]): string {
 }
 
 /**
- * The kubeconfig for the person who runs the demo. Context `portcullis` is the gateway itself, `portcullis-<cluster>`
- * is a cluster as the first user, `<user>@portcullis-<cluster>` a cluster as another user.
+ * Returns the kubeconfig for the person who runs the demo. Context `portcullis` is the gateway itself,
+ * `portcullis-<cluster>` is a cluster with the first user's token, `<user>@portcullis-<cluster>` a cluster with another
+ * user's.
  */
 function usersKubeconfig(
   gateway: Gateway,

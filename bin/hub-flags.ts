@@ -1,16 +1,19 @@
-// The flags of `portcullis serve` about the hub and about the user that clusters see. Some have a second name that
-// users of cluster-gateway know; it is accepted but not shown in --help.
+// The flags of `portcullis serve` about the hub and about the user that clusters see. Some flags have a second name
+// that users of cluster-gateway know; the second name is accepted but not shown in --help.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { defaultCollectionsLease } from '../gateway/config/controllers/collections-config.ts';
 import { defaultClusterpediaNamespace } from '../gateway/config/controllers/import-config.ts';
 import { defaultJoinsLease } from '../gateway/config/controllers/joins-config.ts';
+import { defaultTenantsLease } from '../gateway/config/controllers/tenants-config.ts';
+import { defaultProfilesLease, defaultProfilesNamespace } from '../gateway/config/controllers/profiles-config.ts';
 import { defaultWorksExecutor, defaultWorksLease } from '../gateway/config/controllers/works-config.ts';
 import { sourceNames } from '../gateway/config/source-names.ts';
 
 /**
  * Adds the flags about the hub, and about the user that clusters see. Their values are checked later, with the rest of
  * the configuration.
+ * @param note prints a warning, for flags of cluster-gateway that have no effect
  */
 export function addHubFlags(command: Command, note: (text: string) => void): Command {
   addHubObjectFlags(command);
@@ -18,11 +21,13 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
   addHubIdentityFlags(command);
   addImportFlags(command);
   addJoinFlags(command);
+  addTenantFlags(command);
+  addProfileFlags(command);
   addWorksFlags(command);
   return addSecondSpellings(command, note);
 }
 
-/** Flags about where the hub is and which of its objects describe clusters. */
+/** Adds the flags about where the hub is and which of its objects describe clusters. */
 function addHubObjectFlags(command: Command): void {
   command
     .option(
@@ -74,7 +79,7 @@ function addHubObjectFlags(command: Command): void {
     .option('--api-services <names>', 'APIServices that get its CA as caBundle');
 }
 
-/** Flags about how the hub authenticates and authorizes callers. */
+/** Adds the flags about how the hub authenticates and authorizes callers. */
 function addHubDecisionFlags(command: Command): void {
   command
     .option('--authorize-verb <mode>', 'ask the hub about the real verb or the HTTP method: real, http (default: real)')
@@ -92,7 +97,7 @@ function addHubDecisionFlags(command: Command): void {
     .option('--authorization-webhook-cache-unauthorized-ttl <duration>', 'how long a no is remembered (default: 10s)');
 }
 
-/** Flags about the user that clusters see, and about konnectivity's proxy. */
+/** Adds the flags about the user that clusters see, and about konnectivity's proxy. */
 function addHubIdentityFlags(command: Command): void {
   command
     .option('--forward-system-masters', "let a hub's system:masters be system:masters in the clusters")
@@ -119,7 +124,7 @@ function addHubIdentityFlags(command: Command): void {
     .option('--proxy-key <pem>', 'key of that certificate');
 }
 
-/** Flags about objects of the hub other than clusters: collections, and Clusterpedia's import policies. */
+/** Adds the flags about objects of the hub other than clusters: collections, and Clusterpedia's import policies. */
 function addImportFlags(command: Command): void {
   command
     .option(
@@ -144,14 +149,40 @@ function addImportFlags(command: Command): void {
     );
 }
 
-/** Flags about clusters that join by ClusterJoin objects. */
+/** Adds the flags about clusters that join by ClusterJoin objects. */
 function addJoinFlags(command: Command): void {
   command
     .option('--cluster-joins', 'let clusters join and leave by ClusterJoin objects; writes to hub and clusters')
     .option('--joins-lease <ns/name>', `Lease of the replica that does so (default: ${defaultJoinsLease})`);
 }
 
-/** Flags about executing OCM's ManifestWorks in clusters without an OCM agent. */
+/** Adds the flags about rights that are granted in clusters by objects of the hub. */
+function addTenantFlags(command: Command): void {
+  command
+    .option(
+      '--tenant-bindings',
+      'grant rights in clusters as TenantBinding objects say, as their author; writes to hub and clusters',
+    )
+    .option('--cluster-permissions', "do so for OCM's ClusterPermission objects, too")
+    .option('--tenants-lease <ns/name>', `Lease of the replica that does so (default: ${defaultTenantsLease})`);
+}
+
+/** Adds the flags about the ClusterProfiles that the gateway publishes. */
+function addProfileFlags(command: Command): void {
+  command
+    .option(
+      '--publish-cluster-profiles [namespace]',
+      `publish a ClusterProfile (multicluster.x-k8s.io) of each cluster in this namespace of the hub, by which other programs find it; writes to the hub (default namespace: ${defaultProfilesNamespace})`,
+    )
+    .option(
+      '--profiles-address <url>',
+      'address of the gateway for these programs, such as https://gateway.example.com',
+    )
+    .option('--profiles-ca <file>', "authority of the certificate at that address (default: the gateway's own)")
+    .option('--profiles-lease <ns/name>', `Lease of the replica that publishes (default: ${defaultProfilesLease})`);
+}
+
+/** Adds the flags about executing OCM's ManifestWorks in clusters without an OCM agent. */
 function addWorksFlags(command: Command): void {
   command
     .option(
@@ -171,7 +202,8 @@ function addWorksFlags(command: Command): void {
     .option('--works-lease <ns/name>', `Lease of the replica that executes (default: ${defaultWorksLease})`)
     .option('--works-eviction-grace <duration>', 'how long what was applied is kept whose work is gone (default: 60m)')
     .option('--works-hold-on-denied', 'keep objects whose executor may not delete them any more')
-    .option('--works-raw-feedback', 'feed objects and lists back as JSON text');
+    .option('--works-raw-feedback', 'feed objects and lists back as JSON text')
+    .option('--works-history <number>', 'how many executed specs a work keeps to go back to (default: 10, 0: none)');
 }
 
 function addSecondSpellings(command: Command, note: (text: string) => void): Command {
@@ -189,8 +221,8 @@ function addSecondSpellings(command: Command, note: (text: string) => void): Com
 }
 
 /**
- * A warning for a feature gate of cluster-gateway: whether the gateway behaves otherwise, and whether the flag can be
- * removed.
+ * Returns the warning for a feature gate of cluster-gateway: that the gate has no effect here, and what to do instead
+ * or that it can be removed.
  */
 function featureGateNote(gate: string): string {
   const [name = '', value = ''] = gate.split('=');

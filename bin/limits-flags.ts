@@ -1,5 +1,5 @@
-// The flags of `portcullis serve` that limit what users, clusters and clients may use. The defaults shown in --help
-// come from the code that reads the configuration.
+// The flags of `portcullis serve` that limit what users, clusters and client connections may use. The defaults shown in
+// --help come from the code that reads the configuration.
 import type { Command } from 'commander';
 import { defaultLimits } from '../gateway/config/limits-config.ts';
 

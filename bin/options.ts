@@ -1,6 +1,6 @@
 // Types of the flags of `serve`, `demo` and `check` as the person wrote them: unchecked text, undefined when not given.
-// Flags of `serve` get no default values here. A flag overrides the configuration file, so a default would override it
-// too.
+// Flags of `serve` get no default values here. A flag overrides the configuration file, so a default value here would
+// override the file as well.
 import type { ConfigInput } from '../gateway/config/written.ts';
 
 /** Flags of `portcullis serve`. Their values are checked later, with the rest of the configuration. */
@@ -14,13 +14,13 @@ export interface DemoOptions {
   readonly opsListen: string;
   /** Number of simulated clusters, from 1 to 100. */
   readonly clusters: number;
-  /** File for the kubeconfig; when undefined, the demo chooses one. */
+  /** Path at which the kubeconfig is written; when undefined, the demo chooses one. */
   readonly kubeconfigOut?: string;
 }
 
 /**
- * The commands that need the code of the gateway. Each promise resolves with the exit code, or with nothing for 0. When
- * it rejects, the error is printed and its field `exitCode` (or 1) is used.
+ * The commands that need the code of the gateway. Each promise resolves with the exit code; undefined means 0. When a
+ * promise rejects, the error is printed, and the exit code is its field `exitCode`, or 1.
  */
 export interface LongRunningVerbs {
   serve(options: ServeOptions): Promise<number | void>;

@@ -1,5 +1,6 @@
 // The command line as a commander program: its commands, their help and their exit codes. Exit codes are 0 for done, 1
-// for failed, 2 for a wrong flag or configuration. commander exits with 1 for a wrong flag; that is changed to 2.
+// for failed, 2 for a wrong flag or configuration. commander itself exits with 1 for a wrong flag, so this file changes
+// that code to 2.
 import { basename } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addAccessCommands } from '../cli/access/access-commands.ts';
@@ -11,6 +12,7 @@ import { addGetCommand } from '../cli/get-clusters.ts';
 import { addIndexCommand } from '../cli/index-operations/index-commands.ts';
 import { addJoinCommands } from '../cli/join/join-commands.ts';
 import { addKubeconfigCommand } from '../cli/kubeconfig/kubeconfig.ts';
+import { addWorksCommands } from '../cli/works/works-commands.ts';
 import { processTerminal } from '../cli/terminal.ts';
 import type { Terminal } from '../cli/terminal.ts';
 import { addVersionCommand, packageVersion } from '../cli/version.ts';
@@ -64,7 +66,11 @@ Examples:
   # everything in a file; flags override it
   $ portcullis serve --config portcullis.yaml --listen 127.0.0.1:9443`;
 
-/** Builds the program; no command runs before it parses arguments. `name` is shown in usage lines. */
+/**
+ * Builds the commander program; no command runs before the program parses arguments.
+ * @param verbs the functions that run `serve`, `demo` and `check`
+ * @param name name of the executable in usage lines
+ */
 export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 'portcullis'): Command {
   const program = new Command(name)
     .description('One door to every Kubernetes cluster.')
@@ -90,6 +96,7 @@ export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 
   addAccessCommands(program, terminal);
   addApplyCommands(program, terminal);
   addJoinCommands(program, terminal);
+  addWorksCommands(program, terminal);
   addGenerateCommand(program, terminal);
   addGenerateCrds(program, terminal);
   addVersionCommand(program, terminal);
@@ -119,7 +126,7 @@ export async function run(
     await makeProgram(recording, terminal, name).parseAsync([...args], { from: 'user' });
     return code;
   } catch (error) {
-    // commander has printed its message already. --help and --version also end here, with the exit code 0.
+    // commander has printed its message already. --help and --version end here too, with the exit code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     terminal.note(describeFailure(error));
     return exitCodeOf(error);
@@ -128,7 +135,7 @@ export async function run(
 
 /** Entry point of the executable. `argv` is process.argv; resolves with the exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
-  // `portcullis … | head` closes standard output early. That is no error.
+  // A reader such as `head` in `portcullis … | head` closes standard output early, which is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });
@@ -226,15 +233,18 @@ function append(value: string, earlier: readonly string[] | undefined): readonly
   return [...(earlier ?? []), value];
 }
 
-/** Makes every error about wrong flags end with the help command to run, for `command` and all its subcommands. */
+/**
+ * Makes every error about wrong flags of `command` and its subcommands end with advice to run the command's --help.
+ * @param path the words with which the command is called, such as `portcullis get`
+ */
 function adviseAfterErrors(command: Command, path: string): void {
   command.showHelpAfterError(`Run "${path} --help" to see what is possible.`);
   for (const child of command.commands) adviseAfterErrors(child, `${path} ${child.name()}`);
 }
 
 /**
- * Security: an unknown flag is named in the message, but its value is removed, since it may be a secret:
- * `--tokn=SECRET`.
+ * Security: removes the value of an unknown flag from an error message and keeps the flag's name, since the value may
+ * be a secret: `--tokn=SECRET`.
  */
 function withoutValue(text: string): string {
   return text.replace(/'(--?[^'=\s]+)=[^']*'/g, "'$1'");

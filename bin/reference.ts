@@ -24,7 +24,7 @@ next step.
 
 | Variable | Read by | Meaning |
 |---|---|---|
-| \`KUBECONFIG\` | \`get\`, \`apply\`, \`diff\`, \`delete\` | kubeconfig files, as kubectl reads them: separated by \`:\`, the first wins |
+| \`KUBECONFIG\` | \`get\`, \`apply\`, \`diff\`, \`delete\`, \`works\` | kubeconfig files, as kubectl reads them: separated by \`:\`, the first wins |
 | \`HTTPS_PROXY\`, \`NO_PROXY\` | \`get\`, \`kubeconfig\`, \`apply\`, \`diff\`, \`delete\` | proxy on the way to the gateway; never used for loopback addresses |
 | \`XDG_STATE_HOME\` | \`serve\`, \`apply\` | where the data directory is unless \`--data-dir\` says otherwise; what \`--resume\` remembers |
 `;

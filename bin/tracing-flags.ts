@@ -1,5 +1,5 @@
 // The tracing flags of `portcullis serve`. Environment variables of OpenTelemetry turn tracing on as well, so the help
-// mentions them.
+// of these flags mentions the variables.
 import type { Command } from 'commander';
 
 /** Adds the tracing flags. Their values are checked later, with the rest of the configuration. */

@@ -1,4 +1,5 @@
-// Writes docs/reference/command-line.md. Run it after changing a command or flag: node bin/write-reference.ts
+// Writes docs/reference/command-line.md and the definitions in the Helm chart. To be run after a change of commands,
+// flags or CustomResourceDefinitions: node bin/write-reference.ts
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { chartDefinitions } from './generate-crds.ts';
 import { referencePage, referencePath } from './reference.ts';

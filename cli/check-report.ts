@@ -1,9 +1,9 @@
-// Prints what `portcullis check` found. Security: names of clusters and messages come from outside, so control
-// characters in them are made visible before they reach the terminal.
+// Prints the weaknesses that `portcullis check` found. Security: names of clusters and messages come from outside, so
+// control characters in them are made visible before they reach the terminal.
 import { printable } from './failure.ts';
 import { align } from './table.ts';
 
-/** One weakness. It has the same fields as `Weakness` in gateway/check. */
+/** One weakness. The fields are those of `Weakness` in gateway/check. */
 export interface ReportedWeakness {
   readonly name: string;
   readonly severity: string;
@@ -12,10 +12,10 @@ export interface ReportedWeakness {
   readonly fix: string;
 }
 
-/** What `portcullis check` has found. */
+/** The result of `portcullis check`. */
 export interface CheckReport {
   readonly weaknesses: readonly ReportedWeakness[];
-  /** What could not be checked, and why. */
+  /** Objects or settings that could not be checked, and the reasons. */
   readonly unread: readonly { readonly where: string; readonly what: string }[];
 }
 
@@ -23,8 +23,8 @@ export interface CheckReport {
 export type Accepted = ReadonlySet<string>;
 
 /**
- * The exit code: 0 when nothing is weak, 1 when something is, 2 when something could not be read. Accepted weaknesses
- * are not counted.
+ * The exit code: 2 when something could not be read, otherwise 1 when there is a weakness that the operator has not
+ * accepted, otherwise 0.
  */
 export function checkExitCode({ weaknesses, unread }: CheckReport, accepted: Accepted): 0 | 1 | 2 {
   if (unread.length > 0) return 2;

@@ -1,11 +1,12 @@
-// Ages as kubectl prints them. As ages grow, kubectl drops the smaller unit (119s, 2m, 9m59s, 10m, 179m, 3h); it does
-// not round.
+// Ages as kubectl prints them. As an age grows, kubectl drops the smaller unit (119s, 2m, 9m59s, 10m, 179m, 3h), and
+// never rounds up.
 
 const minuteMs = 60_000;
 
 /**
- * A duration as Go's `k8s.io/apimachinery/pkg/util/duration.HumanDuration` prints it.
- * @param durationMs milliseconds. A time less than two seconds in the future is `0s`; later times are `<invalid>`
+ * Returns a duration as Go's `k8s.io/apimachinery/pkg/util/duration.HumanDuration` prints it.
+ * @param durationMs milliseconds since a point in time. When it is less than two seconds in the future, the text is
+ * `0s`; when it is further in the future, `<invalid>`
  */
 export function humanDuration(durationMs: number): string {
   const seconds = Math.trunc(durationMs / 1000);

@@ -1,14 +1,15 @@
-// The error type that commands throw on purpose: a message and what to do next. Security: messages are printed as they
-// are, so they must never contain a token or a key.
+// The error type that commands throw on purpose: a message, and advice what to do. Security: messages are printed as
+// they are, so they must never contain a token or a key.
 
-/** Exit codes: `ok` when done, `failed` when it was tried without success, `usage` when flags or files are wrong. */
+/** Exit codes: `ok` for done, `failed` for an attempt that did not succeed, `usage` for wrong flags or files. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;
 
 /** The exit code of a command: one of {@link exitCodes}. */
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /**
- * An error with advice for the person. `exitCode` is 1 when the work failed, 2 when flags or configuration are wrong.
+ * An error with advice for the person who runs the command. `exitCode` is 1 when the work failed, 2 when flags or
+ * configuration are wrong.
  */
 export class Failure extends Error {
   readonly exitCode: 1 | 2;
@@ -35,13 +36,13 @@ export function usageFailure(message: string, nextStep: string, cause?: unknown)
 const accidents = [TypeError, ReferenceError, RangeError, SyntaxError, URIError];
 
 /**
- * How an error is printed: `portcullis: message`, then the next step on its own line. Control characters are made
- * visible. An error such as TypeError is a bug in Portcullis and is printed with its stack.
+ * Returns an error as it is printed: `portcullis: message`, then the advice on its own line. Control characters are
+ * made visible. An error such as TypeError is a bug in Portcullis and is printed with its stack.
  */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return `portcullis: ${printable(String(error))}\n`;
-  // Errors of Node can be a TypeError and the like too, but they have a code. They mostly report a problem of the
-  // system, not a bug.
+  // Errors from Node's own functions can be a TypeError and the like too, but they have a code. They mostly report a
+  // problem of the system and not a bug.
   if (!('code' in error) && accidents.some((accident) => error instanceof accident)) {
     return `portcullis: this is a bug, please report it\n${printable(error.stack ?? error.message)}\n`;
   }
@@ -49,7 +50,7 @@ export function describeFailure(error: unknown): string {
   return `portcullis: ${printable(error.message)}\n${nextStep === '' ? '' : `${printable(nextStep)}\n`}`;
 }
 
-/** The exit code for a thrown value: its field `exitCode` when that is a number from 1 to 255, otherwise 1. */
+/** The exit code for a thrown value: its field `exitCode` if it is a number from 1 to 255, otherwise 1. */
 export function exitCodeOf(error: unknown): number {
   if (typeof error === 'object' && error !== null && 'exitCode' in error) {
     const { exitCode } = error;

@@ -1,5 +1,6 @@
 // `portcullis get clusters`: prints the clusters behind a gateway and their state. The columns are those of the Table
-// that the gateway sends. With json and yaml the list is printed as received, so fields of a newer gateway are kept.
+// that the gateway sends. With json and yaml the list is printed as received, so that fields of a newer gateway are not
+// lost.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';

@@ -28,7 +28,7 @@ export interface PemPair {
   readonly key: string;
 }
 
-/** A certificate authority for the tests of one file. */
+/** A certificate authority that the tests of one file share. */
 export interface TestAuthority {
   readonly caPem: string;
   /** Issues a certificate; `hosts` become its subject alternative names. */
@@ -82,14 +82,14 @@ async function makeKeys(): Promise<Keys> {
   return (await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])) as unknown as Keys;
 }
 
-/** The answers of the stub gateway. Tests may change the fields between requests. */
+/** What the stub gateway answers. Tests may change the fields between requests. */
 export interface StubAnswers {
   token: string;
   /** Common name of the client certificates that the stub accepts. */
   clientName: string;
   clusters: readonly unknown[];
   table: unknown;
-  /** When set, this function answers every request, and all other fields are ignored. */
+  /** When set, this function answers every request, and the other fields have no effect. */
   override: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
 }
 
@@ -98,7 +98,7 @@ export interface StubGateway {
   readonly url: string;
   readonly port: number;
   readonly answers: StubAnswers;
-  /** All requests so far: method and path, Accept, Host and token of each. */
+  /** All requests so far, each with method and path, Accept, Host and token. */
   readonly requests: {
     readonly line: string;
     readonly accept: string;
@@ -108,7 +108,10 @@ export interface StubGateway {
   close(): Promise<void>;
 }
 
-/** Starts a stub gateway on a free port of the loopback address. `basePath` is the path of its root. */
+/**
+ * Starts a stub gateway on a free port of the loopback address.
+ * @param basePath path of the gateway's root; '' for the root of the server
+ */
 export async function startStub(authority: TestAuthority, basePath = ''): Promise<StubGateway> {
   const pair = await authority.issue('gateway', ['127.0.0.1', 'gateway.test']);
   const answers: StubAnswers = {
@@ -167,7 +170,7 @@ export async function startStub(authority: TestAuthority, basePath = ''): Promis
   };
 }
 
-/** A cluster in the form in which the gateway lists it. */
+/** A cluster object as the gateway lists it. */
 export function cluster(name: unknown, conditions: readonly unknown[] = []): unknown {
   return { metadata: { name }, status: { conditions } };
 }
@@ -183,7 +186,7 @@ export function sendStatus(response: ServerResponse, code: number, reason: strin
   sendJson(response, code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message });
 }
 
-/** A terminal that records what was printed. */
+/** A terminal that records what was printed, for tests. */
 export function recordingTerminal(
   parts: { readonly env?: Terminal['env']; readonly homeDir?: string } = {},
 ): Terminal & {

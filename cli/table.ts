@@ -1,10 +1,12 @@
-// Prints a `meta.k8s.io/v1` Table as kubectl does. The columns are the server's, in its order; those with a priority
-// above 0 appear only with `wide`. Security: cells come from outside, so control characters in them are made visible.
+// Prints a `meta.k8s.io/v1` Table as kubectl does. The columns are those that the server sends, in the same order;
+// columns with a priority above 0 appear only with `wide`. Security: cells come from outside, so control characters in
+// them are made visible.
 import { humanDuration } from './duration.ts';
 import { printable } from './failure.ts';
 import { isJsonObject, type JsonObject } from '../lib/objects/json-object.ts';
 
-// Minimum width of a column, and the space between columns, as in k8s.io/cli-runtime/pkg/printers/tabwriter.go.
+// Minimum width of a column, and the space between columns, in characters, as in
+// k8s.io/cli-runtime/pkg/printers/tabwriter.go.
 const minimalWidth = 6;
 const padding = 3;
 
@@ -39,7 +41,7 @@ export function printTable(table: JsonObject, options: TableOptions): string {
   return align([columns.map(({ name }) => printable(name.toUpperCase())), ...rows]);
 }
 
-/** Rows of text as a table with these headings; '' when there are no rows. */
+/** Prints rows of text as a table with these headings; '' when there are no rows. */
 export function printRows(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const columnDefinitions = headings.map((name) => ({ name, type: 'string' }));
   return printTable({ columnDefinitions, rows: rows.map((cells) => ({ cells })) }, { wide: false, nowMs: 0 });
@@ -64,7 +66,8 @@ export function align(lines: readonly (readonly string[])[]): string {
 function showCell(cell: unknown, isDate: boolean, nowMs: number): string {
   if (cell === null || cell === undefined) return '';
   const text = typeof cell === 'object' ? JSON.stringify(cell) : String(cell);
-  // Some servers send an age as text ("3d", as apiextensions does), others the time from which the age is computed.
+  // Some servers send an age as text ("3d", as apiextensions does), others send a time, from which the age is computed
+  // here.
   if (isDate && /^\d{4}-\d{2}-\d{2}T/.test(text)) return humanDuration(nowMs - Date.parse(text));
   const lineEnd = text.search(/[\f\n\r]/);
   return printable(lineEnd < 0 ? text : `${text.slice(0, lineEnd)}...`).replaceAll('\t', ' ');

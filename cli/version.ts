@@ -10,8 +10,8 @@ import { getJson } from './connection/http.ts';
 import type { Terminal } from './terminal.ts';
 
 /**
- * The version in package.json, which is one folder above this file in a checkout and two above in `dist`.
- * @throws Error when neither exists
+ * Returns the version in package.json, which is one folder above this file in a checkout and two above in `dist`.
+ * @throws Error when package.json is in neither place
  */
 export function packageVersion(): string {
   for (const above of ['../package.json', '../../package.json']) {
@@ -21,7 +21,7 @@ export function packageVersion(): string {
         return parsed.version;
       }
     } catch (error) {
-      // In `dist/cli` it is normal that there is no package.json one folder above. Any other error means a broken
+      // In `dist/cli`, package.json is not one folder above, so ENOENT is normal there. Any other error means a broken
       // installation.
       if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
     }
@@ -43,7 +43,7 @@ Examples:
   $ portcullis version --context portcullis-m1 -o json`;
 
 /**
- * Prints the version of this program, and of a gateway if the flags name one.
+ * Prints the version of this program, and the version of a gateway if the flags name one.
  * @throws Failure (rejects) when the gateway cannot be reached, refuses, or is no gateway
  */
 export async function printVersions(flags: VersionFlags, terminal: Terminal): Promise<void> {
@@ -59,7 +59,7 @@ export async function printVersions(flags: VersionFlags, terminal: Terminal): Pr
 }
 
 /**
- * Asks a gateway for `/version` and splits an answer such as `v1.36.0+portcullis-0.1.0`.
+ * Asks a gateway for `/version` and splits the answer, such as `v1.36.0+portcullis-0.1.0`, into the two versions.
  * @throws Failure (rejects) when the answer is not that of a gateway
  */
 async function gatewayVersions(

@@ -1,8 +1,9 @@
-// Draws the header and navigation around every view, and chooses the view that the address names.
+// The app: header and navigation around every view, and the choice of the view that the address names.
 import { useSignalEffect } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useErrorBoundary, useRef } from 'preact/hooks';
 import { readObjectPlace } from './kube.ts';
+import { kinds, loadKinds } from './live/kinds.ts';
 import { AccessPage } from './pages/access.tsx';
 import { ClustersPage } from './pages/clusters.tsx';
 import { DesignPage } from './pages/design.tsx';
@@ -10,6 +11,7 @@ import { HealthPage } from './pages/health.tsx';
 import { LoginPage } from './pages/login.tsx';
 import { ObjectPage } from './pages/object.tsx';
 import { SearchPage } from './pages/search.tsx';
+import { WorksPage, worksKind } from './pages/works.tsx';
 import { KeysDialog, useKeys } from './parts/keys.tsx';
 import { Loading, Notice } from './parts/parts.tsx';
 import { nextTheme, theme } from './parts/theme.ts';
@@ -22,6 +24,7 @@ import { end, goToProvider, session, starting } from './session/session.ts';
 const pages = [
   ['clusters', 'Clusters'],
   ['search', 'Search'],
+  ['works', 'Works'],
   ['access', 'Access'],
   ['health', 'Health'],
 ] as const;
@@ -34,6 +37,8 @@ export function App(): JSX.Element {
   // Clears the caught error when the view changes, so that one broken view does not hide the next.
   useEffect(() => repair(), [view]);
   useSignalEffect(() => void (reconnects.value > 0 && checkBuild()));
+  // The navigation offers the view of ManifestWorks only if the index has that kind, so the kinds are read after login.
+  useSignalEffect(() => void (session.value !== undefined && loadKinds().catch(() => undefined)));
   const isOpen = segments[0] === 'design';
   return (
     <>
@@ -74,7 +79,7 @@ export function App(): JSX.Element {
   );
 }
 
-/** Tells people when their login cannot be renewed, and what they can do. */
+/** Shows a notice when the login cannot be renewed, and what the user can do. */
 function Renewal(): JSX.Element | null {
   if (obstacle.value === 'none') return null;
   const isDown = obstacle.value === 'unreachable';
@@ -86,6 +91,14 @@ function Renewal(): JSX.Element | null {
       </button>
     </Notice>
   );
+}
+
+/**
+ * Whether the navigation offers a view. The view of ManifestWorks is left out when the index has none that the user may
+ * see.
+ */
+function isOffered([path]: (typeof pages)[number]): boolean {
+  return path !== 'works' || (kinds.value ?? []).some(({ id }) => id === worksKind);
 }
 
 function Header({ current }: { current: string }): JSX.Element {
@@ -101,7 +114,7 @@ function Header({ current }: { current: string }): JSX.Element {
       </a>
       {known !== undefined && (
         <nav ref={nav} aria-label="Views">
-          {pages.map(([path, title]) => (
+          {pages.filter(isOffered).map(([path, title]) => (
             <a key={path} href={address([path])} aria-current={current === path ? 'page' : undefined}>
               {title}
             </a>
@@ -134,6 +147,7 @@ function View(): JSX.Element {
   if (object !== undefined) return <ObjectPage key={segments.join('/')} place={object} />;
   if (first === undefined || first === 'clusters') return <ClustersPage />;
   if (first === 'search') return <SearchPage />;
+  if (first === 'works') return <WorksPage />;
   if (first === 'access') return <AccessPage />;
   if (first === 'health') return <HealthPage />;
   if (first === 'design') return <DesignPage />;

@@ -1,8 +1,9 @@
-// Builds the console into console/assets: `node console/build.ts`. Every file but the page has a hash of its content in
-// its name, and two compressed copies beside it, so that the gateway compresses nothing while it serves.
+// Builds the console into console/assets, or another folder: `node console/build.ts [FOLDER]`. Every file but the page
+// has a hash of its content in its name, and two compressed copies beside it, so that the gateway need not compress
+// files while it serves them.
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { build } from 'esbuild-wasm';
@@ -10,13 +11,14 @@ import type { Metafile } from 'esbuild-wasm';
 
 const here = import.meta.dirname;
 const root = dirname(here);
-const out = join(here, 'assets');
+const out = resolve(process.argv[2] ?? join(here, 'assets'));
 /**
- * This file holds a hash of the sources that the assets were built from. While the hash is the same, nothing is built.
+ * File in the output folder with a hash of the sources from which it was built. While the hash is the same, nothing is
+ * built.
  */
 const stamp = join(out, 'sources.sha256');
 
-/** Files that gzip and brotli make smaller. */
+/** Files that are compressed with gzip and brotli. */
 const compressible = /\.(?:js|css|html|svg|txt)$/;
 
 function hashOfSources(): string {
@@ -33,7 +35,7 @@ function hashOfSources(): string {
   return hash.update(readFileSync(join(root, 'package-lock.json'))).digest('hex');
 }
 
-/** Returns the licence texts of all npm packages whose code is in the assets. */
+/** Returns the licence texts of all npm packages whose code is in the output. */
 function licences({ inputs }: Metafile): string {
   const folders = new Set(
     Object.keys(inputs).flatMap((file) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []),
@@ -102,7 +104,7 @@ function nameOf(files: readonly string[], entry: string, ending: string): string
 async function compress(file: string): Promise<void> {
   const content = readFileSync(file);
   // Brotli's highest quality would save a few percent and take ten times as long, and the first `npm start` waits for
-  // it.
+  // the build.
   const fast = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
   const [small, older] = await Promise.all([
     promisify(brotliCompress)(content, fast),
@@ -114,8 +116,8 @@ async function compress(file: string): Promise<void> {
 
 const sources = hashOfSources();
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== sources) {
-  // A folder of its own, because two builds may run at once.
-  const fresh = mkdtempSync(join(here, 'assets.new-'));
+  // Each build uses a temporary folder of its own, because two builds may run at the same time.
+  const fresh = mkdtempSync(`${out}.new-`);
   await buildConsole(fresh);
   writeFileSync(join(fresh, basename(stamp)), sources);
   // The finished folder is renamed into place, so that a gateway that starts meanwhile never reads half-written assets.
@@ -123,7 +125,7 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== sources) {
   try {
     renameSync(fresh, out);
   } catch (error) {
-    // Another build has put its folder there first.
+    // Another build has renamed its folder first. Its content is the same, so this one is deleted.
     if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error;
     rmSync(fresh, { recursive: true });
   }

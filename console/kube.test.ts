@@ -80,3 +80,18 @@ test('ages read as those of kubectl', () => {
   assert.equal(age(undefined), '');
   assert.equal(age('never'), '');
 });
+
+test('a link with a segment that Kubernetes has in no name leads to no object', () => {
+  const read = (address: string): unknown => readObjectPlace(readPlace(address).segments);
+  assert.ok(read('/console/c/staging/apis/apps/v1/namespaces/shop/deployments/web'));
+  for (const segment of ['..%2F..%2F..%2Fclusters%2Fvirginia', '..', '%2e%2e', '.', 'a%2Fb', 'a%5Cb', 'a%25b']) {
+    assert.equal(read(`/console/c/staging/apis/${segment}/v1/configmaps/x`), undefined, `group ${segment}`);
+    assert.equal(read(`/console/c/${segment}/api/v1/configmaps/x`), undefined, `cluster ${segment}`);
+    assert.equal(read(`/console/c/staging/api/v1/configmaps/${segment}`), undefined, `name ${segment}`);
+  }
+});
+
+test('what could end a path early is encoded wherever it stands', () => {
+  const place = readObjectPlace(readPlace('/console/c/a/apis/g%3Fx/v1/namespaces/n%23/things%3F/y%3Fz').segments)!;
+  assert.equal(pathOfPlace(place), '/apis/g%3Fx/v1/namespaces/n%23/things%3F/y%3Fz');
+});

@@ -1,9 +1,13 @@
-// What the console knows of Kubernetes: paths of the gateway's API, kinds, and the fields of objects that it reads.
-import { address } from './route.ts';
+// The Kubernetes API as the console uses it: paths of the gateway's API, kinds, and the fields of objects that the
+// console reads.
+import { address, encodeSegment } from './route.ts';
 
 const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 
-/** Paths of the gateway's public API. */
+/**
+ * Paths of the gateway's public API. `copies` is the index as a Kubernetes API, `everyCluster` sends one request to all
+ * clusters.
+ */
 export const paths = {
   index,
   copies: `${index}/proxy`,
@@ -32,7 +36,7 @@ export interface Metadata {
   readonly ownerReferences?: readonly OwnerReference[];
 }
 
-/** Any Kubernetes object. Its kind decides which further fields it has. */
+/** A Kubernetes object of any kind. */
 export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -50,9 +54,9 @@ export interface Condition {
   readonly lastTransitionTime?: string;
 }
 
-/** A kind of object that the API of the gateway or of a cluster serves. */
+/** A resource type that the API of the gateway or of a cluster serves. */
 export interface Kind {
-  /** `pods`, `deployments.apps`: how the address bar and kubectl name it. */
+  /** The name in the address bar and in kubectl, such as `pods` or `deployments.apps`. */
   readonly id: string;
   readonly group: string;
   readonly version: string;
@@ -64,7 +68,10 @@ export interface Kind {
 
 const clusterAnnotation = 'shadow.clusterpedia.io/cluster-name';
 
-/** Returns the cluster of an object, from the annotation that the gateway adds in lists over clusters; else ''. */
+/**
+ * Returns the cluster of an object, from the annotation that the gateway adds in lists over clusters; '' when there is
+ * none.
+ */
 export function clusterOf(metadata: Metadata): string {
   return metadata.annotations?.[clusterAnnotation] ?? '';
 }
@@ -81,7 +88,8 @@ export function objectPath(kind: Kind, { name, namespace }: Pick<Metadata, 'name
 }
 
 /**
- * Returns the address of an object's page in the console: `/console/c/CLUSTER/` and then its API path on that cluster.
+ * Returns the address of an object's page in the console: `/console/c/CLUSTER/`, followed by the object's path in the
+ * API of its cluster.
  */
 export function objectAddress(
   cluster: string,
@@ -92,7 +100,7 @@ export function objectAddress(
   return address(['c', cluster, ...objectPath(kind, metadata).split('/').slice(1)], query);
 }
 
-/** Identifies one object of one cluster, as the address of its page does. */
+/** Identifies one object of one cluster by the parts of its page's address. */
 export interface ObjectPlace {
   readonly cluster: string;
   readonly group: string;
@@ -103,10 +111,17 @@ export interface ObjectPlace {
 }
 
 /**
- * Reads the address of an object's page, such as `c/CLUSTER/api/v1/namespaces/NS/pods/NAME`; undefined for other
- * addresses.
+ * Matches a segment that Kubernetes does not allow in a path (`path.IsValidPathSegmentName` of apimachinery). Security:
+ * with `..` or an encoded slash, a link that names one cluster would read and change objects of another.
+ */
+const notASegment = /^\.{1,2}$|[/%\\]/;
+
+/**
+ * Reads an object's page address without /console/, such as `c/CLUSTER/api/v1/namespaces/NS/pods/NAME`; undefined for
+ * other addresses.
  */
 export function readObjectPlace(segments: readonly string[]): ObjectPlace | undefined {
+  if (segments.some((segment) => notASegment.test(segment))) return undefined;
   const [c, cluster, root, ...rest] = segments;
   if (c !== 'c' || cluster === undefined || (root !== 'api' && root !== 'apis')) return undefined;
   const group = root === 'api' ? '' : rest.shift();
@@ -119,11 +134,15 @@ export function readObjectPlace(segments: readonly string[]): ObjectPlace | unde
 }
 
 export function pathOfPlace({ group, version, plural, namespace, name }: ObjectPlace): string {
-  const inside = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
-  return `${groupPath(group, version)}${inside}/${plural}/${encodeURIComponent(name).replaceAll('%3A', ':')}`;
+  const parent = groupPath(encodeSegment(group), encodeSegment(version));
+  const inside = namespace === undefined ? '' : `/namespaces/${encodeSegment(namespace)}`;
+  return `${parent}${inside}/${encodeSegment(plural)}/${encodeSegment(name)}`;
 }
 
-/** Returns the time that has passed since `since`, as kubectl writes it: `12s`, `5m`, `3h12m`, `2d9h`, `41d`. */
+/**
+ * Returns the time since `since` as kubectl writes it: `12s`, `5m`, `3h12m`, `2d9h`, `41d`; '' when `since` is missing
+ * or no date.
+ */
 export function age(since: string | undefined, nowMs = Date.now()): string {
   if (since === undefined) return '';
   const seconds = Math.max(0, Math.floor((nowMs - Date.parse(since)) / 1000));

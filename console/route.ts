@@ -1,12 +1,12 @@
-// The address bar holds the state of every view: this file reads it into a signal and changes it. Views use ordinary
-// links; a click on a link below /console/ changes the view without loading the page again.
+// The address bar holds the state of every view. This file makes a signal of the address, and changes the address.
+// Views use ordinary links; a click on a link below /console/ changes the view without loading the page again.
 import { signal } from '@preact/signals';
 
 export const base = '/console/';
 
-/** The part of the address that says which view is shown: its path below /console/ and its query. */
+/** The address, parsed: the path below /console/ and the query. */
 export interface Place {
-  /** Decoded segments, `['c', 'frankfurt', 'api', …]`. */
+  /** Decoded segments of the path, such as `['c', 'frankfurt', 'api', …]`. */
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
 }
@@ -39,8 +39,8 @@ export function address(segments: readonly string[], query: Readonly<Record<stri
   return base + segments.map(encodeSegment).join('/') + (text === '' ? '' : `?${text}`);
 }
 
-/** Encodes a path segment but keeps colons, which paths allow and which many names of RBAC objects have. */
-function encodeSegment(segment: string): string {
+/** Encodes a path segment, but keeps colons: they are allowed in paths, and many names of RBAC objects contain them. */
+export function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replaceAll('%3A', ':');
 }
 
@@ -51,8 +51,8 @@ export function here(query: Readonly<Record<string, string | undefined>>): strin
 }
 
 /**
- * Shows the view of an address. `replace` adds no entry to the browser's history, as for each change while somebody
- * types.
+ * Shows the view of an address. With `replace`, the browser's history gets no new entry, which is meant for changes
+ * while the user types.
  */
 export function go(to: string, replace = false): void {
   if (replace) history.replaceState(null, '', to);
@@ -60,7 +60,7 @@ export function go(to: string, replace = false): void {
   place.value = readPlace(to);
 }
 
-/** Follows links and the Back button; call it once. */
+/** Makes clicks on links and the Back button change the view without loading the page. To be called once. */
 export function followLinks(): void {
   addEventListener('popstate', () => (place.value = readPlace(location.pathname + location.search)));
   document.addEventListener('click', (event) => {

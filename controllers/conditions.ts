@@ -1,11 +1,11 @@
-// Reads and writes conditions of an object's status (metav1.Condition). A condition keeps its time while its status
-// stays the same, so that an unchanged object is not written again.
+// Reads and writes conditions of an object's status (metav1.Condition). `lastTransitionTime` of a condition stays the
+// same while its status stays the same, so that an unchanged object is not written again.
 import type { HubObject } from '../cache/hub/hub-types.ts';
 import { fieldOf } from '../cache/sources/objects/hub-object.ts';
 
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
-/** A condition without `lastTransitionTime`, as a controller finds it. */
+/** What a controller found out about an object: a condition without `lastTransitionTime`, which withConditions adds. */
 export interface Finding {
   readonly type: string;
   readonly status: ConditionStatus;
@@ -19,7 +19,7 @@ export interface Condition extends Finding {
   readonly observedGeneration?: number;
 }
 
-/** Longest message in characters. The hub accepts 32768, but nobody reads that much. */
+/** Longest message in characters; a longer one is cut. API servers accept 32768, but nobody reads that much. */
 const maxMessageLength = 2048;
 
 /** Returns the conditions in an object's status without malformed ones. */
@@ -34,8 +34,9 @@ export function findCondition(conditions: readonly Condition[], type: string): C
 }
 
 /**
- * Returns the conditions with those of `found` put in; a condition of the same type is replaced where it stands.
- * @param generation `metadata.generation` of the object that the findings are about
+ * Returns `before` with the conditions of `found` put in. A condition of the same type is replaced at its position; a
+ * new one is appended.
+ * @param generation `metadata.generation` of the object that the findings are about, written as `observedGeneration`
  */
 export function withConditions(
   before: readonly Condition[],

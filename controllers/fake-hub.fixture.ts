@@ -1,10 +1,10 @@
-// A hub in memory that the controllers' tests run on: lists, watches, merge patches, the status subresource, finalizers
-// and background garbage collection, as kube-apiserver and its controller manager have them.
+// A hub in memory, for tests of controllers: lists, watches, merge patches, the status subresource, finalizers and
+// background garbage collection, as kube-apiserver and its controller manager have them.
 import type { HubAnswer, HubCall, HubClient, HubObject, HubStream } from '../cache/hub/hub-types.ts';
 
 type Json = Record<string, any>;
 
-/** A type that the hub serves. */
+/** A type that the fake hub serves. */
 export interface FakeType {
   readonly group: string;
   readonly versions: readonly string[];
@@ -30,11 +30,11 @@ interface Watch {
 
 export class FakeHub implements HubClient {
   readonly url = 'https://hub.test';
-  /** `METHOD path` of each write request that the hub got. */
+  /** `METHOD path` of each write request that the fake hub received. */
   readonly writes: string[] = [];
-  /** `verb resource` of requests that the hub answers with 403. */
+  /** Requests that the fake hub answers with 403, each as `verb resource`. */
   readonly forbidden = new Set<string>();
-  /** May answer a write request in place of the hub; undefined lets the request pass. */
+  /** Called for every write request. The request fails with the returned answer; undefined lets the hub handle it. */
   refuse: (call: HubCall) => HubAnswer | undefined = () => undefined;
   /** For each API group, how often its discovery was requested. */
   readonly discoveries = new Map<string, number>();
@@ -65,7 +65,7 @@ export class FakeHub implements HubClient {
     }
   }
 
-  /** Makes discovery name one version of a type first. */
+  /** Makes discovery list one version of a type first, which is the preferred version. */
   prefer(collection: string, version: string): void {
     for (const [index, type] of this.#types.entries()) {
       if (`${type.resource}.${type.group}` !== collection) continue;
@@ -74,7 +74,7 @@ export class FakeHub implements HubClient {
     }
   }
 
-  /** Creates or changes an object as an administrator would. */
+  /** Creates or changes an object directly in the store, as if an administrator had done so. */
   put(collection: string, object: Json): HubObject {
     const key = keyOf(collection, object['metadata'].namespace, object['metadata'].name);
     const old = this.#objects.get(key);
@@ -278,7 +278,7 @@ interface Path {
   readonly resource: string;
   readonly name: string;
   readonly subresource: string;
-  /** `resource.group` of the requested object, or `resource` in the core group. */
+  /** `resource.group` of the requested object, such as `deployments.apps`; only `resource` in the core group. */
   readonly collection: string;
 }
 

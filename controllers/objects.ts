@@ -1,8 +1,8 @@
-// Reads fields, owners and the deletion state of objects of an API server.
+// Reads fields and owner references of objects of an API server, and whether an object is being deleted.
 import type { HubObject } from '../cache/hub/hub-types.ts';
 import { fieldOf } from '../cache/sources/objects/hub-object.ts';
 
-/** An API resource; `resource` is the plural name, as in paths. */
+/** A type of API objects; `resource` is the plural name, as in paths. */
 export interface ResourceType {
   /** API group; '' is the core group. */
   readonly group: string;
@@ -10,19 +10,19 @@ export interface ResourceType {
   readonly resource: string;
 }
 
-/** Returns the text at the path; '' if there is none. */
+/** Returns the string at the path; '' if there is none. */
 export function textAt(object: unknown, ...path: readonly string[]): string {
   const value = fieldOf(object, ...path);
   return typeof value === 'string' ? value : '';
 }
 
-/** Returns the list at the path; an empty list if there is none. */
+/** Returns the array at the path; an empty one if there is none. */
 export function listAt(object: unknown, ...path: readonly string[]): readonly unknown[] {
   const value = fieldOf(object, ...path);
   return Array.isArray(value) ? value : [];
 }
 
-/** Returns the texts in the list at the path, without items of other types. */
+/** Returns the strings in the array at the path, without items of other types. */
 export function textsAt(object: unknown, ...path: readonly string[]): readonly string[] {
   return listAt(object, ...path).filter((each) => typeof each === 'string');
 }
@@ -45,7 +45,7 @@ export function ownersOf(object: HubObject): readonly OwnerReference[] {
   return listAt(object, 'metadata', 'ownerReferences') as readonly OwnerReference[];
 }
 
-/** Returns the owner reference with `controller: true`; undefined if there is none. */
+/** Returns the owner reference with `controller: true`, which at most one owner has; undefined if there is none. */
 export function controllerOf(object: HubObject): OwnerReference | undefined {
   return ownersOf(object).find(({ controller }) => controller === true);
 }

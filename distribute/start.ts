@@ -1,40 +1,37 @@
 // Entry point of this folder: elects a leader among all replicas, and executes works in the leader.
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
-import { startElection } from '../controllers/leader/lease.ts';
+import { startElected } from '../controllers/leader/elected.ts';
 import { hashOfHub } from './inventory/applied-works.ts';
 import { Works, type WorkNumbers, type WorksOptions } from './works.ts';
 
 export interface ExecutorOptions extends Omit<WorksOptions, 'hubHash' | 'agentId'> {
   readonly lease: { readonly namespace: string; readonly name: string };
-  /** Address of the hub as clusters know it, from which the `hubHash` of AppliedManifestWorks is made. */
+  /**
+   * Address of the hub as the agents in the clusters know it, from which the `hubHash` of AppliedManifestWorks is made.
+   */
   readonly hubUrl: string;
   /**
-   * Name of this executor in AppliedManifestWorks. Undefined: made from the hub's address, and unlike that of OCM's
-   * agents.
+   * Name of this gateway in AppliedManifestWorks, their `agentID`. If undefined, a name is made from the hub's address,
+   * which differs from the names that OCM's agents have.
    */
   readonly agentId: string | undefined;
 }
 
 export interface WorkExecutor {
-  /** Returns the numbers for the metrics; undefined while another replica executes works. */
+  /** Returns numbers for the metrics; undefined while another replica is the leader and executes ManifestWorks. */
   numbers(): WorkNumbers | undefined;
-  /** Ends the execution of works and releases the Lease. */
+  /** Stops the execution of ManifestWorks and releases the Lease. */
   close(): Promise<void>;
 }
 
-/** Starts at once, without waiting for the hub to answer. */
+/** Starts the election and returns at once; requests to the hub follow in the background. */
 export function startWorkExecutor({ lease, hubUrl, agentId, ...options }: ExecutorOptions): WorkExecutor {
-  const { client, log } = options;
-  const identity = `${hostname()}_${randomUUID()}`;
   const hubHash = hashOfHub(hubUrl);
   const mark = { hubHash, agentId: agentId ?? `portcullis-${hubHash.slice(0, 16)}` };
-  const name = `${lease.namespace}/${lease.name}`;
   let works: Works | undefined;
-  const election = startElection({
-    client,
-    ...lease,
-    identity,
+  const election = startElected({
+    ...options,
+    lease,
+    what: 'works',
     lead: () => {
       const begun = new Works({ ...options, ...mark });
       works = begun;
@@ -42,11 +39,6 @@ export function startWorkExecutor({ lease, hubUrl, agentId, ...options }: Execut
         works = undefined;
         begun.close();
       };
-    },
-    onLeader: (holder) => log.info({ lease: name, leads: holder === identity, holder }, 'works: the holder of a Lease'),
-    onFault: (fault) => {
-      if (fault === undefined) log.info({ lease: name }, 'works: a Lease can be used');
-      else log.warn({ lease: name, fault }, 'works: a Lease cannot be used; nothing is executed meanwhile');
     },
   });
   return { numbers: () => works?.numbers(), close: () => election.close() };

@@ -1,5 +1,5 @@
-// Follows the works of a hub: decides in which clusters they are executed, and sends each event to the right cluster
-// and work.
+// Follows the ManifestWorks of a hub: decides in which clusters the gateway executes them, and passes each event on to
+// the ClusterExecutor of its cluster.
 import type { HubClient, HubObject } from '../cache/hub/hub-types.ts';
 import type { ObjectChange } from '../cache/hub/object-set.ts';
 import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
@@ -10,6 +10,7 @@ import { conditionsOf, findCondition, generationOf } from '../controllers/condit
 import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
 import { isDeleting, textsAt, type ResourceType } from '../controllers/objects.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
+import { historyAnnotation } from '../lib/work-history.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { ClusterExecutor } from './cluster/cluster-executor.ts';
 import type { ExecutionRules, WorkSettings } from './cluster/settings.ts';
@@ -22,9 +23,16 @@ export interface WorksOptions
   readonly client: HubClient;
   readonly store: Pick<ClusterReader, 'get' | 'subscribe'>;
   readonly log: ControllerLog;
-  /** Sets of clusters whose works are executed, in addition to clusters with the annotation `execute-works`. */
+  /**
+   * OCM's sets of clusters whose ManifestWorks are executed, in addition to clusters with the annotation
+   * `execute-works`.
+   */
   readonly clusterSets: readonly string[];
   readonly executorFault: WorkSettings['executorFault'];
+  /**
+   * Called when a changed ManifestWork was applied or has failed, with the seconds since the hub's event of the change.
+   */
+  readonly onApplied: (seconds: number) => void;
   readonly timing?: Partial<ReflectorTiming>;
 }
 
@@ -34,42 +42,53 @@ const managedClusters: ResourceType = {
   resource: 'managedclusters',
 };
 /**
- * Annotation of a ManagedCluster: `"true"` has its works executed, `"false"` excludes it although its set is chosen.
+ * Annotation of a ManagedCluster: with `"true"` the gateway executes its ManifestWorks; with `"false"` it does not,
+ * although the ManagedCluster is in one of the configured sets.
  */
 const chosenAnnotation = `${ownPrefix}execute-works`;
 const setLabel = 'cluster.open-cluster-management.io/clusterset';
 /**
- * Sources that register clusters from ManagedClusters. A cluster of another source may only happen to have the same
- * name.
+ * Sources of clusters that read ManagedClusters. A cluster of another source may have the same name by chance, and is
+ * not the ManagedCluster.
  */
 const sources: ReadonlySet<string> = new Set(['ocm', 'cluster-gateway']);
 
 const missingPollMs = 10_000;
 const maxBackoffMs = 5_000;
 
-/** Numbers about works for the metrics. */
+/** Numbers about ManifestWorks for the metrics. */
 export interface WorkNumbers {
-  /** Number of works in each state. */
+  /**
+   * Number of ManifestWorks by the state of their last generation: `applied` without failures, `failed`, `waiting` to
+   * be applied, or `deleting`.
+   */
   readonly works: Readonly<Record<'applied' | 'failed' | 'waiting' | 'deleting', number>>;
-  /** For each cluster, how many seconds its longest waiting work has been in the queue. */
+  /** For each cluster, for how many seconds the ManifestWork that has waited longest has been in the queue. */
   readonly queueSeconds: readonly (readonly [cluster: string, seconds: number])[];
   readonly looks: number;
   readonly lookSeconds: number;
 }
 
-/** Executes works from the call of the constructor until `close`. */
+/** Executes ManifestWorks from its construction until `close`. */
 export class Works {
   readonly #options: WorksOptions;
   readonly #settings: WorkSettings;
   readonly #works: Reflector;
   readonly #clusters: Reflector;
   readonly #executors = new Map<string, ClusterExecutor>();
-  /** Names of works, by namespace. */
+  /** Names of the ManifestWorks in each namespace; the namespace has the name of the cluster. */
   readonly #names = new Map<string, Set<string>>();
+  /**
+   * When each ManifestWork began to wait for its present generation to be applied, on the clock of `performance.now()`.
+   */
+  readonly #waitingSince = new Map<string, number>();
   readonly #unsubscribe: () => void;
   #looks = 0;
   #lookSeconds = 0;
-  /** True once all works are listed. Before that, a work that is not listed yet would look as if it were deleted. */
+  /**
+   * True once all ManifestWorks are listed. Before that, a work that is not listed yet would look as if it were
+   * deleted.
+   */
   #ready = false;
 
   constructor(options: WorksOptions) {
@@ -132,6 +151,7 @@ export class Works {
     let names = this.#names.get(namespace);
     if (names === undefined) this.#names.set(namespace, (names = new Set()));
     const executor = this.#executors.get(namespace);
+    this.#measure(`${namespace}/${name}`, change);
     if (change.type === 'DELETED') {
       names.delete(name);
       executor?.workGone(name);
@@ -141,7 +161,23 @@ export class Works {
     if (change.type === 'ADDED' || isRelevant(change.old, change.object)) executor?.addWork(name);
   }
 
-  /** Begins or ends the execution of a cluster's works, as its ManagedCluster asks for. */
+  #measure(key: string, { type, object }: ObjectChange): void {
+    const isChosen = this.#executors.has(object.metadata.namespace ?? '');
+    const state = type === 'DELETED' || !isChosen ? undefined : stateOf(object);
+    if (state === 'waiting') {
+      if (!this.#waitingSince.has(key)) this.#waitingSince.set(key, performance.now());
+      return;
+    }
+    const since = this.#waitingSince.get(key);
+    this.#waitingSince.delete(key);
+    const isDone = state === 'applied' || state === 'failed';
+    if (since !== undefined && isDone) this.#options.onApplied((performance.now() - since) / 1000);
+  }
+
+  /**
+   * Starts or stops the execution of a cluster's ManifestWorks, as the labels and annotations of its ManagedCluster ask
+   * for.
+   */
   #choose(name: string): void {
     if (!this.#ready) return;
     const cluster = this.#clusters.objects.get(name);
@@ -192,13 +228,19 @@ function stateOf(work: HubObject): keyof WorkNumbers['works'] {
   return applied?.status === 'True' ? 'applied' : 'failed';
 }
 
-/** Whether a change of a work can require action. Most changes of its status come from the executor itself. */
+/** Whether a change of a ManifestWork requires action. Most changes of the status are the gateway's own writes. */
 function isRelevant(old: HubObject, now: HubObject): boolean {
   return (
     generationOf(old) !== generationOf(now) ||
     isDeleting(old) !== isDeleting(now) ||
     !isDeepStrictEqual(old.metadata.labels, now.metadata.labels) ||
-    !isDeepStrictEqual(old.metadata.annotations, now.metadata.annotations) ||
+    !isDeepStrictEqual(annotationsIn(old), annotationsIn(now)) ||
     !isDeepStrictEqual(textsAt(old, 'metadata', 'finalizers'), textsAt(now, 'metadata', 'finalizers'))
   );
+}
+
+/** The annotations of a ManifestWork, without the history, which the gateway itself writes. */
+function annotationsIn({ metadata: { annotations = {} } }: HubObject): object {
+  const { [historyAnnotation]: _, ...others } = annotations;
+  return others;
 }

@@ -36,20 +36,24 @@ export interface ChainDependencies {
    */
   readonly outgoingIdentity: (user: User, cluster: ClusterSpec) => User;
   /**
-   * Ends streams when the rules map their user to another identity; undefined when streams are not checked for that.
+   * Ends open streams when a change of the rules gives their user another identity in the cluster; undefined when
+   * streams are not checked for such changes.
    */
   readonly outgoingStreams?: OutgoingStreams;
   readonly openStreams: OpenStreams;
   /**
-   * Checks regularly whether callers of open streams still have their rights; undefined when streams are not checked
-   * for that.
+   * Checks regularly whether callers of open streams still have the right to them; undefined when open streams are not
+   * checked again.
    */
   readonly streamReviews?: StreamReviews;
   readonly metrics: RequestMetrics;
   readonly log: Log;
-  /** Answers a request for the gateway's own API. A returned promise resolves when the answer has ended. */
+  /**
+   * Answers a request for the gateway's own API. When it returns a promise, the promise resolves once the whole answer
+   * has been sent.
+   */
   readonly answerLocally: (state: Authorized) => void | Promise<void>;
-  /** Answers requests for the console; undefined when there is none. */
+  /** Answers requests for the web console; undefined when the gateway serves no console. */
   readonly console?: ((request: ConsoleRequest) => CompleteResponse) | undefined;
   /** The value of `--cluster-domain` in lower case; undefined when it was not given. */
   readonly clusterDomain: string | undefined;

@@ -18,15 +18,15 @@ import type { RequestInfo } from './request/request-info.ts';
 import type { Surface } from './request/routes.ts';
 
 /**
- * Makes the fields of a state writable, for the functions in this file that move a request to its next state. There is
- * one object per request, to which fields are added: copying it at every step cost more than all steps together
- * (measured). Other code sees the states as readonly, so a step cannot change what another has set. The functions
+ * Makes the fields of a state writable, for the functions in this file that move a request to its next state. A request
+ * is one object, and each step adds fields to it: copying the object at every step cost more than all steps together
+ * (measured). Other code sees the states as readonly, so a step cannot change what another step has set. The functions
  * assign each field by name, because a loop over names cost 2 % of a request.
  */
 type Open<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * The object behind all states of one request; the step `receive` makes it. All properties exist from the start. V8
+ * The one object behind all states of a request; the step `receive` makes it. All properties exist from the start: V8
  * turns an object that gains more than a dozen properties later into a dictionary, which made requests an eighth slower
  * (measured).
  */
@@ -84,7 +84,10 @@ export function received(state: Arrival, auditId: string, receivedAtMs: number, 
 
 /** State after the step `recover`: errors of later steps are answered with a Status. */
 export interface Recoverable extends Received {
-  /** Answers with the error, or cuts the answer when it has begun. Never throws. */
+  /**
+   * Answers the client with the error or, when the answer has already begun, cuts it, so that the client sees that it
+   * is incomplete. Never throws.
+   */
   readonly fail: (error: unknown) => void;
 }
 
@@ -106,8 +109,8 @@ export function observed(state: Recoverable, observation: Observation): Observed
 }
 
 /**
- * What metrics, log and audit need to know about a request. Steps of the chain write it; it is read when the request
- * has ended.
+ * What metrics, log and audit need to know about a request. Steps of the chain write these fields; metrics, log and
+ * audit read them when the request has ended.
  */
 export interface Observation {
   cluster: string;
@@ -115,7 +118,7 @@ export interface Observation {
   resource: string;
   longRunning: boolean;
   error: unknown;
-  /** The last decision of the authorizer; undefined until it has been asked. */
+  /** The authorizer's last decision about this request; undefined until the authorizer has been asked. */
   authorization: Decision | undefined;
   /** Data about the request that the audit log keeps; undefined when the request is not audited. */
   audit: AuditTrail | undefined;
@@ -129,8 +132,8 @@ export interface Described extends Observed {
   readonly upgrade: UpgradeToken | undefined;
   readonly surface: Surface;
   /**
-   * Verb and resource. For a path below a cluster they are those of the request to the cluster, otherwise those of the
-   * gateway's own API.
+   * Verb and resource. For a path below a cluster (`/clusters/<name>/proxy/…`) they are those of the request that the
+   * cluster will get, otherwise those of the request to the gateway's own API.
    */
   readonly info: RequestInfo;
 }
@@ -149,8 +152,8 @@ export function described(
 }
 
 /**
- * Makes a request for a watch over WebSocket one like any other: from here on it is no upgrade, and what is written as
- * its answer goes out as messages.
+ * Turns a watch over WebSocket into an ordinary watch request: later steps do not treat it as an upgrade, and `inbound`
+ * sends what they write as WebSocket messages.
  */
 export function watchedOverWebSocket(state: Described, inbound: Inbound): Described {
   const open = state as Open<Described>;
@@ -177,9 +180,12 @@ export function authenticated(state: Described, caller: User): Authenticated {
 export interface Authorized extends Omit<Authenticated, 'caller'> {
   readonly user: User;
   readonly headers: RawHeaders;
-  /** Permission checks for single clusters; undefined unless the request is for several clusters. */
+  /**
+   * Permission checks for single clusters; undefined unless the request may go to several (`*`, Karmada's `proxying`,
+   * `statistics`).
+   */
   readonly access: ClusterAccess | undefined;
-  /** The cluster as it was when the request was authorized; undefined for requests that name no cluster. */
+  /** The cluster whose name, UID and labels the authorizer has judged; undefined for requests that name no cluster. */
   readonly judged: AttributesCluster | undefined;
 }
 
@@ -201,7 +207,10 @@ export function authorized(
 /** State after the step `dispatch`: the request is for a member cluster. */
 export interface Dispatched extends Authorized {
   readonly surface: Extract<Surface, { kind: 'member' }>;
-  /** Sent in place of the client's body, which has been read; absent when the body goes on as it comes. */
+  /**
+   * Sent to the cluster in place of the client's body, which the gateway has read already; absent when the client's
+   * body is streamed to the cluster unchanged.
+   */
   readonly body?: Buffer | undefined;
 }
 
@@ -231,9 +240,12 @@ export function impersonating(state: Located, outgoing: User): Impersonating {
   return open;
 }
 
-/** The trace spans of one request. They end with the request. */
+/** The OpenTelemetry spans of one request. They end with the request. */
 export interface RequestTrace {
-  /** The headers for a request to a single cluster, with a `traceparent` that names the span of this call. */
+  /**
+   * The headers for the request to a single cluster, with a `traceparent` that names the span of the call to this
+   * cluster.
+   */
   memberHeaders(state: Located): RawHeaders;
   /** Begins the span of a call to one of several clusters; the caller of this function must end the span. */
   toMember(headers: RawHeaders, cluster: ClusterSpec): MemberTrace;

@@ -12,8 +12,8 @@ import { timeScaleVariable } from './config/time-scale.ts';
 
 /**
  * Runs a gateway until SIGTERM or SIGINT.
- * @returns the exit code: 0 after an orderly shutdown, 2 when the configuration is wrong; what is wrong is then on
- * standard error
+ * @returns the exit code: 0 after an orderly shutdown, 2 when the configuration is wrong. In the latter case, standard
+ * error says what is wrong
  */
 export async function serve(flags: ConfigInput): Promise<number> {
   try {
@@ -21,7 +21,8 @@ export async function serve(flags: ConfigInput): Promise<number> {
     const log = makeLog(config.logLevel);
     if (config.timeScale !== 1)
       log.warn({ scale: config.timeScale }, `${timeScaleVariable} shortens deadlines for a test`);
-    // The code is imported only here: with several workers, the first process needs little of the code of a gateway.
+    // The code is imported only here: with several workers, the first process serves no requests and needs little of
+    // it.
     const start =
       config.workers === 1
         ? (await import('./start/gateway.ts')).startGateway
@@ -36,7 +37,7 @@ export async function serve(flags: ConfigInput): Promise<number> {
     log.info({}, 'drained');
     return 0;
   } catch (error) {
-    // Mistakes in the token file, the rules file and the like are thrown as these errors too.
+    // Faults in the token file, the rules file and other files are thrown as these two classes of errors, too.
     if (!(error instanceof ConfigurationError || error instanceof GatewayError)) throw error;
     process.stderr.write(`${error.message.replaceAll(/^/gm, 'portcullis: ')}\n`);
     return 2;
@@ -51,7 +52,7 @@ export function portcullisVersion(): string {
   return version;
 }
 
-/** A second signal within so many milliseconds counts as a repetition of the first. */
+/** A second SIGTERM or SIGINT within this many milliseconds of the first is ignored; a later one ends the process. */
 const sameSignalMs = 1000;
 
 /** Resolves with the first signal that asks the process to end. A later second signal ends the process at once. */
@@ -60,8 +61,8 @@ export function nextSignal(): Promise<'SIGTERM' | 'SIGINT'> {
   let firstAtMs: number | undefined;
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
-      // systemd and Ctrl-C signal the whole process group, and then a parent such as npm passes the signal on. So one
-      // request to end can arrive twice.
+      // systemd and Ctrl-C signal the whole process group, and then a parent process such as npm passes the same signal
+      // on. So one request to end can arrive here twice.
       if (firstAtMs !== undefined && performance.now() - firstAtMs > sameSignalMs) process.exit(130);
       firstAtMs ??= performance.now();
       resolve(signal);

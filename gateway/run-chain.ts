@@ -32,14 +32,17 @@ export function linked<A, B, C, D, E, F, G, H, I, J, K, L, M>(
   return steps.filter((step) => step !== undefined);
 }
 
-/** Runs a request through a chain; never throws. It returns after the last step, or as soon as a step has to wait. */
+/**
+ * Runs a request through a chain; never throws. Returns after the last step, or when a step returns a promise: the
+ * steps after it then run when the promise resolves.
+ */
 export function run(steps: readonly AnyStep[], arrival: Arrival, dependencies: ChainDependencies): void {
   runFrom(0, arrival, steps, arrival, dependencies);
 }
 
 /**
- * Runs the steps of a chain from index `first` on. It makes no promise unless a step has to wait, because most requests
- * never do.
+ * Runs the steps of a chain from index `first` on. It makes no promise unless a step returns one, because most requests
+ * need none and promises cost time.
  */
 function runFrom(
   first: number,
@@ -69,8 +72,8 @@ function runFrom(
 }
 
 /**
- * Answers with the error by the function `fail`, which the step `recover` has added to the state. Before that step has
- * run, the connection is cut.
+ * Answers with the error through the function `fail`, which the step `recover` has added to the state. Before `recover`
+ * has run there is no `fail`, and the connection is cut.
  */
 function failState(state: unknown, arrival: Arrival, error: unknown): void {
   const { fail } = state as { fail?: (error: unknown) => void };

@@ -1,6 +1,6 @@
 // The only place that turns an error into a response: a metav1.Status and a Warning header. The Warning is there
-// because kubectl loses the message of failed discovery but prints warnings. Easy to get wrong: a 5xx must have no
-// Retry-After. With it, client-go repeats even POSTs, and a 503 becomes 50 seconds of waiting.
+// because kubectl loses the message when discovery fails, but prints warnings. Easy to get wrong: a 5xx must have no
+// Retry-After. With a Retry-After, client-go repeats even POSTs, and a 503 becomes 50 seconds of waiting.
 import { GatewayError } from '../cache/model/errors.ts';
 import { HttpFault } from '../http/http-fault.ts';
 import { warningHeader } from '../routing/forward/warning.ts';
@@ -48,7 +48,7 @@ function namingCluster(message: string, cluster: string | undefined): string {
     : `cluster "${cluster}": ${message}`;
 }
 
-/** An answer has at most this many Warning headers. The message of its Status names every warning. */
+/** An answer has at most this many Warning headers; further warnings are only in the message of its Status. */
 const mostWarnings = 30;
 
 /**

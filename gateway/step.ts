@@ -1,7 +1,7 @@
 // The type of a step of the chain: a function from one state of the request to the next.
 import type { ChainDependencies } from './chain-dependencies.ts';
 
-/** What a step returns when it has answered the request itself; no later step runs. */
+/** A step returns this value when it has answered the request itself; then no later step runs. */
 export const answered = Symbol('answered');
 
 /** One step of the chain. It returns the next state, or {@link answered}; it may throw a GatewayError. */

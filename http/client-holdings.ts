@@ -1,9 +1,10 @@
 // Bounds the memory that clients make the process use before they have logged in, above all unfinished request heads.
-// All connections share one budget. When it is exceeded, connections are closed, beginning with the largest product of
-// bytes and time they were kept. Bytes alone would be a bad measure: one user in 500 groups would be closed before five
-// thousand attackers with a few bytes each. But an honest head is complete within milliseconds.
+// All connections share one budget. When it is exceeded, connections are closed, beginning with the one whose bytes,
+// multiplied by the time they were kept, are the most. Bytes alone would be a bad measure: the connection of one user
+// in 500 groups would be closed before those of five thousand attackers with a few bytes each. The time tells them
+// apart, since an honest head is complete within milliseconds.
 
-/** The memory that one connection uses. */
+/** The account of one connection: how much memory it uses. */
 export interface Holding {
   /** Whether a request on this connection has been authenticated. */
   isProven(): boolean;
@@ -17,7 +18,7 @@ export interface Holding {
 }
 
 export interface ClientHoldingsOptions {
-  /** Most bytes to keep for all connections together; Infinity for no bound. */
+  /** Most bytes to keep for all connections together; above it, connections are closed. Infinity for no bound. */
   readonly budgetBytes: number;
   /** Whether a request of this peer has been authenticated. Once it has returned true, it must stay true. */
   readonly isProven: (peer: object) => boolean;
@@ -44,7 +45,7 @@ export function unboundedHoldings(): ClientHoldings {
 /** The memory that all connections of the process use. */
 export type ClientHoldings = Readonly<Pick<Holdings, 'bytes' | 'closed' | 'open' | 'relieve'>>;
 
-/** Makes the object that counts the memory of all connections of one process. */
+/** Counts the memory of all connections of one process, and closes connections when it exceeds the budget. */
 export class Holdings {
   readonly isPeerProven: (peer: object) => boolean;
   readonly nowMs: () => number;
@@ -63,7 +64,7 @@ export class Holdings {
   }
 
   /**
-   * Begins to count a connection.
+   * Begins to count the memory of a connection.
    * @param peer the client, as the object that {@link ClientHoldingsOptions.isProven} is asked about; undefined during
    *   the TLS handshake
    * @param close closes the connection, where possible after an answer that says why; it must call `end()` of the
@@ -129,7 +130,9 @@ class Entry implements Holding {
   readonly #all: Holdings;
   readonly #peer: object | undefined;
   #isProven = false;
-  /** When the connection began to keep data, in milliseconds; until then, when it was opened. */
+  /**
+   * When the connection began to keep data, on the clock of `nowMs`; as long as it never kept any, when it was opened.
+   */
   #sinceMs: number;
 
   constructor(all: Holdings, peer: object | undefined, close: () => void) {

@@ -5,10 +5,11 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 /**
- * Reads a flowing socket as `socket.on('data', onData)` would. It replaces `push`, which Node calls with the data read
- * (see `_read` in Node's documentation), so `pause`, `resume` and `end` work as usual. A stream that is not a
- * net.Socket is read with an ordinary 'data' listener, because it may ask for more data inside `push`.
- * @returns undoes this; `onData` is not called afterwards
+ * Calls `onData` with each chunk, as `socket.on('data', onData)` would. For that it replaces the socket's method
+ * `push`, which Node calls with the data read (see `_read` in Node's documentation), so `pause`, `resume` and `end`
+ * work as usual. A stream that is not a net.Socket is read with an ordinary 'data' listener, because it may ask for
+ * more data inside `push`.
+ * @returns a function that restores `push` and stops the calls of `onData`
  */
 export function readDirectly(socket: Duplex, onData: (chunk: Buffer) => void): () => void {
   socket.on('data', onData);

@@ -20,7 +20,7 @@ export const maxSubprotocols = 100;
 
 export type BoundedField = keyof typeof maxFieldBytes;
 
-/** The fault of a field whose value has this many bytes; undefined when the length is allowed. */
+/** The fault to answer with when a field's value has this many bytes; undefined when the length is allowed. */
 export function fieldFault(name: BoundedField, bytes: number): HttpFault | undefined {
   const most = maxFieldBytes[name];
   if (bytes <= most) return undefined;

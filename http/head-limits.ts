@@ -26,8 +26,8 @@ export const headLimits: HeadLimits = { bytes: maxHeaderBytes, pairs: maxHeaderP
 export const strangerHeadLimits: HeadLimits = { bytes: 192 * 1024, pairs: 2_000 };
 
 /**
- * The limits for a connection. A certificate that the TLS handshake verified is enough for the higher limits, because a
- * front proxy may name a user in thousands of groups in its first request.
+ * The limits that apply to the next request head on a connection. A certificate that the TLS handshake verified is
+ * enough for the higher limits, because a front proxy may name a user in thousands of groups in its first request.
  */
 export function headLimitsOf(peer: Peer, holding: Holding): HeadLimits {
   return holding.isProven() || peer.tlsAuthorized ? headLimits : strangerHeadLimits;

@@ -1,8 +1,8 @@
-// Caches a decision for each header name, because clients send the same few names with every request. This saves
-// lower-casing and matching each name (0.4 us for the ten names of a typical request). The cache is bounded, since the
-// names come from clients.
+// Caches what a function returns for each header name, for example whether the header is passed on. Clients send the
+// same few names with every request, so this saves lower-casing and matching each name (0.4 us for the ten names of a
+// typical request). The cache is bounded, since the names come from clients.
 
-/** Most names in one cache. When it is full, decisions on further names are computed every time. */
+/** Most names in one cache. When it is full, the results for further names are computed every time. */
 const maxNames = 512;
 /** Names longer than this are not cached, so that a flood of long names cannot use up memory. */
 const maxNameLength = 64;

@@ -14,7 +14,10 @@ const statuses = {
 
 export type HttpFaultCode = keyof typeof statuses;
 
-/** A fault whose `message` is sent to the client: it names the violated rule and repeats nothing of the request. */
+/**
+ * The error to answer a request with. Its `message` is sent to the client, so it names the violated rule and repeats
+ * nothing of the request.
+ */
 export class HttpFault extends Error {
   readonly code: HttpFaultCode;
   /** Value for a `Retry-After` header in seconds; undefined for no such header. */

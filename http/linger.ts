@@ -2,7 +2,7 @@
 // kernel sends a TCP reset, which may destroy the answer on its way. So the data is read and dropped, within limits.
 import type { Duplex } from 'node:stream';
 
-/** Most data that is dropped, and longest time in milliseconds, before the connection is closed anyway. */
+/** When the client has sent this many bytes more, or after this many milliseconds, the connection is closed anyway. */
 export const lingerBytes = 16 * 1024 * 1024;
 export const lingerMs = 5_000;
 

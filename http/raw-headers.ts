@@ -1,5 +1,5 @@
-// The form in which headers are passed around in the whole program, and how a value is read from it (rule "raw headers
-// only").
+// The form in which headers are passed around in the whole program, and how a value is read from it (rule "Raw headers
+// only" in docs/rules.md).
 
 /**
  * Flat list `[name, value, name, value, …]`; a value has one latin1 character for each byte received. An object would

@@ -6,13 +6,16 @@
 type Readings = Map<(headers: readonly string[]) => unknown, unknown>;
 
 /**
- * Property of the list itself that holds its results, so that both are freed together, and a list that is received only
- * once costs a single property access. A WeakMap was measured to be slower, because of hashing and garbage collection.
+ * The property of a header list in which its cached results are stored, so that both are freed together, and a list
+ * that is received only once costs a single property access. A WeakMap was measured to be slower, because of hashing
+ * and garbage collection.
  */
 const readings = Symbol('readings');
 type RepeatedList = readonly string[] & { readonly [readings]?: Readings };
 
-/** Announces that this list object will be read again. It must never be changed afterwards. */
+/**
+ * Marks a list that will be read again, so that results are cached for it. The list must never be changed afterwards.
+ */
 export function markRepeated(headers: readonly string[]): void {
   if (isRepeated(headers)) return;
   // Not enumerable, so that the list still compares as equal to a list without the property.

@@ -1,6 +1,6 @@
 // Decides where the body of an HTTP/1.1 request ends, and reads what its head says about the connection. Easy to get
-// wrong: only this file may decide where a body ends. If other code decided differently, an attacker could smuggle a
-// second request in a body.
+// wrong: only this file may decide where a body ends. If other code came to a different result, an attacker could
+// smuggle a second request in a body.
 import { HttpFault } from './http-fault.ts';
 import { token, trimmed } from './field-syntax.ts';
 import { readOnce } from './repeated-headers.ts';
@@ -24,7 +24,7 @@ export interface Http1RequestHead {
 /** The characters that Go's server allows in Host (golang.org/x/net/http/httpguts ValidHostHeader). */
 const hostBytes = /^[0-9A-Za-z!$%&()*+,\-.:;=['\]_~]*$/;
 
-/** What the header fields read so far contain. */
+/** What was found in the header fields read so far. */
 interface Found {
   body: BodyFraming;
   framed: boolean;

@@ -4,13 +4,13 @@
 // all these entries as alive. That cost a quarter of all memory that requests allocate, and nearly all collector time
 // (measured).
 
-/** What an entry stores for its set. An entry may be in one set at most. */
+/** What an entry stores for its set. An entry may be in one set at a time. */
 export interface InSlot {
-  /** Index in the set's array; only the set may write it. */
+  /** Index of the entry in the array of its set; only the set may write it. */
   place?: number;
 }
 
-/** A set without a defined order. */
+/** A set of entries in no defined order. Adding, removing and finding an entry take constant time. */
 export class SlotSet<T extends InSlot> {
   protected readonly entries: T[] = [];
 

@@ -7,12 +7,15 @@ import type { BodyReader, Inbound, InboundUpgrade } from './inbound.ts';
 import { headerValues } from './raw-headers.ts';
 import type { RawHeaders } from './raw-headers.ts';
 
-/** A watcher has nothing to send, so what it sends is small or refused. */
+/**
+ * Largest message in bytes that is accepted from the client; a larger one closes the connection. A client that watches
+ * has nothing to send.
+ */
 const mostReceivedBytes = 64 * 1024;
 const tokenProtocol = 'base64url.bearer.authorization.k8s.io.';
 const newline = 0x0a;
 
-/** Headers of the answer that are sent with the handshake. The others describe a body, which there is none of. */
+/** Headers of the answer that are sent with the handshake. The others describe a body, and a handshake has none. */
 const handshakeHeaders: ReadonlySet<string> = new Set(['audit-id', 'warning']);
 
 /** Whether a request that asks for a WebSocket has what the handshake needs (RFC 6455 section 4.2.1). */
@@ -62,13 +65,16 @@ export class WebSocketInbound implements Inbound {
   pauseBody(): void {}
   resumeBody(): void {}
 
-  /** Sends 101 for an answer with status 200, and any refusal as it is. */
+  /**
+   * Answers the upgrade. A status of 200 is sent as 101, which opens the WebSocket; any other is sent as an ordinary
+   * HTTP answer.
+   */
   respond(status: number, headers: RawHeaders, bodyless: boolean): void {
     if (this.answered || this.closed) return;
     if (status === 200 && headerValues(headers, 'content-type')[0]?.startsWith('application/json') === true) {
       this.#open(headers);
     } else if (status === 200) {
-      // The client asked for protobuf, whose events are not lines.
+      // The client asked for protobuf. Its events are not lines, so they cannot be sent as text messages.
       this.abort();
     } else this.#upgrade.respond(status, headers, bodyless);
   }
@@ -122,12 +128,15 @@ export class WebSocketInbound implements Inbound {
       connection.on('error', () => socket.destroy());
       connection.on('close', () => socket.destroy());
     });
-    // The connection stopped reading when it handed over the socket.
+    // Http1Connection has paused the socket before it handed it over.
     socket.resume();
   }
 }
 
-/** The first subprotocol that the client offers and that is no token: kube-apiserver speaks one and the same in all. */
+/**
+ * The header line that accepts the first subprotocol which the client offers and which does not carry a bearer token;
+ * none without one. The choice changes nothing else: kube-apiserver sends the same messages under every subprotocol.
+ */
 function protocolLine(headers: RawHeaders): string[] {
   const offered = headerValues(headers, 'sec-websocket-protocol').flatMap((value) => value.split(','));
   const chosen = offered.map((item) => item.trim()).find((item) => item !== '' && !item.startsWith(tokenProtocol));

@@ -24,15 +24,16 @@ const missingPollMs = 5_000;
 /** Longest wait in milliseconds between attempts to list, so a newly granted right is noticed within this time. */
 const maxBackoffMs = 5_000;
 /**
- * Milliseconds to wait after a change in a cluster, since changes come in bursts, and one write of the status covers
- * them all.
+ * Milliseconds between a change that the gateway notices in a cluster and the reconciliation of its PediaCluster.
+ * Changes come in bursts, and one write of the status covers them all.
  */
 const gatherMs = 500;
 
-/** Starts the controller; the returned function ends it. */
+/** Starts the controller of PediaClusters; the returned function stops it. */
 export function startClusterControllers(options: ClusterControllersOptions): () => void {
   const { client, log, clusters, timing } = options;
   const waiting = new Map<string, NodeJS.Timeout>();
+  const ended = new AbortController();
   const follow = (resource: ResourceType, onNames: (names: readonly string[]) => void) =>
     startReflector({
       client,
@@ -53,7 +54,7 @@ export function startClusterControllers(options: ClusterControllersOptions): () 
     }
   });
   const controller = makeClusterController({
-    writer: makeHubWriter(client),
+    writer: makeHubWriter(client, ended.signal),
     pediaClusters: () => objects.objects,
     syncResources: () => referred.objects,
     clusters,
@@ -72,6 +73,7 @@ export function startClusterControllers(options: ClusterControllersOptions): () 
     for (const each of name === undefined ? objects.objects.keys() : [name]) addSoon(each);
   });
   return () => {
+    ended.abort();
     unsubscribe();
     queue.close();
     for (const timer of waiting.values()) clearTimeout(timer);

@@ -32,6 +32,8 @@ spec:
   creationCondition: '{{ if .source.spec.ready }} True {{ end }}',
 };
 
+const ignore = (): void => undefined;
+
 interface Scene {
   readonly hub: FakeHub;
   readonly logged: string[];
@@ -193,4 +195,38 @@ test('at rest nothing is written', async (t) => {
     [],
   );
   assert.deepEqual(logged, []);
+});
+
+test('a policy that is handled while the controllers end keeps its lifecycles, whatever cannot be read any more', async (t) => {
+  const hub = new FakeHub([...clusterpediaTypes, things]);
+  const log = { info: ignore, warn: ignore, error: ignore };
+  const close = startPolicyControllers({ client: hub, log, discoveryLagMs: 50 });
+  t.after(close);
+  putThing(hub, 'a');
+  putSecret(hub, 'a');
+  hub.put(policiesOf, { metadata: { name: 'p' }, spec });
+  await until(() => hub.get(clustersOf, 'thing-a') !== undefined);
+  // The next pass waits for the discovery of the new reference, and the controllers end meanwhile.
+  const asked = Promise.withResolvers<void>();
+  const discovery = Promise.withResolvers<void>();
+  const request = hub.request.bind(hub);
+  hub.request = async (call) => {
+    if (call.path === '/apis/coordination.k8s.io') {
+      asked.resolve();
+      await discovery.promise;
+    }
+    return await request(call);
+  };
+  const references = [
+    ...spec.references,
+    { key: 'lease', group: 'coordination.k8s.io', resource: 'leases', nameTemplate: 'x' },
+  ];
+  hub.put(policiesOf, { metadata: { name: 'p' }, spec: { ...spec, references } });
+  await asked.promise;
+  close();
+  const before = hub.writes.length;
+  discovery.resolve();
+  for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(hub.writes.slice(before), []);
+  assert.notEqual(hub.get(clustersOf, 'thing-a'), undefined);
 });

@@ -1,5 +1,5 @@
-// Starts the controllers of policies and lifecycles with their watches, and decides which event is for which controller
-// and object.
+// Starts the controllers of ClusterImportPolicies and PediaClusterLifecycles with their watches, and decides which
+// objects each watch event causes to be reconciled.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubClient } from '../cache/hub/hub-types.ts';
 import { resourceKey } from '../cache/hub/hub-paths.ts';
@@ -23,31 +23,38 @@ export interface PolicyControllersOptions {
   readonly client: HubClient;
   readonly log: ControllerLog;
   readonly timing?: Partial<ReflectorTiming>;
-  /** Milliseconds between times at which all objects are reconciled again, without any event. */
+  /** Every so many milliseconds all objects are reconciled, without any event. */
   readonly resyncMs?: number;
-  /** Milliseconds by which the hub's discovery may lag behind a changed CustomResourceDefinition. */
+  /**
+   * So many milliseconds after a changed CustomResourceDefinition, the hub's discovery is read a second time, since it
+   * may lag behind.
+   */
   readonly discoveryLagMs?: number;
 }
 
 const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
 /**
- * Milliseconds between requests for Clusterpedia's types while the hub lacks them. A new definition causes one at once.
+ * While the hub does not serve Clusterpedia's types, they are asked for at this interval in milliseconds. A new
+ * CustomResourceDefinition causes a request at once.
  */
 const missingPollMs = 30_000;
 /** Longest wait in milliseconds between attempts to list, so a newly granted right is noticed within this time. */
 const maxBackoffMs = 5_000;
 /**
- * Milliseconds until a type that is not served is looked up again. For `closeLookMs` after a CustomResourceDefinition
- * changed it is `soonMs`, since discovery lags behind.
+ * Milliseconds until a type that the hub does not serve is looked up again. For `closeLookMs` after a change of a
+ * CustomResourceDefinition, `soonMs` is used instead, since discovery lags behind.
  */
 const unservedMs = 10_000;
 const soonMs = 500;
 const closeLookMs = 20_000;
-/** For how many milliseconds a hub may name an old preferred version after a CustomResourceDefinition changed. */
+/**
+ * Default in milliseconds: how long the hub's discovery may show an old state after a CustomResourceDefinition has
+ * changed.
+ */
 const discoveryLagMs = 5_000;
 const defaultResyncMs = 600_000;
 
-/** Starts the controllers; the returned function ends them. */
+/** Starts the controllers; the returned function stops them. */
 export function startPolicyControllers(options: PolicyControllersOptions): () => void {
   const controllers = new PolicyControllers(options);
   return () => controllers.close();
@@ -65,9 +72,10 @@ class PolicyControllers {
   readonly #pediaClusters: Reflector;
   readonly #definitions: Reflector;
   readonly #resync: NodeJS.Timeout;
+  readonly #ended = new AbortController();
   /**
-   * True once all of Clusterpedia's objects are listed. Before that, one that is not listed yet would look as if it
-   * were deleted.
+   * True once all ClusterImportPolicies, PediaClusterLifecycles and PediaClusters are listed; nothing is reconciled
+   * before. An object that is not listed yet would look as if it were deleted.
    */
   #ready = false;
   #closeLookUntilMs = 0;
@@ -89,7 +97,7 @@ class PolicyControllers {
     this.#lifecycles = this.#follow(lifecycles, (change) => this.#onLifecycle(change));
     this.#pediaClusters = this.#follow(pediaClusters, (change) => this.#onPediaCluster(change));
     this.#definitions = this.#follow(definitions, (change) => this.#onDefinition(change), true);
-    const writer = makeHubWriter(client);
+    const writer = makeHubWriter(client, this.#ended.signal);
     const policyController = makePolicyController({
       writer,
       discovery: this.#discovery,
@@ -125,6 +133,7 @@ class PolicyControllers {
   }
 
   close(): void {
+    this.#ended.abort();
     clearInterval(this.#resync);
     for (const timer of this.#looks.values()) clearTimeout(timer);
     this.#policyQueue.close();
@@ -155,18 +164,19 @@ class PolicyControllers {
     this.#options.log.error({ err: error }, 'import policies: an object of the hub could not be handled');
   }
 
-  // Events: which objects each event causes to be reconciled
+  // Watch events: which objects each event causes to be reconciled
 
   #onPolicy(change: ObjectChange): void {
     const { name } = change.object.metadata;
     if (isOther(change) || isDeleting(change.object)) this.#addPolicy(name);
-    // Lifecycles have a copy of the policy's spec, but read the policy itself for options in annotations.
+    // PediaClusterLifecycles have a copy of the ClusterImportPolicy's spec, but their controller reads the policy's
+    // annotations for options.
     if (change.type === 'DELETED' || isAnnotated(change)) this.#addLifecyclesOf(name);
   }
 
   /**
-   * A changed lifecycle is reconciled, and its policy too, which reverts changes by others. Changes of its status alone
-   * are ignored.
+   * A changed PediaClusterLifecycle is reconciled. So is its ClusterImportPolicy, which reverts what others have
+   * changed in the lifecycle. A change of the status alone causes nothing.
    */
   #onLifecycle(change: ObjectChange): void {
     const { object } = change;
@@ -178,7 +188,8 @@ class PolicyControllers {
       !isDeleting(object);
     if (isSame) return;
     this.#addLifecycle(object.metadata.name);
-    // The name of the deleted lifecycle is free now, and any policy may have waited for it.
+    // The name of the deleted PediaClusterLifecycle is free now. Another ClusterImportPolicy may want a lifecycle with
+    // that name.
     if (change.type === 'DELETED') for (const name of this.#policies.objects.keys()) this.#addPolicy(name);
     else for (const owner of owners) if (owner !== undefined && isPolicy(owner)) this.#addPolicy(owner.name);
   }
@@ -188,7 +199,8 @@ class PolicyControllers {
   }
 
   /**
-   * A changed definition changes discovery: an unserved type may be served now, or another version may be preferred.
+   * A changed CustomResourceDefinition changes discovery: the hub may now serve a type that it did not serve, or prefer
+   * another version.
    */
   #onDefinition({ object }: ObjectChange): void {
     const group = object.metadata.name.slice(object.metadata.name.indexOf('.') + 1);
@@ -204,7 +216,7 @@ class PolicyControllers {
     );
   }
 
-  /** Reads discovery of a group again, and reconciles the policies that name the group. */
+  /** Reads discovery of a group again, and reconciles the ClusterImportPolicies that name the group. */
   #lookAgain(group: string): void {
     this.#discovery.forget(group);
     for (const [name, policy] of this.#policies.objects) {
@@ -229,7 +241,7 @@ class PolicyControllers {
     }
   }
 
-  // Adding to the queues
+  // Adding objects to the queues of the controllers
 
   #addPolicy(name: string): void {
     if (this.#ready) this.#policyQueue.add(name);
@@ -251,7 +263,7 @@ class PolicyControllers {
   }
 }
 
-/** Whether more than the status of an object has changed. */
+/** Whether more than the status of an object has changed, so that the object must be reconciled. */
 function isOther(change: ObjectChange): boolean {
   if (change.type !== 'MODIFIED') return true;
   const { object, old } = change;

@@ -1,4 +1,5 @@
-// Entry point of this folder: elects a leader among all replicas, and runs the controllers in the leader.
+// Entry point of this folder: for each kind of objects elects a leader among all replicas, and runs the controllers in
+// the leader.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { HubClient } from '../cache/hub/hub-types.ts';
@@ -8,47 +9,62 @@ import { defaultLeaseTiming, startElection, type Election } from '../controllers
 import { startPolicyControllers } from './policy-controllers.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import { collectionStatus, type IndexedCollections } from './collections/collection-status.ts';
+import { startProfiles, type ProfilesOptions } from './profiles/publish-profiles.ts';
 import { registryStatus, type IndexedRegistries } from './registries/registry-status.ts';
 import { startStatusControllers } from './status-controllers.ts';
 
-/** The Lease of the process that writes the status of ResourceRegistries. */
+/** The Lease by which replicas elect the one that writes the status of ResourceRegistries. */
 const registryLease = 'portcullis-karmada-search';
 
 export interface ImportOptions {
   readonly client: HubClient;
-  /** Undefined: Clusterpedia's objects are not looked after. */
-  readonly policies: PolicyImports | undefined;
-  /** Undefined: Karmada's ResourceRegistries are not looked after. */
-  readonly registries: RegistryImports | undefined;
+  /** Undefined: no controllers of Clusterpedia's objects run. */
+  readonly policies?: PolicyImports | undefined;
+  /** Undefined: no controller of Karmada's ResourceRegistries runs. */
+  readonly registries?: RegistryImports | undefined;
   /** Undefined: the status of CollectionResources is not written. */
-  readonly collections: CollectionImports | undefined;
+  readonly collections?: CollectionImports | undefined;
+  /** Undefined: no ClusterProfiles are published. */
+  readonly profiles?: ProfileImports | undefined;
   readonly log: ControllerLog;
-  /** Factor for the Leases' times; below 1 in tests, otherwise 1. */
+  /** Factor for the durations of the Leases; below 1 in tests, otherwise 1. */
   readonly timeScale: number;
 }
 
-/** What Clusterpedia's objects are looked after with. */
+/** What the controllers of Clusterpedia's objects need. */
 export interface PolicyImports {
-  /** Where the Leases are: Clusterpedia's own namespace, so that its components and these controllers take turns. */
+  /**
+   * Namespace of the Leases. It is Clusterpedia's own, and so are the names, so that either Clusterpedia's components
+   * or these controllers run.
+   */
   readonly namespace: string;
   /** Shard whose PediaClusters this gateway reconciles; '' for PediaClusters without a shard. */
   readonly shardingName: string;
-  /** The clusters in the index; undefined when nothing is indexed, and then PediaClusters are not reconciled. */
+  /**
+   * What is known of the clusters in the index; undefined when nothing is indexed. PediaClusters are not reconciled
+   * then.
+   */
   readonly clusters: ImportedClusters | undefined;
 }
 
-/** What Karmada's ResourceRegistries are looked after with. */
+/** What the controller of Karmada's ResourceRegistries needs. */
 export interface RegistryImports {
-  /** Where the Lease is. */
+  /** Namespace of the Lease. */
   readonly namespace: string;
   readonly indexed: IndexedRegistries;
 }
 
-/** What the status of CollectionResources is written with. */
+/** What the controller that writes the status of CollectionResources needs. */
 export interface CollectionImports {
-  /** The Lease by which replicas elect the one that writes. */
+  /** The Lease by which replicas elect the one that writes the status. */
   readonly lease: { readonly namespace: string; readonly name: string };
   readonly indexed: IndexedCollections;
+}
+
+/** What publishing ClusterProfiles needs. */
+export interface ProfileImports extends Omit<ProfilesOptions, 'client' | 'log'> {
+  /** The Lease by which replicas elect the one that publishes. */
+  readonly lease: { readonly namespace: string; readonly name: string };
 }
 
 export interface Imports {
@@ -56,8 +72,16 @@ export interface Imports {
   close(): Promise<void>;
 }
 
-/** Starts at once; the hub is asked in the background. */
-export function startImports({ client, policies, registries, collections, log, timeScale }: ImportOptions): Imports {
+/** Starts the elections and returns at once; requests to the hub follow in the background. */
+export function startImports({
+  client,
+  policies,
+  registries,
+  collections,
+  profiles,
+  log,
+  timeScale,
+}: ImportOptions): Imports {
   const { durationMs, renewWithinMs, periodMs } = defaultLeaseTiming;
   const identity = `${hostname()}_${randomUUID()}`;
   const elect = (namespace: string, name: string, lead: () => () => void): Election => {
@@ -83,7 +107,7 @@ export function startImports({ client, policies, registries, collections, log, t
   const elections: Election[] = [];
   if (policies !== undefined) {
     const { namespace, shardingName, clusters } = policies;
-    // Clusterpedia's names.
+    // The names of the Leases are those that Clusterpedia's components use.
     elections.push(elect(namespace, 'clusterpedia-controller-manager', () => startPolicyControllers({ client, log })));
     if (clusters !== undefined) {
       const name = `clusterpedia-clustersynchro-manager${shardingName === '' ? '' : `-${shardingName}`}`;
@@ -99,6 +123,10 @@ export function startImports({ client, policies, registries, collections, log, t
     const { lease, indexed } = collections;
     const subject = collectionStatus(indexed);
     elections.push(elect(lease.namespace, lease.name, () => startStatusControllers({ client, log, subject })));
+  }
+  if (profiles !== undefined) {
+    const { lease, ...options } = profiles;
+    elections.push(elect(lease.namespace, lease.name, () => startProfiles({ ...options, client, log })));
   }
   return { close: async () => void (await Promise.all(elections.map((election) => election.close()))) };
 }

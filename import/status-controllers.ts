@@ -1,5 +1,5 @@
-// Writes conditions into the status of the hub's objects of one kind, whenever one of them or what they are about has
-// changed.
+// A controller that writes conditions into the status of the hub's objects of one kind, whenever one of the objects has
+// changed or the state that the conditions describe.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubClient, HubObject } from '../cache/hub/hub-types.ts';
 import { startReflector } from '../cache/hub/reflector.ts';
@@ -9,13 +9,15 @@ import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
 import { isDeleting, type ResourceType } from '../controllers/objects.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 
-/** The objects whose status is written, and what it says. */
+/** One kind of objects whose status is written, and the conditions that the status gets. */
 export interface StatusSubject {
   readonly kind: string;
   readonly resource: ResourceType;
-  /** What the conditions of an object say now. */
+  /** The conditions that an object should have now. */
   findings(object: HubObject): readonly Finding[];
-  /** Calls the listener when that may have changed. Returns a function that removes the listener. */
+  /**
+   * Calls the listener when the results of `findings` may have changed. Returns a function that removes the listener.
+   */
   onChange(listener: () => void): () => void;
 }
 
@@ -27,15 +29,19 @@ export interface StatusControllersOptions {
 }
 
 const missingPollMs = 5_000;
-/** A right that was granted is noticed within this time. */
+/** Longest wait in milliseconds between attempts to list, so a newly granted right is noticed within this time. */
 const maxBackoffMs = 5_000;
-/** Changes of the index come in crowds, and one status tells them together. */
+/**
+ * Milliseconds to wait after a change before all objects are reconciled. Changes of the index come in bursts, and one
+ * write of the status covers them all.
+ */
 const gatherMs = 500;
 
-/** Starts it; the function it returns ends it. */
+/** Starts the controller; the returned function stops it. */
 export function startStatusControllers({ client, log, subject, timing }: StatusControllersOptions): () => void {
   const { kind, resource } = subject;
-  const writer = makeHubWriter(client);
+  const ended = new AbortController();
+  const writer = makeHubWriter(client, ended.signal);
   let gathering: NodeJS.Timeout | undefined;
   const objects = startReflector({
     client,
@@ -65,6 +71,7 @@ export function startStatusControllers({ client, log, subject, timing }: StatusC
     }, gatherMs).unref();
   });
   return () => {
+    ended.abort();
     unsubscribe();
     clearTimeout(gathering);
     queue.close();

@@ -1,5 +1,6 @@
-// Watches the certificate authority of each member that has joined: the ConfigMap `kube-root-ca.crt` in the namespace
-// of the gateway's ServiceAccount, over the gateway's own connections.
+// Watches the certificate authority of each member that has joined. Kubernetes writes it into the ConfigMap
+// `kube-root-ca.crt` of every namespace; it is read in the namespace of the gateway's ServiceAccount, with the
+// gateway's own credential.
 import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
 import type { ClusterReader } from '../cache/model/store.ts';
 import type { ClusterRecord } from '../cache/model/records.ts';
@@ -11,27 +12,29 @@ import { authorityConfigMap } from './member/access-objects.ts';
 export interface AuthoritiesOptions {
   readonly store: Pick<ClusterReader, 'get'>;
   readonly connections: Connections;
-  /** Called when the authority of a member may have changed. */
+  /** Called when the certificate authority of a member may have changed. */
   readonly onChange: (cluster: string) => void;
-  /** Called with the reason why the authority of a member cannot be read. */
+  /** Called with the reason why the certificate authority of a member cannot be read. */
   readonly onFault: (cluster: string, message: string) => void;
   readonly onError: (error: unknown) => void;
 }
 
 export interface Authorities {
-  /** Begins to watch; does nothing if the member is watched already. */
+  /** Begins to watch the ConfigMap of a member. Does nothing if it is watched already, or after `close`. */
   follow(cluster: string, namespace: string): void;
   unfollow(cluster: string): void;
-  /** The PEM text of the authority; undefined while it is unknown. */
+  /** The certificate authority as PEM text; undefined while it is unknown. */
   of(cluster: string): string | undefined;
   close(): void;
 }
 
 export function makeAuthorities({ store, connections, onChange, onFault, onError }: AuthoritiesOptions): Authorities {
   const reflectors = new Map<string, Reflector>();
+  let closed = false;
   return {
     follow(cluster, namespace) {
-      if (reflectors.has(cluster)) return;
+      // A reconciliation that is still running after `close` may call this. A new watch would keep the process alive.
+      if (closed || reflectors.has(cluster)) return;
       const record = (): ClusterRecord | undefined => store.get(cluster);
       const access = { cluster, record, connections, userAgent: 'portcullis-join' };
       const reflector = startReflector({
@@ -58,6 +61,7 @@ export function makeAuthorities({ store, connections, onChange, onFault, onError
       return undefined;
     },
     close() {
+      closed = true;
       for (const cluster of [...reflectors.keys()]) this.unfollow(cluster);
     },
   };

@@ -1,5 +1,5 @@
 // Makes a ClusterJoin for each Cluster of Cluster API that has the label `gateway.portcullis.io/join: "true"`, from the
-// kubeconfig that Cluster API keeps in a Secret, and deletes it again with the Cluster or its label.
+// kubeconfig that Cluster API keeps in a Secret, and deletes it when the Cluster is deleted or loses the label.
 import type { HubClient, HubObject, HubObjects } from '../cache/hub/hub-types.ts';
 import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
 import { annotationOf, oldestFirst } from '../cache/sources/objects/hub-object.ts';
@@ -9,13 +9,19 @@ import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
 import { clusterJoins, joinApiVersion, joinKind } from './object/cluster-join.ts';
 
-/** Annotation of a ClusterJoin that was made for a Cluster: the Cluster's namespace and name. */
+/** Annotation of a ClusterJoin that was made for a Cluster: the Cluster's `NAMESPACE/NAME`. */
 const originAnnotation = 'gateway.portcullis.io/cluster-api';
 const chosen = { labelSelector: 'gateway.portcullis.io/join=true' } as const;
-/** Both versions are read, since older Cluster API serves only the second. What is read here is the same in both. */
+/**
+ * Both versions are watched, since an older Cluster API serves only v1beta1. The fields that are read here are the same
+ * in both.
+ */
 const versions = ['v1beta2', 'v1beta1'] as const;
 const missingPollMs = 30_000;
-/** The Cluster's own deletion ends the member, so that it may not be there any more to leave in good order. */
+/**
+ * `deregisterPolicy` of these ClusterJoins: give up after ten minutes. The deletion of a Cluster also deletes the
+ * machines of the member, so the member may no longer answer when its objects are to be removed.
+ */
 const giveUpAfter = 'ForceAfter:10m';
 
 export interface ClusterApiOptions {
@@ -25,7 +31,7 @@ export interface ClusterApiOptions {
   readonly joins: () => HubObjects;
 }
 
-/** Imports Clusters from the call of the constructor until `close`. */
+/** Makes and deletes these ClusterJoins from its construction until `close`. */
 export class ClusterApiImport {
   readonly #options: ClusterApiOptions;
   readonly #clusters: readonly Reflector[];
@@ -37,7 +43,7 @@ export class ClusterApiImport {
     this.#clusters = versions.map((version) => this.#follow(version));
   }
 
-  /** Looks at the ClusterJoin of this name again, which may have been made for a Cluster that is gone. */
+  /** Checks the ClusterJoin of this name again: the Cluster for which it was made may be gone. */
   look(name: string): void {
     this.#queue.add(name);
   }
@@ -59,7 +65,7 @@ export class ClusterApiImport {
       },
       onState: ({ fault, synced }) => {
         if (fault !== undefined) log.warn({ fault: fault.message }, 'join: Clusters of Cluster API cannot be read');
-        // Clusters may have gone while nobody looked.
+        // Clusters may have been deleted while they were not watched, so every ClusterJoin is checked.
         if (synced) for (const name of this.#options.joins().keys()) this.#queue.add(name);
       },
       onError: (error) => log.error({ err: error }, 'join: a Cluster of Cluster API could not be handled'),
@@ -76,7 +82,7 @@ export class ClusterApiImport {
       return 'done';
     }
     const origin = annotationOf(join, originAnnotation);
-    // A ClusterJoin that a person made has no origin, and is left alone.
+    // A ClusterJoin without this annotation was made by a person and is left alone.
     if (origin === undefined || isDeleting(join)) return 'done';
     const isThere = clusters.some((each) => originOf(each) === origin);
     if (!isThere && this.#hasListed()) await writer.remove(clusterJoins, join);
@@ -91,7 +97,7 @@ export class ClusterApiImport {
     }
   }
 
-  /** The chosen Clusters of this name that are not being deleted, the oldest first. */
+  /** The Clusters of this name with the label that are not being deleted, the oldest first. */
   #chosen(name: string): readonly HubObject[] {
     return oldestFirst(...this.#clusters.map(({ objects }) => objects))
       .map(([, cluster]) => cluster)
@@ -99,8 +105,8 @@ export class ClusterApiImport {
   }
 
   /**
-   * Whether all Clusters are known. While the hub serves no version of the type, for example since somebody replaces
-   * its CustomResourceDefinition, they are not.
+   * Whether all Clusters are known. They are not while the hub serves no version of the type, for example because
+   * somebody replaces its CustomResourceDefinition.
    */
   #hasListed(): boolean {
     const states = this.#clusters.map((reflector) => reflector.state());

@@ -1,10 +1,10 @@
-// Follows the ClusterJoins of a hub, and decides for each of them what is to be done now: install, look after, or
-// leave.
+// Follows the ClusterJoins of a hub, and decides for each of them what is to be done now: make the objects in the
+// member, keep its token valid, or let the member leave.
 import type { HubObject } from '../cache/hub/hub-types.ts';
 import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
 import type { ClusterRecord } from '../cache/model/records.ts';
 import { setFinalizer } from '../controllers/hub/hub-writer.ts';
-import { generationOf } from '../controllers/conditions.ts';
+import { conditionsOf, findCondition, generationOf } from '../controllers/conditions.ts';
 import { isDeleting, type ResourceType } from '../controllers/objects.ts';
 import { makeQueue } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
@@ -27,22 +27,28 @@ export interface JoinsOptions extends JoinParts {
   readonly connections: Connections;
 }
 
-/** When a member is looked at again, and for which generation of the ClusterJoin it was looked at. */
+/**
+ * Number of ClusterJoins by state: `ready` when the cluster can be used, `leaving` when the ClusterJoin is being
+ * deleted, else `waiting`.
+ */
+export type JoinNumbers = Readonly<Record<'ready' | 'waiting' | 'leaving', number>>;
+
+/** When one ClusterJoin's member is contacted again; until then an event of the hub costs the member no request. */
 interface NextLook {
   atMs: number;
-  /** Something changed since the last look began, so that the next one is due at once. */
+  /** Whether something has changed since the last contact began, so that the next one is due at once. */
   isAsked: boolean;
   generation: number | undefined;
   readonly backoff: Backoff;
 }
 
-/** A member that has joined is looked at this often at least, in milliseconds. */
+/** Longest time in milliseconds between two contacts with a member that has joined. */
 const lookMs = 3_600_000;
 const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
 const missingPollMs = 5_000;
 
-/** Looks after ClusterJoins from the call of the constructor until `close`. */
+/** Reconciles ClusterJoins from its construction until `close`. */
 export class Joins {
   readonly #options: JoinsOptions;
   readonly #joins: Reflector;
@@ -70,6 +76,16 @@ export class Joins {
       onError: (error) => log.error({ err: error }, 'join: a certificate authority could not be handled'),
     });
     this.#unsubscribe = store.subscribe(({ record: { spec } }) => this.#add(spec.originalName));
+  }
+
+  /** The number of ClusterJoins in each state. */
+  numbers(): JoinNumbers {
+    const numbers = { ready: 0, waiting: 0, leaving: 0 };
+    for (const join of this.#joins.objects.values()) {
+      const isReady = findCondition(conditionsOf(join), 'Ready')?.status === 'True';
+      numbers[isDeleting(join) ? 'leaving' : isReady ? 'ready' : 'waiting'] += 1;
+    }
+    return numbers;
   }
 
   close(): void {
@@ -104,7 +120,7 @@ export class Joins {
     });
   }
 
-  /** Looks at the ClusterJoin of this name, if there is one. */
+  /** Adds the ClusterJoin of this name to the queue, if there is one. */
   #add(name: string): void {
     if (this.#joins.objects.has(name)) this.#queue.add(name);
   }
@@ -137,13 +153,16 @@ export class Joins {
     try {
       return { afterMs: await this.#lookAndTell(join, status, managed) };
     } catch (error) {
-      // What the look found is not written, for example since the status was changed meanwhile: look again.
+      // The results were not written, for example because of a conflict, so the member must be contacted again.
       this.#lookOf(join).isAsked = true;
       throw error;
     }
   }
 
-  /** Looks at the member if it is time to, and writes what is found. Returns the milliseconds until the next look. */
+  /**
+   * Contacts the member if it is time to, and writes the results into the status. Returns the milliseconds until the
+   * next contact.
+   */
   async #lookAndTell(join: HubObject, status: JoinStatus, managed: HubObject | undefined): Promise<number> {
     const { writer } = this.#options;
     const waitMs = await this.#look(join, status);
@@ -154,7 +173,10 @@ export class Joins {
     return waitMs;
   }
 
-  /** Asks the member if it is time to; returns the milliseconds until the next time. */
+  /**
+   * Contacts the member if it is time to, and puts the results into `status`. Returns the milliseconds until the next
+   * contact.
+   */
   async #look(join: HubObject, status: JoinStatus): Promise<number> {
     const { name } = join.metadata;
     const look = this.#lookOf(join);
@@ -206,14 +228,18 @@ export class Joins {
       await keepPass(this.#options, join, status, secret!, this.#authorities.of(name));
     } catch (error) {
       if (!(error instanceof StepFault) || error.reason !== 'CredentialRefused') throw error;
-      // The token has ended, or its ServiceAccount is gone. The bootstrap credential, if it is still there, helps.
+      // The token has expired, or its ServiceAccount is gone. The bootstrap credential, if its Secret still exists, can
+      // make both anew.
       status.find('CredentialIssued', 'False', 'CredentialExpired', 'the cluster refuses the token of the gateway');
       await installPass(this.#options, join, status, this.#claims);
     }
     await this.#keepManaged(join, status);
   }
 
-  /** @param hasJoined true if the member stays usable without what the changed spec asks for */
+  /**
+   * Makes the objects of the ClusterJoin in the member. @param hasJoined whether the member has joined already: without
+   * a bootstrap Secret it then stays usable, but with the rights of an earlier spec
+   */
   async #install(join: HubObject, status: JoinStatus, hasJoined: boolean): Promise<void> {
     try {
       await installPass(this.#options, join, status, this.#claims);
@@ -224,7 +250,7 @@ export class Joins {
     }
   }
 
-  /** Makes or updates the ManagedCluster if the join asks for one. */
+  /** Creates or updates the ManagedCluster if the ClusterJoin asks for one. */
   async #keepManaged(join: HubObject, status: JoinStatus): Promise<void> {
     if (!joinSpecOf(join).managedCluster) return;
     const { client, secretNamespace, writer } = this.#options;
@@ -237,7 +263,9 @@ export class Joins {
     await keepManagedCluster(writer, join, this.#managed.objects.get(join.metadata.name), config);
   }
 
-  /** The gateway's record of the cluster, if it comes from the Secret of the join. */
+  /**
+   * The gateway's record of the cluster; undefined when the record does not come from the Secret of this ClusterJoin.
+   */
   #recordOf(name: string): ClusterRecord | undefined {
     const record = this.#options.store.get(name);
     const from = record?.spec.clusterGateway?.secret;

@@ -12,7 +12,7 @@ export interface Backoff {
 
 /**
  * Waits that double from `firstMs` to `maxMs` (client-go's reflector uses 800 ms to 30 s). Each wait is a random value
- * between half and all of that.
+ * between half of the current value and all of it.
  * @param random returns a number from 0 to 1, as Math.random does
  */
 export function makeBackoff(firstMs: number, maxMs: number, random: () => number): Backoff {
@@ -32,8 +32,8 @@ export function makeBackoff(firstMs: number, maxMs: number, random: () => number
 /** The waits of one retry loop for a server that answers 429 with `Retry-After`. */
 export interface BusyWaits {
   /**
-   * Milliseconds to wait before a silent retry; undefined when the server has been busy for so long that the caller
-   * should report an error.
+   * Milliseconds to wait before a retry that is not reported as an error; undefined when the server has been busy for
+   * so long that the caller should report one.
    */
   next(retryAfterMs: number): number | undefined;
   /** To be called when the server answered with anything other than 429. */
@@ -45,7 +45,7 @@ export interface BusyWaits {
  * (re)initializing"), when it is overloaded and when it shuts down. client-go retries ten times without reporting an
  * error.
  * @param firstMs shortest wait, also when `Retry-After` is 0
- * @param graceMs how long after the first 429 next() begins to return undefined
+ * @param graceMs how many milliseconds after the first 429 next() begins to return undefined
  * @param random returns a number from 0 to 1, as Math.random does
  */
 export function makeBusyWaits(firstMs: number, graceMs: number, random: () => number): BusyWaits {

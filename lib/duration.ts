@@ -1,5 +1,5 @@
-// Durations as Go's flags write them: `10s`, `1m30s`, `500ms`. A number without a unit is refused, because it could
-// mean seconds or milliseconds.
+// Durations as Go's flags write them: `10s`, `1m30s`, `500ms`. A number without a unit, other than 0, is refused,
+// because it could mean seconds or milliseconds.
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /**

@@ -14,8 +14,8 @@ export interface FileWatchOptions {
    */
   readonly onChange: () => Promise<void>;
   /**
-   * Milliseconds between two polls of all files, 400 by default. Poll, `restMs` and reload together should stay below a
-   * second.
+   * Milliseconds between two polls of all files, 400 by default. This time, `restMs` and the time that `onChange` takes
+   * should together stay below a second.
    */
   readonly pollMs?: number;
   /**
@@ -46,7 +46,7 @@ export async function lookAt(file: string): Promise<string> {
   }
 }
 
-/** Starts a watch without files; call setFiles() next. */
+/** Starts a watch of no files yet; setFiles() says which to watch. */
 export function watchFiles(options: FileWatchOptions): FileWatch {
   return new PolledFileWatch(options);
 }
@@ -120,8 +120,8 @@ class PolledFileWatch {
       if (atRest) break;
     }
     if (this.#closed) return;
-    // The owner normally calls setFiles() with the state that it read. If it does not, this keeps the change from being
-    // reported again.
+    // `onChange` normally calls setFiles() with the signatures of the content that it read. If it does not, this
+    // assignment keeps the change from being reported again.
     this.#known = seen;
     await this.#options.onChange();
   }
@@ -150,7 +150,7 @@ class PolledFileWatch {
       });
       watcher.on('error', () => this.#forget(folder));
       this.#folders.set(folder, watcher);
-      // Changes made before this watch began caused no event, so look once.
+      // Changes made before this watch began caused no event, so the files are checked once.
       this.#notice();
     } catch {
       // The folder does not exist, or the system's limit of watches is reached. Polling still covers its files.

@@ -1,5 +1,5 @@
-// The resources of the index, for the gateway that follows them and for the command that grants the right to read
-// them.
+// The resources that the index has by default. The gateway lists and watches them, and a command prints the RBAC rules
+// that let it read them.
 const rbac = 'rbac.authorization.k8s.io';
 
 /** The resources that are indexed by default: common workload, configuration and RBAC kinds, but no Secrets. */

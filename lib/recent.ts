@@ -3,12 +3,10 @@
 // process. So this file limits the number of entries itself.
 import { LRUCache } from 'lru-cache';
 
-/** Limits of one cache. Beyond either, the least recently used entries are removed. */
+/** Limits of one cache. When one of them is exceeded, the least recently used entries are removed. */
 export interface RecentLimits {
   readonly maxEntries: number;
-  /**
-   * Most characters of all keys together; an entry whose key alone exceeds it is not stored. Undefined for no limit.
-   */
+  /** Most characters of all keys together; an entry whose key alone is longer is not stored. Undefined for no limit. */
   readonly maxKeyLength?: number;
 }
 

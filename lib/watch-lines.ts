@@ -1,12 +1,12 @@
 // Splits the bytes of a watch into lines; each line is one event. Easy to get wrong: a chunk may end anywhere, also
-// inside a character, and an object of 1.5 MB arrives in dozens of chunks. Joining them again after every chunk would
-// take quadratic time.
+// inside a character, and an object of 1.5 MB arrives in dozens of chunks. Joining all chunks of a line again after
+// every chunk would take quadratic time.
 
 import { MalformedAnswer } from './json/json-scan.ts';
 
 /**
- * Longest line in bytes. etcd accepts objects up to about 1.5 MB; as JSON with base64 and escapes they stay below this
- * limit.
+ * Longest line in bytes; a longer one ends the watch with an error. etcd accepts objects up to about 1.5 MB; as JSON
+ * with base64 and escapes they stay below this limit.
  */
 export const maxWatchLineBytes = 32 * 1024 * 1024;
 

@@ -1,5 +1,6 @@
-// The secret key that encrypts continue tokens. All processes that answer from one index must share it, otherwise each
-// refuses the tokens of the others. It is stored in the folder of the index.
+// The secret key that encrypts continue tokens. All processes that answer from one index must share the key, otherwise
+// each refuses the tokens of the others. For an index in SQLite it is stored in the folder of the index; for one in
+// PostgreSQL, opened-store.ts stores a key in the database.
 import { randomBytes } from 'node:crypto';
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -45,13 +45,16 @@ import { makeIssuedRights } from './watch/issued-rights.ts';
 
 /** The settings of an index, and the parts of the gateway that it uses. */
 export interface IndexOptions extends StoreOptions {
-  /** Types to index, such as `pods` or `deployments.apps`. Undefined: the common types. */
+  /** Types to index, such as `pods` or `deployments.apps`. Undefined: the default resources. */
   readonly resources: readonly string[] | undefined;
   /** Names of clusters or a label selector. Undefined: all clusters. */
   readonly clusters: string | undefined;
   /** Options that narrow the index of all clusters, or of some. */
   readonly rules?: readonly IndexRule[] | undefined;
-  /** The collections beside the built-in ones. They may change at any time. Absent: there are none. */
+  /**
+   * Returns the collections that administrators define besides the built-in ones; they may change at any time. Absent:
+   * there are none.
+   */
   readonly collections?: (() => readonly CollectionDefinition[]) | undefined;
   readonly rightsMaxAgeMs: number;
   /** `--index-rights`, by default `auto`. The label `search.portcullis.io/rights` of a cluster overrides it. */
@@ -62,11 +65,11 @@ export interface IndexOptions extends StoreOptions {
   readonly connections: Connections;
   /** The identity with which the gateway sends callers' requests to clusters. */
   readonly identity: IdentityMode;
-  /** `--index-identity`: as whom the index itself reads clusters; `auto` by default. */
+  /** `--index-identity`: the identity with which the index itself reads clusters; `auto` by default. */
   readonly readAs?: IndexIdentity | undefined;
   readonly authorizer: Authorizer;
   readonly outgoing: (user: User, cluster: ClusterSpec) => User;
-  /** Returns a number that changes whenever results of `outgoing` may change. When absent, none is cached. */
+  /** Returns a number that changes whenever results of `outgoing` may change. When absent, no result is cached. */
   readonly outgoingGeneration?: () => number;
   readonly openStreams: OpenStreams;
   readonly bookmarkIntervalMs: number;
@@ -92,11 +95,11 @@ export interface Index {
   owner(user: User, object: NamedObject): Promise<string>;
   state(): readonly ClusterState[];
   /**
-   * Calls the listener when clusters, types, phases or faults have changed, but not for mere progress. Returns a
-   * function that removes the listener.
+   * Calls the listener when clusters, types, phases or faults have changed, but not when only more rows were read.
+   * Returns a function that removes the listener.
    */
   onChange(listener: () => void): () => void;
-  /** Resolves once each cluster was read for the first time or has a fault, or after a few seconds. */
+  /** Resolves once the first lists of each cluster are complete or have a fault, or after a few seconds. */
   settled(): Promise<void>;
   /** Resolves when no rows are left of clusters that had this name and are no longer indexed. */
   rowsGone(cluster: string): Promise<void>;
@@ -119,11 +122,14 @@ export interface RightsSamples {
 }
 
 /**
- * Watches through a hub's aggregation layer end after this time: kube-apiserver cuts requests that it takes for short
- * ones after 60 s.
+ * Milliseconds after which a watch through a hub's aggregation layer ends: the hub's kube-apiserver cuts requests that
+ * it takes for short ones after 60 s.
  */
 const aggregatedWatchMs = 50_000;
-/** Milliseconds after which a watch checks rights again, for changes without an event (authorizer, reviews, age). */
+/**
+ * Milliseconds after which a watch checks rights again. No event reports that the authorizer decides otherwise, that a
+ * cluster answers access reviews otherwise, or that its copied RBAC has become too old.
+ */
 const rightsPollMs = 8_000;
 
 /**
@@ -241,7 +247,10 @@ function recordOf(records: Pick<ClusterStore, 'getByUid'>, { id }: Incarnation):
   return records.getByUid(id.slice(0, id.lastIndexOf('/')));
 }
 
-/** Makes the rights of the index. @param samples results of comparisons are counted here, for metrics */
+/**
+ * Makes the functions that decide which rows a user may see. @param samples results of comparisons are counted here,
+ * for metrics
+ */
 function openRights(
   options: IndexOptions,
   { store, modeMemory }: OpenedStore,

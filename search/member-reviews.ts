@@ -1,6 +1,6 @@
-// Asks clusters about rights, over the same connections as requests. Easy to get wrong: a SubjectAccessReview
-// asks about somebody else, so it goes out with the gateway's own credential. Only the question whether the rules are
-// complete impersonates, and then one of the gateway's own names.
+// Asks clusters about rights, over the same connections as requests. Easy to get wrong: a SubjectAccessReview asks
+// about somebody else, so it goes out with the gateway's own credential. Only the SelfSubjectRulesReview, which tells
+// whether RBAC is the only authorizer, impersonates: it asks as `portcullis:index`, unless `identity` is `self`.
 import { GatewayError } from '../cache/model/errors.ts';
 import type { ClusterRecord } from '../cache/model/records.ts';
 import type { User } from '../cache/model/user.ts';

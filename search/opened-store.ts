@@ -58,7 +58,10 @@ export interface OpenedStore {
 
 const keyBytes = 32;
 
-/** @throws GatewayError (rejects) INDEX_UNAVAILABLE, or Error with the system's code when the folder cannot be used */
+/**
+ * Opens the store that the options describe.
+ * @throws GatewayError (rejects) INDEX_UNAVAILABLE, or Error with the system's code when the folder cannot be used
+ */
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   return options.postgres === undefined ? await openInFolder(options) : await openInDatabase(options, options.postgres);
 }

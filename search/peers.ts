@@ -1,5 +1,5 @@
 // The other processes of one gateway that answer from the same index. One process writes the index and tells the others
-// how following the clusters goes.
+// the state of each cluster.
 import type { ClusterState } from './sync/sync-types.ts';
 
 /** A message of one process to all others. */

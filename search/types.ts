@@ -1,6 +1,6 @@
 // The terms that all parts of the index share: resource type, row, and incarnation of a cluster. Easy to get wrong: a
 // cluster's name is not its identity. A cluster that was recreated under the same name and address is another
-// incarnation, and nothing of the old one may be continued.
+// incarnation, and no row or resourceVersion of the old one may be used for it.
 import type { PrinterColumn } from '../tables/printer-column.ts';
 
 /** A resource type without a version. The index keeps each object in one version only. */

@@ -1,5 +1,6 @@
 // Creates the objects that every cluster has at start: namespaces, default roles and bindings, the Service kubernetes.
-// The aggregated roles (view, edit, admin) have no rules until syncAggregatedRoles collects them.
+// The aggregated ClusterRoles (view, edit, admin) have no rules until syncAggregatedRoles computes them from other
+// ClusterRoles.
 import { syncAggregatedRoles } from './controllers/aggregation.ts';
 import type { Cluster } from './cluster.ts';
 import type { KubernetesSpec } from './schema/spec.ts';

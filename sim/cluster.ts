@@ -1,5 +1,5 @@
-// What all handlers of one simulated API server share, and the request that a handler answers. Handlers take the time
-// and timers only from their `Cluster`, so that nothing keeps running after the simulator was closed.
+// Types: what all request handlers of one simulated API server share, and the request that a handler answers. Handlers
+// use the timers of their `Cluster` and no others, so that no timer runs after the simulator was closed.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authorize } from './access/authorize.ts';
 import type { Negotiated } from './wire/negotiate.ts';
@@ -10,7 +10,10 @@ import type { Store } from './store/store.ts';
 import type { Timers } from './controllers/timers.ts';
 import type { SimUser } from './types.ts';
 
-/** What the handlers of one simulated API server share. */
+/**
+ * One simulated API server: its objects, resources, clock and tokens. All its request handlers and controllers share
+ * it.
+ */
 export interface Cluster {
   readonly name: string;
   /** The Kubernetes version, such as `v1.36.3`. */
@@ -29,7 +32,8 @@ export interface Cluster {
   /** Makes a bearer token for a user, for TokenRequest. */
   issueToken(user: SimUser): string;
   /**
-   * Registers a stream that must be ended when the simulator closes. Returns a function that removes the registration.
+   * Registers an open stream; `end` is called when the simulator closes. Returns a function that removes the
+   * registration.
    */
   trackStream(end: () => void): () => void;
 }

@@ -1,5 +1,5 @@
 // A small Kubernetes API server in memory that works with kubectl, for the demo and for tests of the gateway.
-// `startSimulator` starts it. `close()` ends everything it started: listener, timers and streams.
+// `startSimulator` starts it. `close()` of the result ends its listener, timers and streams.
 import { randomBytes } from 'node:crypto';
 import { AuditLog } from './access/audit.ts';
 import { createAuthorizer } from './access/authorize.ts';
@@ -31,15 +31,15 @@ export interface SimulatorOptions {
   readonly version?: string;
   /** Whether the server speaks HTTP/2 in addition to HTTP/1.1. Default true. */
   readonly http2?: boolean;
-  /** Users by bearer token. More can be added later. */
+  /** Users by bearer token. `addToken` of the simulator adds further ones. */
   readonly tokens?: Readonly<Record<string, SimUser>>;
   /** Objects to create at start, in this order. */
   readonly seed?: readonly JsonObject[];
   /** The number of nodes. Default 2. */
   readonly nodes?: number;
   /**
-   * How long controllers take. False: no controllers run, so nothing changes by itself and deleted namespaces stay.
-   * Default: short delays.
+   * How long simulated controllers wait. False: no controllers run, so no pods are started and deleted Namespaces are
+   * not removed. Default: 50 to 100 ms.
    */
   readonly controllers?: Partial<ControllerDelays> | false;
   /** Returns the current time. Default: the real time. */
@@ -75,7 +75,8 @@ export interface Simulator {
   readonly store: SimObjects;
   readonly audit: AuditLog;
   /**
-   * False: refuses all connections and cuts those that are open, as a cluster that has gone away; true: serves again.
+   * With false, the server refuses all connections and cuts those that are open, as if the cluster were gone. With
+   * true, it serves again.
    */
   setReachable(isReachable: boolean): Promise<void>;
   /** Ends all watches, streams and connections, and stops timers and the listener. */
@@ -138,6 +139,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   };
 }
 
+/** What a simulated cluster is made of. */
 interface ClusterParts {
   readonly name: string;
   readonly version: string;

@@ -1,5 +1,5 @@
-// A simulated API server for one test, with a small HTTPS client. The client keeps connections open, so it is closed
-// before the server.
+// A simulated API server for one test, with a small HTTPS client. The client keeps connections open, so the client is
+// closed before the server.
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import type { TestContext } from 'node:test';
@@ -31,8 +31,9 @@ export interface Ask {
 /** A simulated API server and a client for it. */
 export interface Bench {
   readonly sim: Simulator;
+  /** Sends a request, by default as the administrator, and reads the whole answer. */
   ask(path: string, ask?: Ask): Promise<Answer>;
-  /** Opens a watch at this path, as a request of its own. */
+  /** Opens a watch at this path; the path must contain `watch=true`. */
   watch(path: string, ask?: Ask): Promise<WatchStream>;
 }
 

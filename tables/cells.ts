@@ -1,5 +1,5 @@
 // Texts that cells of several types use: containers, labels, selectors, shortened lists. Labels are sorted by key, as
-// in kube-apiserver's printers, whatever their order in the object.
+// in kube-apiserver's printers, because their order in the object has no meaning.
 import type { Cells, KubeObject } from './printer.ts';
 
 interface Container {
@@ -7,7 +7,7 @@ interface Container {
   readonly image?: string;
 }
 
-/** The field `spec.template` of a workload. */
+/** The fields of a workload's `spec.template` (a PodTemplateSpec) that cells are made from. */
 export interface PodTemplate {
   readonly metadata?: { readonly labels?: Readonly<Record<string, string>> };
   readonly spec?: {
@@ -33,8 +33,8 @@ export function templateCells<T>(templateOf: (object: T) => PodTemplate | undefi
 }
 
 /**
- * The name of a StorageClass or similar, with ` (default)` when one of the annotations `<prefix>/is-default-class` says
- * so.
+ * The name of a StorageClass or similar object, followed by ` (default)` when one of its annotations
+ * `<prefix>/is-default-class` is `true`.
  */
 export function markedName({ metadata }: KubeObject, prefixes: readonly string[]): string {
   const isDefault = prefixes.some((prefix) => metadata?.annotations?.[`${prefix}/is-default-class`] === 'true');
@@ -54,7 +54,7 @@ export function sortedEntries<Value>(record: Readonly<Record<string, Value>> | u
   return Object.entries(record ?? {}).sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0));
 }
 
-/** A selector as text; '' for an empty selector (metav1.LabelSelectorAsSelector). */
+/** A LabelSelector as text, such as `app=web`; '' for an empty selector (metav1.LabelSelectorAsSelector). */
 export function selectorText(selector: LabelSelector | undefined): string {
   const equals = sortedEntries(selector?.matchLabels).map(([key, value]) => ({ key, text: `${key}=${value}` }));
   const others = (selector?.matchExpressions ?? []).map(({ key, operator, values = [] }) => {
@@ -68,12 +68,12 @@ export function selectorText(selector: LabelSelector | undefined): string {
   return sorted.map(({ text }) => text).join(',');
 }
 
-/** A selector as text; `<none>` for an empty selector (metav1.FormatLabelSelector). */
+/** A LabelSelector as text, such as `app=web`; `<none>` for an empty selector (metav1.FormatLabelSelector). */
 export function selectorCell(selector: LabelSelector | undefined): string {
   return selectorText(selector) || '<none>';
 }
 
-/** The first `most` items, and how many more there are: `a,b,c + 2 more...`. */
+/** The first `most` items, and the number of items that were left out: `a,b,c + 2 more...`. */
 export function shortList(items: readonly string[], most: number, separator = ','): string {
   const shown = items.slice(0, most).join(separator);
   return items.length > most ? `${shown} + ${items.length - most} more...` : shown;

@@ -1,6 +1,6 @@
 // Makes the cells of custom resources from the `additionalPrinterColumns` of their CRD, as apiextensions-apiserver's
-// tableconvertor does. A value whose type differs from the column's gives an empty cell. Only a column of type string
-// shows any value, lists as JSON.
+// tableconvertor does. A value whose type differs from the column's type gives an empty cell. Only a column of type
+// string accepts values of any type; it shows lists as JSON.
 import { exactInteger, isExactInteger } from '../lib/json/exact-json.ts';
 import type { PrinterColumn } from './printer-column.ts';
 import {
@@ -13,7 +13,7 @@ import {
 } from './printer.ts';
 import { parsePrinterPath, type PrinterPath } from './printer-path.ts';
 
-/** A column with the function that makes its cell. */
+/** One column of a custom resource's table, with the function that makes the column's cell for one object. */
 export interface CustomColumn {
   readonly column: TableColumn;
   readonly cell: (object: KubeObject, ages: Ages) => Cell;
@@ -80,7 +80,7 @@ function cellOf(path: PrinterPath, type: string, object: KubeObject, ages: Ages)
   }
 }
 
-/** Converts as Go's int64(value) does on amd64: a number out of range becomes -2^63. */
+/** Converts a float as Go's int64(value) does on amd64, where a number out of range becomes -2^63. */
 function wholeNumber(value: number): Cell {
   return Math.abs(value) < 2 ** 63 ? Math.trunc(value) : exactInteger('-9223372036854775808');
 }

@@ -1,7 +1,10 @@
-// Prints durations as kubectl does, with two or three digits (apimachinery/pkg/util/duration.HumanDuration). Clocks may
-// differ, so a time up to two seconds in the future gives `0s`; a later one gives `<invalid>`.
+// Prints durations as kubectl does, with two or three digits (apimachinery/pkg/util/duration.HumanDuration). Because
+// clocks may differ, a time up to two seconds in the future gives `0s`; a time further in the future gives `<invalid>`.
 
-/** The duration as text, such as `5d`. @param durationMs in milliseconds; negative when the time is in the future */
+/**
+ * Returns a duration as text, such as `5d`.
+ * @param durationMs milliseconds since a point in time; negative when it is in the future
+ */
 export function humanDuration(durationMs: number): string {
   const seconds = Math.trunc(durationMs / 1000);
   if (seconds < -1) return '<invalid>';

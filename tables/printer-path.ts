@@ -2,7 +2,10 @@
 // index beyond the end of a list is an error, and a missing key finds nothing; both give an empty cell. A filter
 // compares only values of the same type.
 
-/** Returns the values that the path finds, in order. @throws RangeError or TypeError when Go's evaluation would fail */
+/**
+ * Evaluates one parsed path on an object, and returns the values that the path finds, in order.
+ * @throws RangeError or TypeError when client-go's evaluation of the path would fail too
+ */
 export type PrinterPath = (object: unknown) => readonly unknown[];
 
 type Step = (values: readonly unknown[]) => readonly unknown[];
@@ -80,7 +83,10 @@ function unquote(text: string): string {
   return text.replaceAll(/\\(.)/g, (_, char: string) => ({ n: '\n', t: '\t' })[char] ?? char);
 }
 
-/** Reads a field name up to the next terminator. After a backslash, a terminator is part of the name. */
+/**
+ * Reads a field name from `start` up to the next terminator, adds its step to `steps`, and returns the position of the
+ * terminator. A terminator after a backslash is part of the name.
+ */
 function readField(text: string, start: number, steps: Step[]): number {
   let at = start;
   while (at < text.length && !terminators.includes(text[at]!)) at += text[at] === '\\' ? 2 : 1;
@@ -99,7 +105,7 @@ function childrenOf(value: unknown): readonly unknown[] {
   return typeof value === 'object' && value !== null ? Object.values(value) : [];
 }
 
-/** The operator `..`: all objects and lists at any depth, parents before their children. */
+/** The operator `..` of JSONPath: returns all objects and lists at any depth, parents before their children. */
 function everything(values: readonly unknown[]): readonly unknown[] {
   const found: unknown[] = [];
   const visit = (value: unknown): void => {
@@ -158,7 +164,7 @@ function sliceOf(
   return value.slice(start, end).filter((_, i) => i % step === 0);
 }
 
-/** The position of the `)` that closes a filter. A `)` inside quotes does not count. */
+/** Returns the position of the `)` that closes a filter. A `)` inside quotes does not close it. */
 function filterEnd(text: string, start: number): number {
   let quote = '';
   for (let at = start; at < text.length; at++) {
@@ -220,8 +226,8 @@ function tryRun(steps: readonly Step[], element: unknown): readonly unknown[] {
 }
 
 /**
- * Compares two values for a filter: -1, 0 or 1.
- * @throws TypeError when they have different types, as comparisons of Go's text/template do
+ * Compares two values for a filter: -1 when the left one is smaller, 0 when they are equal, 1 when it is larger.
+ * @throws TypeError when the values have different types, as comparisons of Go's text/template do
  */
 function orderOf(left: unknown, right: unknown): number {
   if (typeof left !== typeof right || typeof left === 'object' || typeof left === 'undefined')

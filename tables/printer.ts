@@ -1,5 +1,6 @@
-// Defines how rows of a table are printed: the columns of a type, and the cells for one object, as in kube-apiserver's
-// printers. Cells have types: a count is a number, `2/3` is a text. Ages are relative to the time of the answer.
+// Defines how rows of a Table are printed: the columns of a type, and the cells for one object, as in kube-apiserver's
+// printers. A cell is a number where kube-apiserver sends one (a count), otherwise a text (`2/3`). Ages are relative to
+// the time of the answer.
 import type { ExactInteger } from '../lib/json/exact-json.ts';
 import { humanDuration } from './human-duration.ts';
 
@@ -12,7 +13,7 @@ export interface TableColumn {
   readonly type: string;
   readonly format: string;
   readonly description: string;
-  /** A column with priority 0 is always shown; others only with `kubectl -o wide`. */
+  /** Columns with priority 0 are always shown, others only with `kubectl -o wide`. */
   readonly priority: number;
 }
 
@@ -44,7 +45,7 @@ export interface KubeObject {
   readonly metadata?: ObjectMeta;
 }
 
-/** The columns of one type, and how to make its cells. */
+/** The columns of one type, and the functions that make the cells and conditions of a row from an object. */
 export interface Printer {
   readonly columns: readonly TableColumn[];
   readonly cells: AllCells<KubeObject>;
@@ -54,7 +55,7 @@ export interface Printer {
 /** Printers by type, with keys such as `deployments.apps`, or `pods.` in the core group. */
 export type Printers = Readonly<Record<string, Printer>>;
 
-/** Returns all cells of a row, in the order of the columns. */
+/** Returns all cells of the row for one object, in the order of the columns. */
 export type AllCells<T> = (object: T & KubeObject, ages: Ages) => readonly Cell[];
 
 /** Functions that return one cell each, by the name of the column. */
@@ -62,11 +63,12 @@ export type Cells<T> = Readonly<Record<string, (object: T & KubeObject, ages: Ag
 
 /**
  * Makes a printer from a text with one column in each line: `Name:type:format:priority = path ?? missing |
- * description`. Format and priority may be left out. The cell is the value at the path. After `??` stands the value to
- * show for null or undefined, as JSON or plain text; after `||` it is also shown for ''. Without either, a missing
- * value gives ''. For a column without a path, `cells` must have a function. `@name` and `@age` stand for the usual
- * name and age columns. `\n` is a line break.
- * @throws Error for a column without path and function
+ * description`. Format and priority may be left out. The cell of the column is the value at the path. The text after
+ * `??` is JSON or plain text, and is shown when the value is null or undefined; with `||` in place of `??` it is shown
+ * for '', 0 and false too. With neither, a missing value gives ''. A column without a path needs a function in `cells`.
+ * The descriptions `@name` and `@age` make the usual columns for name and age. `\n` is a line break.
+ * @param cells functions that make cells, by the name of their column, or one function that makes all cells of a row
+ * @throws Error for a column with neither path nor function
  */
 export function printer<T extends object = KubeObject>(
   columns: string,
@@ -87,8 +89,8 @@ export function printer<T extends object = KubeObject>(
 interface Line {
   readonly column: TableColumn;
   /**
-   * How the cell is made: `@name`, `@age`, or a path with the value to show when it is missing. Undefined when `cells`
-   * has a function.
+   * What the cell is made from: `@name`, `@age`, or a path with the value to show when nothing is at the path.
+   * Undefined for a column whose cell is made by a function in `cells`.
    */
   readonly source: string | undefined;
 }
@@ -136,7 +138,7 @@ function missingCell(text: string): Cell {
   }
 }
 
-/** Makes texts for ages, relative to the time of the answer. */
+/** Functions that make the texts of ages, relative to the time of the answer. */
 export interface Ages {
   /** The time since `timestamp`, such as `5d`; `<unknown>` when it is missing or invalid. */
   readonly since: (timestamp: string | null | undefined) => string;

@@ -22,18 +22,18 @@ import { podPrinters } from './printers/pods.ts';
 import { storagePrinters } from './printers/storage.ts';
 import { workloadPrinters } from './printers/workloads.ts';
 
-/** meta.k8s.io/v1 TableRow without `object`; JSON.stringify prints it as it is. */
+/** meta.k8s.io/v1 TableRow without the field `object`. JSON.stringify gives the form that is sent to clients. */
 export interface TableRow {
   readonly cells: readonly Cell[];
   readonly conditions?: readonly RowCondition[];
 }
 
-/** The columns of a type, and how to make its rows. */
+/** The columns of one type, and the function that makes the row for one of its objects. */
 export interface RowMaker {
   readonly columns: readonly TableColumn[];
   /**
-   * @param nowMs the time to which ages are counted, in Unix milliseconds
-   * @throws TypeError or RangeError for an object of another shape than its type has
+   * @param nowMs the present time in Unix milliseconds, from which ages are computed
+   * @throws TypeError or RangeError for an object whose fields do not have the types that the printer expects
    */
   readonly row: (object: KubeObject, nowMs: number) => TableRow;
 }
@@ -60,8 +60,9 @@ const builtIn: Printers = {
 };
 
 /**
- * The rows of a type that is no custom resource.
- * @param group '' for the core group
+ * The columns and rows of a type that no CustomResourceDefinition defines. An unknown type has a name and a creation
+ * date.
+ * @param group API group; '' for the core group
  */
 export function rowsOfType(group: string, resource: string): RowMaker {
   const key = `${resource}.${group}`;
@@ -77,8 +78,8 @@ export function rowsOfType(group: string, resource: string): RowMaker {
 }
 
 /**
- * The rows of a custom resource.
- * @param columns its CRD's `additionalPrinterColumns`; when empty, only the age is shown
+ * The columns and rows of a custom resource.
+ * @param columns its CRD's `additionalPrinterColumns`; when empty, the table has only the name and the age
  */
 export function rowsOfCustomType(columns: readonly PrinterColumn[]): RowMaker {
   const printer = customPrinter(columns);

@@ -10,15 +10,15 @@ import { withoutAmbientCredentials } from './web-page.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';
 
 /**
- * Recognises callers by one kind of credential. Undefined means that the request has no such credential.
+ * Recognises callers by one kind of credential. It returns undefined when the request has no such credential.
  * @throws GatewayError UNAUTHENTICATED for a bad credential, IDENTITY_REFUSED for a user that the gateway does not
- * accept
+ *   accept
  */
 export type Authenticator = (request: AuthenticationRequest) => Promise<User | undefined> | User | undefined;
 
 /**
- * All authenticators together: returns a user, throws, or rejects. Returns a promise only when another server must be
- * asked.
+ * All authenticators combined into one. It returns a user, or throws or rejects when no authenticator accepts the
+ * request. It returns a promise only when another server must be asked.
  */
 export type RequestAuthenticator = (request: AuthenticationRequest) => User | Promise<User>;
 
@@ -29,7 +29,8 @@ const advice = 'send a bearer token or a client certificate that this gateway kn
  * certificates before tokens. The returned function adds the group `system:authenticated` as an API server does,
  * refuses `portcullis:*` names, and accepts only bearer tokens from web pages of other origins.
  * @param anonymous called last, and only if the request has no credential
- * @param hubOrigins origins of a hub in front of the gateway, as auth/callers/web-page.ts compares them
+ * @param hubOrigins origins of a hub in front of the gateway, whose pages count as the gateway's own; each as
+ *   `https://host:port` in lower case, without port 443
  * @throws GatewayError (from the returned function) UNAUTHENTICATED when no authenticator knows the caller, BAD_HEADERS
  *   for two Authorization headers, IDENTITY_REFUSED, FORBIDDEN for a web page of another origin without a token,
  *   INTERNAL when an authenticator failed unexpectedly and no other succeeded
@@ -39,7 +40,7 @@ export function makeAuthenticator(
   anonymous?: Authenticator,
   hubOrigins: readonly string[] = [],
 ): RequestAuthenticator {
-  // Authenticators return the same user object for the same credential, so its final form is built once.
+  // Authenticators return the same user object for the same credential, so the user with its added group is built once.
   const accepted = new WeakMap<User, User>();
   const acceptOnce = (user: User): User => {
     const known = accepted.get(user);
@@ -64,7 +65,8 @@ export function makeAuthenticator(
         });
         return known.then((later) => (later === undefined ? tryFrom(request, i + 1, met) : acceptOnce(later)));
       }
-      // Outside the try block: a user that is refused ends the search, and the next credential is not tried.
+      // This call is outside the try block, so that a user that is refused ends the search and the next credential is
+      // not tried.
       if (user !== undefined) return acceptOnce(user);
     }
     if (anonymous !== undefined && met.errors.length === 0 && met.hint === undefined) {
@@ -80,7 +82,7 @@ export function makeAuthenticator(
   };
 }
 
-/** Errors that the authenticators called so far have thrown, and a hint for the caller. */
+/** What has been collected while the authenticators were called: their errors, and a hint for the caller. */
 interface Met {
   readonly errors: unknown[];
   /** Why the Authorization header has no token; undefined when it has one or is missing. */

@@ -11,7 +11,7 @@ export interface AuthenticationRequest {
   readonly peerCertificates: readonly Uint8Array[];
   /**
    * Whether the TLS library accepted the certificates at the handshake. For logs only: they may have expired since, or
-   * their CA may have been removed (rule "certificates judged on every request").
+   * their CA may have been removed (rule "certificates judged on every request" in docs/rules.md).
    */
   readonly tlsAuthorized: boolean;
   /** An object that is the same for all requests of one connection. */

@@ -1,5 +1,6 @@
 // Reads the bearer token of a request by kube-apiserver's rules (apiserver:pkg/authentication/request/bearertoken): a
-// malformed header counts as no token, not as an error. Unlike there, two Authorization headers are refused.
+// malformed header counts as no token, not as an error. Unlike in kube-apiserver, a request with two Authorization
+// headers is refused.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { withoutEnds } from '../../lib/text/text-ends.ts';
@@ -13,7 +14,7 @@ export interface BearerHeader {
   readonly hint: string | undefined;
 }
 
-/** Tab, line feed, vertical tab, form feed, carriage return, space. */
+/** Whether a character code is ASCII white space: tab, line feed, vertical tab, form feed, carriage return or space. */
 const isWhiteSpace = (code: number): boolean => code === 0x20 || (code >= 0x09 && code <= 0x0d);
 
 /**

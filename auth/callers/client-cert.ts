@@ -21,7 +21,10 @@ export interface ClientCertificateAuthenticator {
 
 /** Settings of the authenticator. */
 export interface ClientCertificateOptions extends CertificateJudgeOptions {
-  /** Who is responsible for these users; default `operator`. */
+  /**
+   * Where these identities come from; default `operator`. Identities of `operator` are sent to members unchanged; those
+   * of `hub` lose reserved groups, and are refused with a reserved name.
+   */
   readonly origin?: UserOrigin;
 }
 

@@ -1,5 +1,5 @@
-// Compares identities by all their parts (rule "keys hold the whole identity"): the same user name with another group
-// may have other rights.
+// Compares identities by all their parts (rule "keys hold the whole identity" in docs/rules.md): the same user name
+// with another group may have other rights.
 import { makeRecent } from '../../lib/recent.ts';
 import type { User } from '../../cache/model/user.ts';
 

@@ -23,7 +23,7 @@ export interface FrontProxyTrust {
   readonly usernameHeaders: readonly string[];
   /**
    * Header names in lower case. The first of these headers that has a value is the uid. An empty list means that no uid
-   * is read, because an old API server forwards such headers from its clients.
+   * is read, because an API server that is too old to set such headers passes those of its clients on.
    */
   readonly uidHeaders: readonly string[];
   /** Header names in lower case. Every value of these headers is a group. */
@@ -112,7 +112,10 @@ export function makeRequestHeaderAuthenticator(now: () => number = Date.now): Re
 interface CurrentTrust {
   readonly trust: FrontProxyTrust;
   readonly judge: CertificateJudge;
-  /** Reads the headers that name the user. They must not be used before the certificate was accepted. */
+  /**
+   * Reads the headers that name the user. The result must not be used before the front proxy's certificate was
+   * accepted.
+   */
   readonly claim: (rawHeaders: readonly string[]) => Claim;
 }
 
@@ -126,7 +129,10 @@ interface Claim {
 
 const rememberedNames = 512;
 
-/** Makes a reader for one set of trusted front proxies, because the header names depend on it. */
+/**
+ * Makes the function that reads the headers which name the user. It is made anew for each {@link FrontProxyTrust},
+ * because the header names are part of that.
+ */
 function claimReader(trust: FrontProxyTrust): CurrentTrust['claim'] {
   // Cache by header name as received: the name in lower case, or '' for a header that is not about the user.
   const names = new Map<string, string>();

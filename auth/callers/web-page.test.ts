@@ -48,6 +48,33 @@ test('authenticators see nothing of the connection’s certificate when a page o
   assert.deepEqual(seen, [0, 1, 1]);
 });
 
+test('a program that sends the server of a kubeconfig with its path as origin is no page, and keeps its certificate (ATT-52)', () => {
+  const seen: number[] = [];
+  const authenticate = makeAuthenticator([
+    ({ peerCertificates }) => {
+      seen.push(peerCertificates.length);
+      return bob;
+    },
+  ]);
+  const shown = { peerCertificates: [new Uint8Array(1)] };
+  for (const origin of ['https://gw:8443/clusters/m1/proxy', 'https://GW:8443/apis/g/v1/x/y/proxy'])
+    void authenticate(request(['Origin', origin], shown));
+  assert.deepEqual(seen, [1, 1]);
+  for (const origin of [
+    'https://evil/clusters/gw:8443',
+    'https://gw:8443/',
+    'https://gw:8443/console/',
+    'https://evil/https://gw:8443/',
+    'https://gw:8443@evil/clusters/m1',
+    'https://gw:8443.evil/clusters/m1',
+    'https://gw:8444/clusters/m1',
+    'http://gw:8443/clusters/m1/proxy',
+    'https:///clusters/gw:8443',
+    'null/https://gw:8443',
+  ])
+    assert.throws(() => authenticate(request(['Origin', origin], shown)), forbidden, origin);
+});
+
 test('what is told of the page is short and holds no token (ATT-52)', () => {
   const authenticate = makeAuthenticator([() => bob]);
   const headers = ['Origin', `https://${'x'.repeat(5000)}`, 'Authorization', 'Basic c2VjcmV0'];

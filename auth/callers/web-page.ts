@@ -1,7 +1,7 @@
 // Recognises requests that a web page of another origin makes a browser send. A browser adds a client certificate by
 // itself, and a hub's front proxy authenticates the browser's user, so such a request may be unwanted by the user
-// (CSRF). Only a bearer token shows that the sender meant it. A page can neither forge nor suppress the headers Origin
-// (RFC 6454) and Sec-Fetch-Site (W3C Fetch Metadata).
+// (CSRF). Only a bearer token shows that the user wants the request, since a browser never adds one by itself. A page
+// can neither forge nor suppress the headers Origin (RFC 6454) and Sec-Fetch-Site (W3C Fetch Metadata).
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';
@@ -51,8 +51,20 @@ function isOwnPage({ origins, sites }: PageHeaders, authority: string, hubOrigin
   if (origins.length > 1 || sites.length > 1 || sites.some((site) => !ownSites.has(site))) return false;
   const [origin] = origins;
   if (origin === undefined) return true;
-  const written = withoutDefaultPort(origin);
+  const written = withoutDefaultPort(withoutPath(origin));
   return (authority !== '' && written === withoutDefaultPort(`https://${authority}`)) || hubOrigins.includes(written);
+}
+
+/** The `server` address of a cluster in a kubeconfig that leads through the gateway: an origin, then a path. */
+const serverPath = /^(https:\/\/[^/]+)\/(?:clusters|apis)\/.+$/i;
+
+/**
+ * Removes the path from the value of an Origin header. Programs such as Headlamp send the whole `server` address of a
+ * kubeconfig there. Security: a browser never writes a path into this header, and a page cannot write the header, so no
+ * page can gain anything by this.
+ */
+function withoutPath(origin: string): string {
+  return serverPath.exec(origin)?.[1] ?? origin;
 }
 
 /** Normalises an https origin for comparison: lower case, without `:443` (RFC 6454 section 4). */

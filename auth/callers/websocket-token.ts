@@ -1,7 +1,7 @@
 // Reads the bearer token that a browser can only send as a WebSocket subprotocol
-// (apiserver:pkg/authentication/request/websocket). It is read only from WebSocket requests, and only if there is
-// another subprotocol, which the server must answer with. `routing/forward/headers.ts` removes the token before the
-// request is forwarded.
+// (apiserver:pkg/authentication/request/websocket). It is read only from WebSocket requests. The client must offer
+// another subprotocol too, since the server must answer with one that is not the token. `routing/forward/headers.ts`
+// removes the token before the request is forwarded.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { isOws, withoutEnds } from '../../lib/text/text-ends.ts';
 import { decodeHeaderText } from './header-values.ts';

@@ -34,7 +34,7 @@ export class ExpressionError extends Error {
 
 /**
  * kube-apiserver stops an expression after this many steps (PerCallLimit). Here the steps are estimated from the
- * nesting of loops before evaluation.
+ * nesting of loops before evaluation; if they are too many, the token is refused.
  */
 const maxSteps = 1_000_000;
 const maxExpressionLength = 4_096;
@@ -113,8 +113,8 @@ function refuse(what: string, node: ASTNode): never {
 }
 
 /**
- * Rewrites the expression from its syntax tree, using only supported syntax. Only this text is evaluated, so nothing
- * else can slip through.
+ * Writes the expression anew from its syntax tree, using only supported syntax. Only this new text is evaluated, so
+ * unsupported syntax never is.
  */
 function written(node: ASTNode, reading: Reading): string {
   switch (node.op) {

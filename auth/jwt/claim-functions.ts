@@ -1,17 +1,20 @@
-// The functions of Kubernetes' CEL environment that claim expressions may use, working as in cel-go. They replace those
-// of the CEL library, which counts UTF-16 code units and lower-cases all letters; cel-go counts code points and
-// lower-cases only ASCII.
+// The functions of Kubernetes' CEL environment that claim expressions may use, working as in cel-go. They replace the
+// functions of the CEL library in use, which count UTF-16 code units and lower-case all letters; those of cel-go count
+// code points and lower-case only ASCII.
 import { Environment } from '@marcbachmann/cel-js';
 import { compileGoPattern, maxPatternText } from '../../lib/text/go-pattern.ts';
 import type { GoPattern } from '../../lib/text/go-pattern.ts';
 
 /**
- * Prefix of the names that these functions are registered under, so that the CEL library's own functions are never
- * called.
+ * Prefix of the names under which the functions of this file are registered, so that the CEL library's own functions
+ * are never called.
  */
 export const ownName = 'go_';
 
-/** Methods that expressions may call, with their possible numbers of arguments. All are registered below. */
+/**
+ * Methods that expressions may call, with their possible numbers of arguments. makeClaimEnvironment() registers all of
+ * them.
+ */
 export const ownMethods: ReadonlyMap<string, readonly number[]> = new Map([
   ['lowerAscii', [0]],
   ['upperAscii', [0]],
@@ -50,7 +53,7 @@ export function makeClaimEnvironment(variable: string, patterns: Patterns): Envi
   registerTextMethods(environment);
   registerMethod(environment, 'string.matches(string): bool', (text: string, pattern: string) => {
     const compiled = patterns.get(pattern);
-    // Matching does not check the length of a text itself. A text with line feeds is refused, too.
+    // The compiled pattern does not check the length of a text. A text with line feeds is refused, too.
     if (compiled === undefined || text.length > maxPatternText || text.includes('\n'))
       throw new Error('cannot be matched');
     return compiled(text);
@@ -62,7 +65,7 @@ export function makeClaimEnvironment(variable: string, patterns: Patterns): Envi
 
 /**
  * Registers a method under its name with the prefix {@link ownName}.
- * @param signature with the name that expressions use
+ * @param signature CEL signature of the method, with the name that expressions use
  */
 function registerMethod(environment: Environment, signature: string, handler: (...values: never[]) => unknown): void {
   const dot = signature.indexOf('.');

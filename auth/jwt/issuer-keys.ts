@@ -17,7 +17,10 @@ export interface IssuerAddress {
 
 /** When the provider's documents are fetched. All times in milliseconds. */
 export interface IssuerTiming {
-  /** Time between regular fetches. A key that the provider has withdrawn is refused after this time at the latest. */
+  /**
+   * Time between regular fetches. As long as fetches succeed, a key that the provider has withdrawn is refused after
+   * this time at the latest.
+   */
   readonly refreshMs: number;
   /** Time until the next attempt after a failed fetch; kube-apiserver waits 10 s. */
   readonly retryMs: number;
@@ -47,7 +50,10 @@ export function issuerTiming(scale: number): IssuerTiming {
 
 export interface IssuerKeysOptions {
   readonly timing?: IssuerTiming;
-  /** Called when the fault changes: with its text, or with undefined when fetching works again. */
+  /**
+   * Called with the text of the fault when a fetch fails for a new reason, and with undefined when fetching works
+   * again.
+   */
   readonly onFault?: (fault: string | undefined) => void;
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
@@ -108,8 +114,8 @@ class FollowedKeys {
   }
 
   /**
-   * Starts or joins a fetch that begins after this call, and returns the new keys; undefined when they are still the
-   * same as `tried`.
+   * Waits for a fetch that begins after this call, and returns the new keys; undefined when they are still the same as
+   * `tried`, the keys with which the caller could not verify a token.
    */
   async changed(tried: SigningKeys): Promise<SigningKeys | undefined> {
     // A fetch in progress may have begun before the new key was published, so it is not enough.

@@ -46,7 +46,8 @@ export function userOfClaims(
     expiresAtMs: options.expiresAtMs,
   });
   if (config.userRules.length > 0) {
-    // The user validation rules see what the provider sent, including reserved groups that were removed from the user.
+    // The user validation rules are evaluated on what the provider sent, including reserved groups that were removed
+    // from the user.
     const seen = new Map<string, JsonValue>([
       ['username', name],
       ['uid', uid],

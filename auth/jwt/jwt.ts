@@ -1,6 +1,6 @@
-// Authenticates users by tokens of identity providers (OpenID Connect), by kube-apiserver's rules. Nothing in a token
-// is used before its signature is verified. The result is cached until the token expires, its provider's keys change,
-// or the configuration is replaced.
+// Authenticates users by tokens of identity providers (OpenID Connect), by kube-apiserver's rules. Before its signature
+// is verified, only the issuer, algorithm and key id of a token are used, to find the key. The result is cached until
+// the token expires, its provider's keys change, or the configuration is replaced.
 import { hash, randomBytes } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
@@ -32,7 +32,10 @@ interface Provider {
   readonly keys: IssuerKeys;
 }
 
-/** A cached result for a verified token. It is valid while `keys` are still the current keys of its provider. */
+/**
+ * A cached result for a verified token. It is valid until the token expires, and while `keys` are still the current
+ * keys of its provider.
+ */
 interface Verified {
   readonly user: User;
   readonly expiresAtMs: number;
@@ -72,7 +75,7 @@ class JwtTokens {
   });
   /** Providers by issuer URL. */
   #providers: ReadonlyMap<string, Provider> = new Map();
-  /** Keys by the address settings of their provider. */
+  /** The keys of each provider, by the `issuer` part of its configuration as JSON. */
   #followed = new Map<string, IssuerKeys>();
   #verified = makeRecent<Verified>({ maxEntries: maxTokens });
 
@@ -130,7 +133,8 @@ class JwtTokens {
 
   /**
    * Authenticates by the token in the WebSocket subprotocols.
-   * @param fault error of the Authorization header, thrown when there is no other token
+   * @param fault error that the token in the Authorization header caused; it is thrown when the subprotocols have no
+   *   token
    */
   #bySocket(rawHeaders: readonly string[], fault?: unknown): User | Promise<User> | undefined {
     const token = readWebSocketToken(rawHeaders);

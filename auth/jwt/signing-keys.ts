@@ -17,7 +17,7 @@ export interface SigningKey {
 /** All keys of a provider at one moment. Compared by reference: the object is replaced only when a key has changed. */
 export interface SigningKeys {
   readonly keys: readonly SigningKey[];
-  /** A text that is the same for equal keys. */
+  /** A text that is the same for the same set of keys. */
   readonly fingerprint: string;
 }
 
@@ -75,7 +75,7 @@ export function isSigned(token: string, { algorithm, keyId }: TokenHeader, { key
     if (candidate.algorithm !== undefined && candidate.algorithm !== algorithm) return false;
     if (!fits(algorithm, candidate.key)) return false;
     try {
-      // jwt.ts checks the times by kube-apiserver's rules.
+      // The library's checks of `exp` and `nbf` are off: jwt.ts checks them by kube-apiserver's rules.
       const options = { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true };
       jsonwebtoken.verify(token, candidate.key, options);
       return true;
@@ -85,7 +85,7 @@ export function isSigned(token: string, { algorithm, keyId }: TokenHeader, { key
   });
 }
 
-/** Whether there is a key with the token's key id; if so, newer keys need not be fetched. */
+/** Whether there is a key with the token's key id; if so, the request need not wait for newer keys. */
 export function hasKey({ keyId }: TokenHeader, { keys }: SigningKeys): boolean {
   return keyId !== undefined && keys.some((candidate) => candidate.keyId === keyId);
 }

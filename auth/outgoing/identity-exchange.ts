@@ -1,7 +1,7 @@
 // Exchanges the identity of a user before a request goes to a cluster, as cluster-gateway does. Rules in the cluster's
 // annotation are tried first, then those in the gateway's file; the first match decides, and without a match the
-// identity stays. If a cluster's annotation cannot be read, requests to that cluster are refused; the file's rules
-// alone could give users more than the annotation meant to.
+// identity stays. If a cluster's annotation cannot be read, requests to that cluster are refused: with the file's rules
+// alone, users could get more rights than the annotation would have given them.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';

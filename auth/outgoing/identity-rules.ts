@@ -1,6 +1,6 @@
 // Reads cluster-gateway's ClusterGatewayProxyConfiguration from a file or a cluster's annotation. In cluster-gateway an
 // invalid pattern matches everything, and an empty source matches everybody. Here one fault makes the whole document
-// invalid (rule "fail closed, serve stale").
+// invalid (rule "fail closed, serve stale" in docs/rules.md).
 import { z } from 'zod';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';

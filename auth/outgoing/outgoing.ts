@@ -25,7 +25,10 @@ export interface OutgoingSettings {
   readonly usernameOnly: boolean;
 }
 
-/** The settings with a cache of results. The whole object is replaced when the rules file changes. */
+/**
+ * The settings, with a cache of the outgoing identities that were made by them. The whole object is replaced when the
+ * rules file changes.
+ */
 export interface OutgoingRules extends OutgoingSettings {
   readonly remembered: {
     /** Results for clusters that no exchange rule can apply to. */

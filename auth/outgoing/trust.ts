@@ -1,7 +1,7 @@
 // Decides which identity of a caller a member may see. A hub must not give away names with a fixed meaning for every
-// API server (rule "reserved identities decided once"). Easy to get wrong: a member takes `system:serviceaccount:a:b`
-// for its own ServiceAccount, which is not the one of the hub. And when a ServiceAccount's name is changed or refused,
-// its groups must be too.
+// API server (rule "reserved identities decided once" in docs/rules.md). Easy to get wrong: a member takes
+// `system:serviceaccount:a:b` for its own ServiceAccount, which is not the one of the hub. And when a ServiceAccount's
+// name is changed or refused, its groups must be changed or refused, too.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -47,8 +47,8 @@ const everybodysGroups: ReadonlySet<string> = new Set([authenticatedGroup, unaut
 export type ReservedOptions = Pick<TrustOptions, 'forwardSystemMasters' | 'forwardReserved'>;
 
 /**
- * Whether a group is reserved and therefore removed when a hub or identity provider gives it (decision 0013). False for
- * groups that make the request be refused.
+ * Whether a group is reserved and therefore removed when a hub or identity provider gives it
+ * (docs/decisions/0013-reserved-names-stay-on-the-hub.md). False for groups that make the request be refused.
  */
 export function isWithheld(group: string, { forwardSystemMasters, forwardReserved }: ReservedOptions): boolean {
   if (!reservedName.test(group) || everybodysGroups.has(group)) return false;
@@ -61,8 +61,8 @@ function isAccountsGroup(group: string): boolean {
 }
 
 /**
- * Whether an operator may list this name to be sent: it is reserved, but neither always refused nor covered by another
- * setting.
+ * Whether an operator may list this name in `--forward-reserved`, so that members see it: the name is reserved, but
+ * neither always refused nor covered by another setting.
  */
 export function isListable(name: string): boolean {
   const isDecided =

@@ -1,6 +1,6 @@
 // Caches answers of reviews (TokenReview, SubjectAccessReview) for a few seconds. Simultaneous requests with the same
-// key share one review. Errors are never cached. The time is counted from the start of the review, since the answer may
-// be that old; for a hub that caches answers itself, it is counted from the answer.
+// key share one review. Errors are never cached. How long an answer may be used is counted from the start of the
+// review, since the answer may be that old; for a hub that caches answers itself, from the arrival of the answer.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 
@@ -12,14 +12,16 @@ export interface Reviewed<Answer> {
 }
 
 /**
- * A cache of answers. A key must contain everything that the answer depends on (rule "keys hold the whole identity").
+ * A cache of answers. A key must contain everything that the answer depends on (rule "keys hold the whole identity" in
+ * docs/rules.md).
  */
 export interface ReviewCache<Answer extends object> {
-  /** The cached answer; undefined when there is none or its time is over. */
+  /** The cached answer; undefined when there is none or it may no longer be used. */
   known(key: string): Answer | undefined;
   /**
    * Starts a review, or waits for one with the same key that is in progress.
-   * @param review is passed the last cached answer for this key, even if its time is over
+   * @param review sends the review; it is passed the last cached answer for this key, even one that may no longer be
+   *   used
    * @throws GatewayError (rejects) HUB_UNAVAILABLE when too many reviews are in progress; errors of `review`
    */
   ask(key: string, review: (last: Answer | undefined) => Promise<Reviewed<Answer>>): Promise<Answer>;
@@ -31,16 +33,17 @@ export interface ReviewCacheOptions<Answer> {
   /** Most characters that all keys in the cache may have together. */
   readonly maxKeyLength: number;
   /**
-   * Separate limit for negative answers, which anybody can cause, so that they cannot push positive ones out of the
-   * cache. Undefined stores all answers together.
+   * Separate limit for negative answers, those for which `is` returns true. Anybody can cause them; stored apart, they
+   * cannot push positive ones out of the cache. Undefined stores all answers together.
    */
   readonly refusals?: { readonly is: (answer: Answer) => boolean; readonly maxEntries: number };
-  /** Most reviews in progress; further ones are refused, so that a slow hub does not use up the memory. */
+  /** Most reviews in progress; further ones are refused with 503, so that a slow hub does not use up the memory. */
   readonly maxPending: number;
   /**
-   * From when the time of an answer is counted; default `question`. Use `answer` if the hub caches answers for the same
-   * time: the next review then comes after the hub's cached answer has expired. If it came just before, the same old
-   * answer would be used for twice the time.
+   * From when the time that an answer may be used is counted: `question` is the start of the review, the default;
+   * `answer` is the arrival of its answer. Use `answer` if the hub caches answers for the same time: the next review
+   * then comes after the hub's cached answer has expired. If the review came just before that, the hub would send the
+   * same old answer again, which would be used for twice the time.
    */
   readonly countFrom?: 'question' | 'answer';
   /** A monotonic clock in milliseconds. */

@@ -1,7 +1,7 @@
 // Asks the hub's RBAC whether a user may do something, with a SubjectAccessReview, and caches the answer for a few
-// seconds (apiserver:plugin/pkg/authorizer/webhook). For a request to a cluster it asks about the `proxy` subresource
-// of the cluster's object, with the verb of the request to the cluster. A cached answer is used only for exactly the
-// same identity, cluster UID and verb (rule "keys hold the whole identity").
+// seconds (apiserver:plugin/pkg/authorizer/webhook). For a request to a cluster, the review is about the `proxy`
+// subresource of the cluster's object, with the verb of the request to the cluster. A cached answer is used only for
+// exactly the same identity, cluster UID and verb (rule "keys hold the whole identity" in docs/rules.md).
 import type { User } from '../../cache/model/user.ts';
 import { decideEarly, noHints } from '../rules/authorize.ts';
 import type { Attributes } from '../rules/attributes.ts';
@@ -11,7 +11,7 @@ import { makeIdentityNumbers } from '../callers/identity-key.ts';
 import { makeReviewCache } from './review-cache.ts';
 import type { Reviewed } from './review-cache.ts';
 
-/** What the hub is asked, and how long answers are cached. */
+/** How the hub is asked by SubjectAccessReview, and how long its answers are cached. */
 export interface HubAuthorizerOptions {
   readonly review: HubReview;
   /**
@@ -35,10 +35,10 @@ type Question =
   | { readonly resourceAttributes: Readonly<Record<string, string>> }
   | { readonly nonResourceAttributes: { readonly path: string; readonly verb: string } };
 
-/** One question, with a key that contains everything its answer depends on. */
+/** One SubjectAccessReview to send, with a cache key that contains everything the answer depends on. */
 interface Asked {
   readonly key: string;
-  /** Makes the question for the hub; called only if the answer is not cached. */
+  /** Makes the attributes of the review; called only if the answer is not cached. */
   readonly question: () => Question;
 }
 
@@ -104,18 +104,18 @@ export function makeHubAuthorizer(options: HubAuthorizerOptions): Authorizer {
       return 'allowed' in questions ? questions : decideAll(attributes.user, questions);
     },
     hints: () => (options.subpathAuthorization ? 'anywhere' : noHints),
-    // No rules are stored here: each decision of the hub says in `untilMs` how long it is valid.
+    // This authorizer has no rules that could change: each decision of the hub says in `untilMs` how long it is valid.
     generation: () => 0,
   };
 }
 
-/** Returns the second decision, with its time of validity cut to that of the first. */
+/** Returns the second decision, which may be used no longer than the first. */
 function noLongerThan({ untilMs: mostMs = Infinity }: Decision, decision: Decision): Decision {
   return mostMs < (decision.untilMs ?? Infinity) ? { ...decision, untilMs: mostMs } : decision;
 }
 
 /**
- * The questions to the hub, all of which it must allow; or a refusal, for a request that the hub cannot be asked about.
+ * The reviews to send to the hub, all of which it must allow; or a refusal, for a request that no review can describe.
  */
 function questionsOf(
   attributes: Attributes,
@@ -165,7 +165,7 @@ function resourceVerb({ verb, resourceRequest }: Attributes): string {
   return resourceRequest ? verb : (resourceVerbs.get(verb) ?? '');
 }
 
-/** The question for the gateway's own API and for impersonation: the attributes unchanged. */
+/** The review for a request to the gateway's own API and for impersonation, with the attributes unchanged. */
 function asIs(attributes: Attributes, number: number): Asked {
   const { verb, path, resourceRequest } = attributes;
   if (!resourceRequest) {
@@ -188,8 +188,8 @@ export function innerGroup(apiGroup: string, cluster: string): string {
 }
 
 /**
- * The question about the request to the cluster itself (`--subpath-authorization`): a resource with the group of {@link
- * innerGroup}, or the path `/clusters/<name>/proxy/…`.
+ * The review about the request to the cluster itself (`--subpath-authorization`): a resource with the group of
+ * {@link innerGroup}, or the path `/clusters/<name>/proxy/…`.
  */
 function behind(
   attributes: Attributes,

@@ -48,7 +48,7 @@ const maxTokens = 32_768;
  */
 const maxRefusedTokens = 4_096;
 const digestLength = 44;
-/** Most token reviews in progress. */
+/** Most token reviews in progress; further requests that need one get 503. */
 const maxPending = 1_000;
 
 /** Makes an authenticator with an empty cache. Cache keys are hashes of tokens with a secret of this process. */
@@ -59,7 +59,7 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
     maxKeyLength: maxTokens * (digestLength + 1),
     refusals: { is: ({ user }) => user === undefined, maxEntries: maxRefusedTokens },
     maxPending,
-    // The hub's kube-apiserver caches tokens for 10 s itself.
+    // The hub's kube-apiserver caches tokens for 10 s itself, so the time is counted from its answer.
     countFrom: 'answer',
     ...(options.now === undefined ? {} : { now: options.now }),
   });

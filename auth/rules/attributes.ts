@@ -1,14 +1,17 @@
-// The question that an authorizer is asked: which user wants to do what to which object in which cluster.
+// What an authorizer decides about: which user wants to do what to which object in which cluster.
 import type { User } from '../../cache/model/user.ts';
 
-/** The cluster that a request is for, with what rules can select clusters by. */
+/** The cluster that a request is for: its UID, and the name and labels by which rules can select clusters. */
 export interface AttributesCluster {
   readonly name: string;
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** One question to an authorizer: the fields of apiserver:pkg/authorization/authorizer.Attributes, and the cluster. */
+/**
+ * One action that an authorizer allows or refuses: the fields of apiserver:pkg/authorization/authorizer.Attributes, and
+ * the cluster.
+ */
 export interface Attributes {
   readonly user: User;
   /** Kubernetes verb of the request to the cluster; '' for HTTP methods without one, which no authorizer allows. */
@@ -19,7 +22,7 @@ export interface Attributes {
    */
   readonly cluster: AttributesCluster | undefined;
   /**
-   * How the client addressed the cluster, for a request to a cluster. Undefined for all other questions, such as those
+   * How the client addressed the cluster, for a request to a cluster. Undefined for everything else, such as a check
    * with verb `impersonate`.
    */
   readonly outer?: AttributesOuter | undefined;
@@ -39,8 +42,8 @@ export interface Attributes {
 }
 
 /**
- * The API through which the client addressed the cluster, which may be the gateway's own or one of a hub. A hub's RBAC
- * is asked about it.
+ * The API through which the client addressed the cluster, which may be the gateway's own or one of a hub. The hub's
+ * RBAC decides about the `proxy` subresource of this API.
  */
 export interface AttributesOuter {
   readonly group: string;

@@ -1,6 +1,7 @@
 // Authorizers that decide without a hub (by a rules file, or allowing all authenticated users), and a union of several
-// authorizers. The attributes describe the request as the cluster will see it. With `--as`, the caller must first be
-// allowed to impersonate every part of the identity; then the impersonated user must be allowed the request itself.
+// authorizers. The attributes that they decide about describe the request as the cluster will see it. With `--as`, the
+// caller must first be allowed to impersonate every part of the identity; then the impersonated user must be allowed
+// the request itself.
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { authenticatedGroup, isMaster } from '../callers/reserved.ts';
@@ -8,7 +9,10 @@ import { knownVerbs, ruleConcerns, ruleMatches } from './rule-match.ts';
 import type { AuthorizationRules } from './rules.ts';
 import type { AttributesCluster, Attributes } from './attributes.ts';
 
-/** Whether a cluster is the same to authorization rules as at an earlier decision: the same UID and labels. */
+/**
+ * Whether authorization rules still decide in the same way about a cluster as at an earlier decision: it has the same
+ * UID and labels.
+ */
 export function isAsJudged(judged: AttributesCluster, now: AttributesCluster): boolean {
   if (judged.uid !== now.uid) return false;
   return judged.labels === now.labels || isDeepStrictEqual(judged.labels, now.labels);
@@ -21,7 +25,7 @@ export interface Decision {
   /** True for a refusal that ends the search: no other authorizer is asked. */
   readonly final?: boolean;
   /**
-   * Until when an equal question gets this answer, in milliseconds of `performance.now()`. Without it, the answer is
+   * Until when the same attributes get this decision, in milliseconds of `performance.now()`. Without it, the answer is
    * valid while {@link Authorizer.generation} returns the same number.
    */
   readonly untilMs?: number;
@@ -35,8 +39,8 @@ export interface Authorizer {
   authorize(attributes: Attributes): Decision | Promise<Decision>;
   /**
    * Returns the namespaces and object names for which this authorizer might allow a request that it refuses for the
-   * type as a whole. The index then asks about each of them. An authorizer without this method might allow the request
-   * anywhere.
+   * type as a whole. The index then calls `authorize` for each of them. An authorizer without this method might allow
+   * the request anywhere.
    */
   hints?(attributes: Attributes): AuthorityHints;
   /**
@@ -47,8 +51,8 @@ export interface Authorizer {
 }
 
 /**
- * Where the authorizer may allow a request that it refuses for all objects: in these namespaces and for these names, or
- * anywhere.
+ * Where the authorizer may allow a request that it refuses for the type as a whole: in these namespaces and for these
+ * names, or anywhere.
  */
 export type AuthorityHints = 'anywhere' | { readonly namespaces: readonly string[]; readonly names: readonly string[] };
 
@@ -96,7 +100,8 @@ export function makeRulesAuthorizer(initial: AuthorizationRules): RulesAuthorize
 /**
  * Makes the authorizer of a gateway without a rules file. Every authenticated user may use every cluster, since the
  * cluster's own RBAC decides. Only `system:masters` may impersonate, because the cluster would then decide about
- * another user. Operations of the index need a rule, too, unless there is one user only, who owns the gateway.
+ * another user. Operations of the index need a rule, too, unless the gateway has one user only, who owns it
+ * (`--identity=self`).
  */
 export function allowAuthenticated(ownsGateway = false): Authorizer {
   return {
@@ -164,7 +169,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
   };
   const isCounted = authorizers.every(({ generation }) => generation !== undefined);
   return {
-    // Each generation only rises, so the sum stays the same only while all of them do.
+    // Each generation only rises, so the sum stays the same only while every generation does.
     ...(isCounted && {
       generation: () => authorizers.reduce((sum, authorizer) => sum + authorizer.generation!(), 0),
     }),
@@ -199,7 +204,7 @@ class Met {
     return false;
   }
 
-  /** Returns the decision with its time of validity cut to that of the authorizers that were asked before. */
+  /** Returns the decision, which may be used no longer than those of the authorizers that were asked before. */
   timed(decision: Decision): Decision {
     const untilMs = this.#untilMs;
     return untilMs === (decision.untilMs ?? Infinity) ? decision : { ...decision, untilMs };
@@ -226,7 +231,7 @@ export function decideEarly(attributes: Attributes): Decision | undefined {
 }
 
 /**
- * The error for a refused request, in kube-apiserver's words (apiserver:pkg/endpoints/handlers/responsewriters) with
+ * The error for a refused request, worded as in kube-apiserver (apiserver:pkg/endpoints/handlers/responsewriters) with
  * the cluster added.
  */
 export function forbidden(attributes: Attributes, reason: string): GatewayError {

@@ -80,7 +80,7 @@ const readRequested = readOnce((rawHeaders): RequestedImpersonation | null => {
 });
 
 /**
- * The permissions that the caller needs: one question with verb `impersonate` for each part of the identity.
+ * The permissions that the caller needs: one check with verb `impersonate` for each part of the requested identity.
  * @param cluster the cluster of the request, since rules may allow impersonation for some clusters only
  */
 export function impersonationChecks(
@@ -108,8 +108,8 @@ export function impersonationChecks(
 }
 
 /**
- * The impersonated user. Groups in the request are final. Without groups, a ServiceAccount gets its default groups.
- * `system:authenticated` is added unless the user is anonymous, or already in that group or in
+ * The impersonated user. It has the groups of the request; if the request names none, a ServiceAccount gets its default
+ * groups. `system:authenticated` is added unless the user is anonymous, or already in that group or in
  * `system:unauthenticated`.
  * @param origin the caller's origin: a user impersonated by a hub's user is trusted only as far as the hub
  * @throws GatewayError IDENTITY_REFUSED
@@ -132,7 +132,7 @@ export function outgoingUser(user: User): User {
   const implied = user.name === anonymousName ? unauthenticatedGroup : authenticatedGroup;
   if (!user.groups.includes(implied)) return user;
   const rest = user.groups.filter((group) => group !== implied);
-  // Try to send no groups at all; then all groups but the implied one.
+  // Tries to send no groups at all; then all groups but the one that the member adds.
   const groups = [[], rest].find((fewer) => sameMembers(apiServerGroups(user.name, fewer), user.groups));
   return groups === undefined ? user : makeUser({ name: user.name, uid: user.uid, groups, extra: user.extra });
 }
@@ -168,7 +168,10 @@ function apiServerGroups(name: string, given: readonly string[]): readonly strin
   return settled ? groups : [...groups, authenticatedGroup];
 }
 
-/** Decodes the key of an extra header. Lower-cased after decoding too, because `%41` means the same key as `a`. */
+/**
+ * Decodes the key of an extra header. The key is lower-cased after decoding too, because `%41` means the same key as
+ * `a`.
+ */
 function extraKey(escaped: string): string {
   const key = unescapeHeaderKey(escaped);
   if (key === undefined) throw bad(`the key of header ${JSON.stringify(extraPrefix + escaped)} is not valid UTF-8`);

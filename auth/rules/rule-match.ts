@@ -1,6 +1,6 @@
-// Checks whether one authorization rule covers one request: RBAC's own evaluation
-// (kubernetes:pkg/apis/rbac/v1/evaluation_helpers.go, rbac.go RuleAllows), after the additional fields subjects and
-// clusters. "*" in verbs stands for the verbs listed in this file; a verb that Kubernetes adds later must be written
+// Checks whether one authorization rule covers one request: first by the fields `subjects` and `clusters`, which RBAC
+// rules do not have, then by RBAC's own evaluation (kubernetes:pkg/apis/rbac/v1/evaluation_helpers.go, rbac.go
+// RuleAllows). "*" in verbs stands for the verbs listed in this file; a verb that Kubernetes adds later must be written
 // out in a rule.
 import type { User } from '../../cache/model/user.ts';
 import type { Attributes, AttributesCluster } from './attributes.ts';
@@ -25,7 +25,10 @@ export function ruleMatches(rule: Rule, attributes: Attributes): boolean {
   );
 }
 
-/** As {@link ruleMatches}, but for a type as a whole: namespaces and names are ignored. */
+/**
+ * Whether the rule allows the request for any object of its type: as {@link ruleMatches}, but namespaces and names are
+ * ignored.
+ */
 export function ruleConcerns(rule: Rule, attributes: Attributes): boolean {
   return (
     rule.subjects.some((subject) => subjectMatches(subject, attributes.user)) &&
@@ -59,8 +62,8 @@ function subjectMatches(subject: RuleSubject, user: User): boolean {
 function clusterMatches(rule: Rule, cluster: AttributesCluster | undefined): boolean {
   const everyName = rule.clusters.length === 0 || rule.clusters.includes('*');
   if (cluster === undefined) return everyName && rule.clusterSelector === undefined;
-  // "*" stands for a fan-out request to every cluster. It may begin if a rule allows it for any cluster; later each
-  // cluster is checked by its own name.
+  // The cluster name "*" stands for a fan-out request to every cluster. Such a request may begin if a rule allows it
+  // for any cluster; later each cluster is checked by its own name.
   if (cluster.name === '*') return true;
   if (!everyName && !rule.clusters.includes(cluster.name)) return false;
   return rule.clusterSelector === undefined || selectorMatches(rule.clusterSelector, cluster.labels);
@@ -70,7 +73,7 @@ function clusterMatches(rule: Rule, cluster: AttributesCluster | undefined): boo
  * Evaluates a label selector as apimachinery's LabelSelectorAsSelector does: all parts must match; NotIn and
  * DoesNotExist also match when the label is missing.
  */
-function selectorMatches(selector: ClusterSelector, labels: Readonly<Record<string, string>>): boolean {
+export function selectorMatches(selector: ClusterSelector, labels: Readonly<Record<string, string>>): boolean {
   const label = (key: string) => (Object.hasOwn(labels, key) ? labels[key] : undefined);
   if (!selector.matchLabels.every(([key, value]) => label(key) === value)) return false;
   return selector.matchExpressions.every(({ key, operator, values }) => {

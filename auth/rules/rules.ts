@@ -1,6 +1,6 @@
 // Reads the authorization rules file. Easy to get wrong: an empty list or a misspelt field must never make a rule allow
-// more. So unknown fields, empty lists and patterns that RBAC does not have are faults, and one fault makes the whole
-// file invalid.
+// more. So an unknown field, an empty list or a pattern that RBAC does not have is a fault, and one fault makes the
+// whole file invalid.
 import { z } from 'zod';
 import { faultText } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -26,14 +26,17 @@ export interface Rule {
   readonly subjects: readonly RuleSubject[];
   /**
    * Cluster names or "*". If empty and there is no selector, the rule covers every cluster and the gateway's own API.
-   * With a selector, both must match.
+   * With a selector, a cluster must match this list and the selector.
    */
   readonly clusters: readonly string[];
   readonly clusterSelector: ClusterSelector | undefined;
   /** "*" stands for the verbs in knownVerbs, including `impersonate` as in RBAC. */
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];
-  /** "*", "pods", "pods/exec" or "*" + "/scale". */
+  /**
+   * Each is a resource such as "pods", a subresource such as "pods/exec", "*" + "/scale" for a subresource of every
+   * resource, or "*" for everything.
+   */
   readonly resources: readonly string[];
   /** Object names. Empty covers all names, and requests without a name. */
   readonly resourceNames: readonly string[];
@@ -42,7 +45,7 @@ export interface Rule {
    * requests in one of these namespaces are covered.
    */
   readonly namespaces: readonly string[];
-  /** "*", exact paths, or prefixes that end in "*". */
+  /** Paths of non-resource requests: "*" for all, exact paths, or prefixes that end in "*". */
   readonly nonResourceURLs: readonly string[];
 }
 

@@ -20,7 +20,7 @@ export interface VerifiedChain {
   readonly validToMs: number;
 }
 
-/** All chains found; if there is none, `fault` says why. */
+/** The result of {@link findChains}: all chains found; if there is none, `fault` says why. */
 export interface ChainSearch {
   readonly chains: readonly VerifiedChain[];
   readonly fault: string;
@@ -29,8 +29,8 @@ export interface ChainSearch {
 const clientAuthentication = '1.3.6.1.5.5.7.3.2';
 const anyUsage = '2.5.29.37.0';
 /**
- * Limit on signature checks, as Go's maxChainSignatureChecks. Certificates can be made so that the number of possible
- * chains explodes.
+ * Most signature checks for one certificate, as Go's maxChainSignatureChecks; then the search for chains ends.
+ * Certificates can be made so that the number of possible chains explodes.
  */
 const maxSignatureChecks = 100;
 const minRsaBits = 1024;
@@ -140,7 +140,7 @@ function isSignedBy(certificate: Certificate, issuer: Certificate): boolean {
 
 /**
  * Whether a certificate may be used for client authentication. As in Go, every certificate of a chain is checked,
- * including the root; one without extended key usages allows every use.
+ * including the root; a certificate without extended key usages allows every use.
  */
 function allowsClients({ usages }: Certificate): boolean {
   return usages === undefined || usages.includes(clientAuthentication) || usages.includes(anyUsage);

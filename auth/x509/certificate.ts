@@ -27,7 +27,7 @@ export interface Certificate {
    * certificate signing.
    */
   readonly mayIssue: boolean;
-  /** Most intermediate certificates below this one; undefined for no limit. */
+  /** Most intermediate certificates between this one and the client's certificate; undefined for no limit. */
   readonly pathLength: number | undefined;
   /** Extended key usages; undefined means all uses are allowed. */
   readonly usages: readonly string[] | undefined;
@@ -157,7 +157,7 @@ function basicConstraints(value: Uint8Array | undefined): { ca: boolean; pathLen
   };
 }
 
-/** keyCertSign is bit 5 of the key usage. Without that extension the certificate may sign others. */
+/** keyCertSign is bit 5 of the key usage. A certificate without the key usage extension may sign others. */
 function maySignCertificates(value: Uint8Array | undefined): boolean {
   if (value === undefined) return true;
   const [, flags = 0] = readOne(value, derTags.bitString).content;

@@ -41,7 +41,7 @@ export function readElements(bytes: Uint8Array): DerElement[] {
 
 /**
  * Parses bytes that must contain exactly one value.
- * @throws Error when there is not exactly one, or it has another tag
+ * @throws Error when there is not exactly one value, or it has another tag
  */
 export function readOne(bytes: Uint8Array, tag: number): DerElement {
   const [element, ...more] = readElements(bytes);
@@ -82,7 +82,7 @@ export function booleanOf(content: Uint8Array): boolean {
 
 /**
  * Parses a non-negative integer of at most four bytes.
- * @throws Error when it is malformed or larger
+ * @throws Error when the integer is malformed, negative or longer
  */
 export function smallIntegerOf(content: Uint8Array): number {
   const [first = 0, second = 0] = content;

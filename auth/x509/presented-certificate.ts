@@ -1,6 +1,7 @@
 // Verifies the certificates that a TLS client presented, on every request with the current authorities and time (rule
-// "certificates judged on every request"). The result of the handshake may be outdated on resumed sessions and long
-// connections. Users and front proxies each have their own authorities and judge.
+// "certificates judged on every request" in docs/rules.md). The result of the handshake may be outdated on resumed
+// sessions and long connections. There is one CertificateJudge with the authorities for users, and one with those for
+// front proxies.
 import { createHash } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
@@ -37,8 +38,8 @@ export interface CertificateJudgeOptions {
 }
 
 /**
- * The chains of presented certificates, without regard to dates. Depends only on the certificates and the pool, so it
- * can be cached.
+ * The chains of presented certificates, without regard to dates. A judgement depends only on the certificates and the
+ * pool, so it can be cached.
  */
 interface Judgement {
   readonly chains: readonly VerifiedChain[];
@@ -47,10 +48,13 @@ interface Judgement {
   readonly fault: string;
 }
 
-/** Most certificates in a handshake. More would cost time before the caller is known. */
+/**
+ * Most certificates that a client may present in a handshake; with more, its requests are refused, because reading them
+ * would cost time before the caller is known.
+ */
 const maxPresented = 20;
 const rememberedJudgements = 10_000;
-/** For how many client certificates the intermediates are cached. */
+/** For how many client certificates the intermediate certificates that came with them are cached. */
 const rememberedCompanions = 1_000;
 
 /**
@@ -62,7 +66,8 @@ export function makeCertificateJudge(options: CertificateJudgeOptions): Certific
   let pool = parseCaBundle(options.caPem, options.caFile);
   const judgements = makeRecent<Judgement>({ maxEntries: rememberedJudgements });
   const companions = makeRecent<readonly Uint8Array[]>({ maxEntries: rememberedCompanions });
-  // Cache for each connection: the array is the key, so that the certificates are not hashed for every request.
+  // Cache for each connection: the array of its presented certificates is the key, so that they are not hashed for
+  // every request.
   let ofConnection = new WeakMap<readonly Uint8Array[], Judgement>();
 
   const judgeOnce = (presented: readonly Uint8Array[]): Judgement => {
@@ -123,7 +128,10 @@ function refused(fault: string): Judgement {
   return { chains: [], leaf: undefined, fault };
 }
 
-/** Throws unless a chain is valid now. Written so that an invalid date (NaN) counts as not valid. */
+/**
+ * Throws unless a chain is valid now. The comparison is written so that a chain with an invalid date (NaN) counts as
+ * not valid.
+ */
 function refuseWhenNoneIsValid(chains: readonly VerifiedChain[], nowMs: number): void {
   if (chains.some(({ validFromMs, validToMs }) => validFromMs <= nowMs && nowMs <= validToMs)) return;
   const [{ validFromMs, validToMs } = { validFromMs: Number.NaN, validToMs: Number.NaN }] = chains;

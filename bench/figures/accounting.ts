@@ -1,29 +1,32 @@
 // Reads from /proc how much CPU time and resident memory a whole process tree uses. /proc/PID/stat counts in ticks of
-// 10 ms, too coarse for a sample of two seconds. So the times of threads are read from schedstat (nanoseconds) where
-// the kernel has it.
+// 10 ms, which is too coarse for a sample of two seconds. So the times of threads are read from schedstat (nanoseconds)
+// where the kernel has schedstat.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** One reading of the CPU time of a process tree. */
+/** One reading of the CPU time that a process tree has used so far. */
 export interface CpuReading {
   /**
-   * Nanoseconds of CPU time by `pid/tid`, for the threads that exist at the moment; empty when the kernel has no
-   * schedstat.
+   * Nanoseconds of CPU time by `pid/tid`, for the threads that exist at the time of the reading; empty when the kernel
+   * has no schedstat.
    */
   readonly threads: ReadonlyMap<string, number>;
-  /** Seconds of CPU time (user and system) of all processes, including threads that have ended, in steps of 10 ms. */
+  /**
+   * Seconds of CPU time (user and system) of all processes of the tree, in steps of 10 ms. Threads that have ended are
+   * included.
+   */
   readonly processSeconds: number;
 }
 
 /** Linux uses 100 ticks per second in /proc on every architecture (USER_HZ; man 5 proc, sysconf(_SC_CLK_TCK)). */
 const ticksPerSecond = 100;
 /**
- * Linux's schedstat loses the time of threads that have ended. When more seconds than this are missing, the less exact
- * time from /proc/PID/stat is used.
+ * Linux's schedstat loses the time of threads that have ended. When the sum of schedstat is smaller than the time of
+ * /proc/PID/stat by more seconds than this, the latter is used, although it is less exact.
  */
 const toleratedLossSeconds = 0.05;
 
-/** The process and all its descendants at the moment; empty when it does not exist. */
+/** Process ids of the process and all its descendants that run now; empty when the process does not exist. */
 export function processTree(pid: number): number[] {
   const children = new Map<number, number[]>();
   let exists = false;
@@ -41,7 +44,7 @@ export function processTree(pid: number): number[] {
   return tree;
 }
 
-/** Reads the CPU time of a process tree. */
+/** Reads the CPU time that a process and all its descendants have used so far. */
 export function readCpu(pid: number): CpuReading {
   const threads = new Map<string, number>();
   let ticks = 0;
@@ -55,7 +58,7 @@ export function readCpu(pid: number): CpuReading {
   return { threads, processSeconds: ticks / ticksPerSecond };
 }
 
-/** CPU seconds (user and system) between two readings of the same tree. */
+/** CPU seconds (user and system) that a process tree used between two readings. */
 export function cpuSecondsBetween(before: CpuReading, after: CpuReading): number {
   const coarse = after.processSeconds - before.processSeconds;
   if (after.threads.size === 0) return coarse;
@@ -65,7 +68,10 @@ export function cpuSecondsBetween(before: CpuReading, after: CpuReading): number
   return coarse - fine > toleratedLossSeconds ? coarse : fine;
 }
 
-/** Measures for `seconds` how many CPU cores a process tree uses without requests: for watches, probes and timers. */
+/**
+ * Measures for `seconds` how many CPU cores a process tree uses while no requests are sent to it: for watches, probes
+ * and timers.
+ */
 export async function restingCores(pid: number, seconds: number): Promise<number> {
   const before = readCpu(pid);
   await delay(seconds * 1000);
@@ -99,7 +105,7 @@ function statusBytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   return kilobytes * 1024;
 }
 
-/** The fields of /proc/PID/stat after the command name. That name may itself contain spaces and parentheses. */
+/** Returns the fields of /proc/PID/stat after the command name, which may itself contain spaces and parentheses. */
 function statFields(pid: number): string[] {
   const line = text(`/proc/${pid}/stat`);
   return line.slice(line.lastIndexOf(')') + 2).split(' ');
@@ -119,7 +125,7 @@ function text(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    // The file is gone, because the process or thread has ended since it was listed.
+    // The process or thread has ended since it was listed, so its file is gone.
     return '';
   }
 }

@@ -82,6 +82,8 @@ test('the bounds are those that are published', () => {
       ...['get-64 0.85', 'get-64 0.6', 'get-64 1.8', 'get-64 1.3'],
       ...['get-1 1.3', 'get-1 1.3', 'get-16 1.11', 'get-16 1.11'],
       ...['list-1mb 1', 'list-1mb 1', 'watch-10k 20', 'events-1k 1.3', 'observability 1.1', 'identities 1.3'],
+      ...['distribute 0.333', 'distribute 0.666', 'distribute 1', 'distribute-slow 1.2'],
+      ...['distribute-rest 0.1', 'distribute-rest 150', 'distribute-rest 0'],
     ],
   );
 });

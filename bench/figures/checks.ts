@@ -1,6 +1,7 @@
 // All limits that the benchmarks check, as data, and their evaluation for the samples of a run. A limit whose value was
-// not measured has not passed.
+// not measured does not count as passed.
 import { dataPathChecks, ratioCheck } from './data-path-checks.ts';
+import { distributeChecks } from './distribute-checks.ts';
 import type { Sample } from '../scenarios/scenario.ts';
 import { fairnessLanes } from '../scenarios/fairness.ts';
 import { firstRequestsLanes } from '../scenarios/first-requests.ts';
@@ -18,7 +19,7 @@ import {
 } from './statistics.ts';
 import type { Side, Check } from './check.ts';
 
-/** A limit, what was measured for it, and whether it holds. */
+/** A limit, the value that was estimated for it, and whether the limit holds. */
 export interface CheckResult {
   readonly check: Check;
   readonly estimate: Estimate | undefined;
@@ -51,7 +52,7 @@ function registered(says: string, value: string, bound: number, unit: string): C
   return { says, scenario: 'registrations', kind: 'median', of, bound, unit };
 }
 
-/** All limits that the benchmarks check. */
+/** All limits that the benchmarks check in a run of this checkout alone. */
 export const checks: readonly Check[] = [
   ratioCheck('get-16', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 0.85),
   ratioCheck('get-16', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 0.6),
@@ -105,9 +106,13 @@ export const checks: readonly Check[] = [
     1.35,
   ),
   ...dataPathChecks,
+  ...distributeChecks,
 ];
 
-/** What a change may cost against another checkout: as much as the noise of a machine with other work. */
+/**
+ * Limits for the CPU time per request of this checkout, divided by that of another checkout. 5 % more is allowed, which
+ * is as much as the figures vary on a machine with other work.
+ */
 const againstOther: readonly Check[] = ['get-1', 'get-16', 'get-64'].flatMap((scenario) =>
   (['h1', 'h2'] as const).map((protocol) =>
     ratioCheck(
@@ -122,7 +127,8 @@ const againstOther: readonly Check[] = ['get-1', 'get-16', 'get-64'].flatMap((sc
 
 /**
  * Evaluates the limits of all scenarios that were run.
- * @param hasOther whether the gateway of another checkout was measured, too
+ * @param ran names of the scenarios that were run
+ * @param hasOther whether the gateway of another checkout was measured as well
  */
 export function evaluate(
   samples: readonly Sample[],

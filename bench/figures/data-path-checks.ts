@@ -57,7 +57,10 @@ export const dataPathChecks: readonly Check[] = [
   ),
 ];
 
-/** Makes an upper limit for the ratio of one value between two lanes (a lane is a program and a client protocol). */
+/**
+ * Makes an upper limit for a value of the first lane divided by the same value of the second lane. A lane is a program
+ * together with the HTTP version of its clients, or a case that a scenario compares.
+ */
 export function ratioCheck(
   scenario: string,
   value: string,

@@ -17,21 +17,21 @@ const warmupSeconds = 5;
 const samplingUs = 200;
 const shownRows = 40;
 
-/** The part of a .cpuprofile file that is used (Profiler.Profile of the Chrome DevTools protocol). */
+/** The fields of a .cpuprofile file that are read (Profiler.Profile of the Chrome DevTools protocol). */
 interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;
     readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
   }[];
-  /** Microseconds of the monotonic clock. The first entry of `timeDeltas` is counted from here. */
+  /** Microseconds on the monotonic clock. The first entry of `timeDeltas` is relative to this time. */
   readonly startTime: number;
   readonly samples: readonly number[];
   readonly timeDeltas: readonly number[];
 }
 
 /**
- * Microseconds of CPU time by function and by file, between two times of the monotonic clock. Callees and idle time are
- * not included.
+ * Returns microseconds of CPU time by function and by file, between two times on the monotonic clock. A function's time
+ * excludes the functions that it calls, and idle time.
  */
 export function selfTimes(
   profile: CpuProfile,

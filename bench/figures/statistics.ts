@@ -1,8 +1,8 @@
-// Medians, paired ratios, bootstrap intervals, and whether they keep a limit. Both programs of a round ran under the
-// same conditions of the machine, so values are resampled as pairs. Resampling each side alone would make every
-// interval wider.
+// Medians, paired ratios, bootstrap intervals, and whether they keep a limit. In each round both programs ran under the
+// same conditions of the machine, so values are resampled in pairs. Resampling the values of each program alone would
+// make every interval wider.
 
-/** A median with its 95 % percentile bootstrap interval. */
+/** A median (`point`) with its 95 % interval (`low` to `high`), computed by a percentile bootstrap. */
 export interface Estimate {
   readonly point: number;
   readonly low: number;
@@ -19,10 +19,13 @@ export interface BootstrapOptions {
   readonly seed?: number;
 }
 
-/** Whether an estimate keeps an upper limit. Only `holds` passes. */
+/**
+ * Whether an estimate keeps an upper limit: `holds`, `fails`, or `unresolved` when the interval is too wide or there
+ * are too few rounds. Only `holds` passes.
+ */
 export type Verdict = 'holds' | 'unresolved' | 'fails';
 
-/** When a value was measured in fewer rounds, no limit for it can hold. */
+/** Smallest number of rounds with which a limit can hold. With fewer rounds its verdict is `unresolved` or `fails`. */
 export const minimumRounds = 20;
 const minimumResamples = 2_000;
 
@@ -66,7 +69,7 @@ export function estimateMedian(values: readonly number[], options: BootstrapOpti
 }
 
 /**
- * Median of `numerators[i] / denominators[i]` over all rounds, with its interval.
+ * Median of `numerators[i] / denominators[i]` over all rounds i, with its interval.
  * @throws RangeError when the lists have different lengths or a denominator is not positive
  */
 export function estimateRatio(
@@ -84,7 +87,7 @@ export function estimateRatio(
 }
 
 /**
- * Median of `minuends[i] - subtrahends[i]` over all rounds, with its interval, in the same unit.
+ * Median of `minuends[i] - subtrahends[i]` over all rounds i, with its interval.
  * @throws RangeError when the lists have different lengths
  */
 export function estimateDifference(
@@ -99,8 +102,8 @@ export function estimateDifference(
 }
 
 /**
- * Compares an estimate with an upper limit. It `holds` only when the whole interval is within the limit and there are
- * enough rounds, and `fails` when the median is above the limit.
+ * Compares an estimate with an upper limit: `fails` when the median is above the limit; `holds` when the whole interval
+ * is within the limit and there are enough rounds; otherwise `unresolved`.
  */
 export function verdict(estimate: Estimate, bound: number): Verdict {
   if (!(estimate.point <= bound)) return 'fails';

@@ -1,8 +1,8 @@
 // Draws horizontal bar charts as SVG, one panel for each measured value. All bars of a panel have one scale that begins
-// at zero. Whiskers show the interval, so that readers see when a difference is smaller than the noise.
+// at zero. Lines on the bars show the 95 % interval, so that readers see when a difference is smaller than the noise.
 import type { Estimate } from '../figures/statistics.ts';
 
-/** One bar of a panel. */
+/** One bar of a panel, for one program. */
 export interface Bar {
   readonly label: string;
   readonly estimate: Estimate;
@@ -10,7 +10,7 @@ export interface Bar {
   readonly ours: boolean;
 }
 
-/** A group of bars with a common scale. */
+/** A group of bars for one measured value, with a common scale. */
 export interface Panel {
   readonly title: string;
   readonly digits: number;
@@ -25,7 +25,7 @@ const barHeight = 12;
 const titleHeight = 34;
 const gap = 14;
 
-/** The chart as an SVG document, readable on light and dark backgrounds. Panels without bars are left out. */
+/** Returns the chart as an SVG document, readable on light and dark backgrounds. Panels without bars are left out. */
 export function svgChart(panels: readonly Panel[], caption: string): string {
   const shown = panels.filter((panel) => panel.bars.length > 0);
   const parts: string[] = [];

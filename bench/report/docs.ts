@@ -1,10 +1,10 @@
-// Replaces the generated part of docs/performance.md. Text outside the two marks is written by people and is not
-// changed.
+// Replaces the generated parts of docs/performance.md. Each generated part stands between two HTML comments; text
+// outside these marks is written by people and is not changed.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-const startMark = '<!-- bench:start (written by `npm run bench -- --write-docs`; do not edit) -->';
-const endMark = '<!-- bench:end -->';
+/** The command that writes each generated part of the page, by the name in the part's marks. */
+const writers = { bench: 'npm run bench -- --write-docs', console: 'npm run bench -- console --write-docs' } as const;
 
 const introduction = `# Performance
 
@@ -14,19 +14,20 @@ bootstrap interval over at least 20 paired rounds is within it; otherwise the ru
 `;
 
 /**
- * The page with its generated part replaced; a page without marks gets it at its end.
- * @throws Error when the page has only one of the marks
+ * Returns the page with a generated part replaced; a page without the marks of this part gets the part at its end.
+ * @throws Error when the page has only one of the two marks
  */
-export function replaceGenerated(page: string, generated: string): string {
-  const section = `${startMark}\n${generated.trim()}\n${endMark}`;
-  const start = page.indexOf('<!-- bench:start');
+export function replaceGenerated(page: string, generated: string, name: keyof typeof writers = 'bench'): string {
+  const endMark = `<!-- ${name}:end -->`;
+  const section = `<!-- ${name}:start (written by \`${writers[name]}\`; do not edit) -->\n${generated.trim()}\n${endMark}`;
+  const start = page.indexOf(`<!-- ${name}:start`);
   const end = page.indexOf(endMark);
   if (start < 0 && end < 0) return `${page.trimEnd()}\n\n${section}\n`;
-  if (start < 0 || end < start) throw new Error('docs/performance.md has only one of its two bench marks');
+  if (start < 0 || end < start) throw new Error(`docs/performance.md has only one of its two ${name} marks`);
   return page.slice(0, start) + section + page.slice(end + endMark.length);
 }
 
-/** Writes docs/performance.md and the chart beside it. The page is created when it does not exist. */
+/** Writes docs/performance.md and the chart (performance.svg) beside it. The page is created when it does not exist. */
 export async function writeDocs(folder: string, generated: string, chart: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const file = path.join(folder, 'performance.md');

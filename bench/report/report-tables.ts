@@ -1,7 +1,9 @@
-// The heading and columns of each scenario's table in the report. A scenario that has no entry here is measured but not
+// The heading and columns of each scenario's table in the report. A scenario without an entry here is measured but not
 // shown.
 
-/** One column of a scenario's table. */
+/**
+ * One column of a scenario's table: the name of the value in a sample, the heading, and the number of decimal places.
+ */
 export interface Column {
   readonly value: string;
   readonly heading: string;
@@ -103,6 +105,21 @@ export const columns: Readonly<Record<string, readonly Column[]>> = {
     { value: 'idleCores', heading: 'idle, cores', digits: 3 },
     { value: 'startSeconds', heading: 'start to last cluster, s', digits: 1 },
   ],
+  distribute: [
+    { value: 'objectsPerSecond', heading: 'objects/s', digits: 0 },
+    { value: 'seconds', heading: 's', digits: 2 },
+    { value: 'cpuUs', heading: 'CPU µs/object', digits: 0 },
+  ],
+  'distribute-slow': [
+    { value: 'seconds', heading: 's until the other 19 have finished', digits: 2 },
+    { value: 'unfinished', heading: 'works left in the first', digits: 0 },
+  ],
+  'distribute-rest': [
+    { value: 'idleCores', heading: 'cores', digits: 3 },
+    { value: 'rssMb', heading: 'RSS MB', digits: 0 },
+    { value: 'requests', heading: 'requests of the executor but watches', digits: 0 },
+    { value: 'watches', heading: 'watches since the start', digits: 0 },
+  ],
 };
 
 /** Heading of the table of each scenario, by the scenario's name. */
@@ -132,4 +149,9 @@ export const titles: Readonly<Record<string, string>> = {
     'GET of a 1 KB ConfigMap by one connection: the first 500 requests of a new process, and 500 later ones',
   fairness: 'One user, alone and beside another with fifty times its rate, 50 places, member at 50 ms',
   stall: 'The other 19 of 20 members while one is stalled',
+  distribute:
+    '100 changed ConfigMaps of 1 KB to each of 3 clusters, by server-side apply: from the change to the last object',
+  'distribute-slow':
+    'ManifestWorks: 20 simulated clusters, 10 works of 20 objects each, the first cluster as fast or 5 s late',
+  'distribute-rest': 'ManifestWorks: 1,000 simulated clusters, 20 works each, all applied, nothing changes',
 };

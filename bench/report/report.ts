@@ -1,5 +1,5 @@
-// Turns the samples of a run into tables. They show medians with intervals, and how much CPU time the load generator
-// used, because a busy generator makes all measured programs look alike.
+// Turns the samples of a run into tables. The tables show medians with intervals, and how much CPU time the load
+// generator used, because a busy generator makes all measured programs look alike.
 import type { CheckResult } from '../figures/checks.ts';
 import type { Machine } from '../machine.ts';
 import { quickClusters } from '../options.ts';
@@ -7,7 +7,7 @@ import { columns, titles } from './report-tables.ts';
 import type { Lane, Sample } from '../scenarios/scenario.ts';
 import { estimateMedian, median, type Estimate } from '../figures/statistics.ts';
 
-/** The results of a run. They are also written as JSON. */
+/** The results of a run, from which the tables are made. They are also written to a file as JSON. */
 export interface Report {
   readonly machine: Machine;
   readonly command: string;
@@ -23,7 +23,7 @@ export interface Report {
   readonly samples: readonly Sample[];
 }
 
-/** The table of a scenario as rows of text, the headings first; empty when the scenario was not run. */
+/** The table of a scenario as rows of text, with the headings as the first row; empty when the scenario was not run. */
 export function scenarioTable(report: Report, scenario: string, lanes: readonly Lane[]): string[][] {
   const samples = report.samples.filter((sample) => sample.scenario === scenario);
   const shown = (columns[scenario] ?? []).filter(({ value }) => samples.some((sample) => value in sample.values));
@@ -67,7 +67,7 @@ export function reportMarkdown(report: Report, lanes: readonly Lane[]): string {
   return `${parts.join('\n\n')}\n`;
 }
 
-/** Lines that describe the machine, the versions and the load generator. */
+/** Returns the lines of the report that describe the machine, the versions and the load generator. */
 export function machineLines(report: Report): string[] {
   const { machine } = report;
   const versions = Object.entries(machine.targets).map(([name, version]) => `${name}: ${version}`);

@@ -1,13 +1,13 @@
-// A gateway made of express and http-proxy, to compare with. It runs in its own process, is written as the
-// documentation of http-proxy shows, and does the same work as all other measured programs. It uses a keep-alive agent;
-// without one, http-proxy opens a TLS connection for every request.
+// A gateway made of express and http-proxy, for comparison. It runs in its own process, is written as the documentation
+// of http-proxy shows, and does the same work as all other measured programs. It uses a keep-alive agent, since
+// http-proxy otherwise opens a TLS connection for every request.
 import { readFileSync } from 'node:fs';
 import { Agent, createServer } from 'node:https';
 
 import express from 'express';
 import httpProxy from 'http-proxy';
 
-/** The only command line argument, as JSON. */
+/** The settings of the process, which are its only command line argument, as JSON. */
 interface Settings {
   readonly port: number;
   readonly certFile: string;
@@ -24,7 +24,10 @@ interface User {
   readonly groups: string[];
 }
 
-/** The hop-by-hop headers of RFC 9110 section 7.6.1, and headers that an API server must not get from a client. */
+/**
+ * Headers that are not passed on: the hop-by-hop headers of RFC 9110 section 7.6.1, and headers that an API server must
+ * not get from a client.
+ */
 const dropped = new Set(
   (
     'connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade ' +
@@ -54,8 +57,7 @@ function start(settings: Settings): void {
     if ('writeHead' in response && !response.headersSent) response.writeHead(502).end();
     else response.destroy();
   });
-  // When the client goes away, http-proxy 1.18 leaves the request to the API server open; an abandoned watch would
-  // never end.
+  // When the client disconnects, http-proxy 1.18 leaves its request to the API server open, so a watch would never end.
   proxy.on('proxyReq', (outgoing, _request, response) => {
     response.on('close', () => outgoing.destroy());
   });

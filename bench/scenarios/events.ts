@@ -1,6 +1,6 @@
 // Measures how long an event takes from the API server to the client, with many watches open. The API server reads the
-// clock when it writes the event, the load generator when it has read the whole line. All share one machine, so the
-// time includes waiting for a CPU core.
+// clock when it writes the event, the load generator when it has read the whole line. All programs share one machine,
+// so the time includes waiting for a CPU core.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { cpuSecondsBetween, readCpu } from '../figures/accounting.ts';
@@ -14,18 +14,19 @@ const counts: Readonly<Record<string, number>> = { 'events-1k': 1_000, 'events-1
 const mostWatches = Math.max(...Object.values(counts));
 const sampleSeconds = 5;
 /**
- * Seconds of the first warm-up: enough for some 30,000 events, after which V8 has compiled all code they run through
- * (see requests.ts).
+ * Seconds of the first warm-up: enough for some 30,000 events, after which V8 has compiled all code that events run
+ * through (see requests.ts).
  */
 const firstWarmupSeconds = 30;
 const quickWatches = 50;
 const leastShare = 0.75;
 /**
- * Milliseconds to wait until every watch has had its first event, and memory of the TLS handshakes has been collected.
+ * Milliseconds to wait until every watch has had its first event, and until the garbage of the TLS handshakes has been
+ * collected.
  */
 const settleMs = 2_000;
 
-/** Opens many watches, which together get a thousand events per second. */
+/** The scenarios that open many watches, which together get a thousand events per second. */
 export const events: Scenario = {
   names: Object.keys(counts),
   onDemand: true,
@@ -88,8 +89,8 @@ async function measure(
       open: opened.open,
     };
     if (spent !== undefined) values['cpuUs'] = (spent * 1e6) / seen.events;
-    // Late events at the edges of the sample are no error, but when more than a quarter are missing, the sample counts
-    // as failed.
+    // The sample counts as failed when more than a quarter of the events are missing. Fewer may be missing, because
+    // events at the edges of the sample arrive too early or too late for it.
     const isShort = seen.events < eventsPerSecond * seen.seconds * leastShare;
     const missing = count - opened.open + seen.errors + (isShort ? 1 : 0);
     const firstError = seen.firstError ?? (isShort ? `only ${seen.events} events in ${seen.seconds} s` : undefined);

@@ -1,6 +1,6 @@
-// Measures whether a user with few requests suffers from one that sends fifty times as many to the same cluster, more
-// than may run at once. In a simple queue, the small user would wait as long as the whole queue takes, here four times
-// its normal time. The limit in the checks separates these two cases.
+// Measures whether a user with few requests suffers from another user that sends fifty times as many to the same
+// cluster, which is more than may run at once. In a simple queue, the first user would wait as long as the whole queue
+// takes, here four times the normal time. The limit in checks.ts separates a fair queue from a simple one.
 import { configMapPath } from '../member.ts';
 import { openLoad, type LoadGroup } from '../load.ts';
 import { startPortcullis } from '../targets/portcullis.ts';
@@ -9,21 +9,24 @@ import { errorsOf, interleave, slowRounds, type Bench, type Scenario } from './s
 import { startMembers } from './stall.ts';
 
 /**
- * How many requests to the cluster may run at once. The API server answers after 50 ms, so they serve 1,000 requests
- * per second: fifty times what one connection sends (20), and a fraction of what one CPU core can do.
+ * How many requests to the cluster may run at once. The API server answers after 50 ms, so 50 concurrent requests make
+ * 1,000 per second: fifty times what one connection sends (20), and a fraction of what one CPU core can do.
  */
 const places = 50;
-/** Connections of the big user: four times as many as requests may run at once, so three in four requests wait. */
+/**
+ * Connections of the user with many requests: four times as many as requests may run at once, so that three in four
+ * requests wait.
+ */
 const bigConnections = 200;
-/** Seconds of a sample. One connection sends about 190 requests in 10 s, so the p99 is not simply the slowest one. */
+/** Seconds of a sample. One connection sends about 190 requests in 10 s, so the p99 is not just the slowest request. */
 const sampleSeconds = 10;
 
-/** Names of the two measured cases: the small user beside the big one, and alone. */
+/** Names of the two measured cases: the user with few requests beside the other one, and alone. */
 export const fairnessLanes = { crowded: 'portcullis-beside-a-flood', alone: 'portcullis-alone' } as const;
 
 const path = `/clusters/m1/proxy${configMapPath}`;
 
-/** Portcullis in front of one simulated API server that answers after 50 ms. */
+/** The scenario `fairness`: Portcullis in front of one simulated API server that answers after 50 ms. */
 export const fairness: Scenario = {
   names: ['fairness'],
   run: async (bench) => {

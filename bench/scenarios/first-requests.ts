@@ -1,16 +1,18 @@
-// Measures how much slower a gateway's first requests are than later ones, when V8 has compiled the code they run
-// through. Every round starts a new process. One connection is used, so that no request waits for another.
+// Measures how much slower a gateway's first requests are than later ones, after V8 has compiled the code that requests
+// run through. Every round starts a new process. One connection is used, so that no request waits for another.
 import type { RunningTarget } from '../targets/target.ts';
 import { sampleLane } from './one-lane.ts';
 import { interleave, onStub, slowRounds, type Bench, type Scenario } from './scenario.ts';
 
-/** Names of the two cases: the first requests after the start, and later ones of the same process. */
+/**
+ * Names of the two measured cases: the first requests after the start of a process, and later ones of the same process.
+ */
 export const firstRequestsLanes = { first: 'portcullis-first-500', warm: 'portcullis-warm' } as const;
 
 const firstRequests = 500;
-/** V8 needs some 30,000 requests to compile all code they run through (see requests.ts). */
+/** Requests of the warm-up: V8 needs some 30,000 to compile all code that requests run through (see requests.ts). */
 const warmUpRequests = 30_000;
-/** Several connections at once reach that number in some seconds. */
+/** Connections of the warm-up, several at once so that it takes only seconds. */
 const warmUpConnections = 16;
 const mostSeconds = 60;
 

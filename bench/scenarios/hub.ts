@@ -1,6 +1,6 @@
-// Compares the CPU time that a request through a hub costs Portcullis with the time it costs the hub's aggregation
-// layer, which relays it. Both are measured during the same requests. What each uses without requests (watches, probes,
-// leases) is subtracted, because it would be most of a short sample.
+// Compares the CPU time that a request through a hub costs Portcullis with the time that it costs the hub's aggregation
+// layer, which relays the request. Both are measured during the same requests. The CPU time that each program uses
+// without requests (for watches, probes, leases) is subtracted, because it would be most of a short sample.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -9,22 +9,22 @@ import { cpuSecondsBetween, readCpu, restingCores } from '../figures/accounting.
 import { openLoad } from '../load.ts';
 import { errorsOf, interleave, type Bench, type Scenario } from './scenario.ts';
 
-/** The two programs whose CPU time is compared: the gateway and the hub's aggregation layer. */
+/** Names of the two programs whose CPU time is compared: the gateway and the hub's aggregation layer. */
 export const hubLanes = { gateway: 'portcullis-behind-hub', aggregator: 'aggregator-of-hub' } as const;
 const target = '/api/v1/namespaces/team-a/configmaps/bench';
 const connections = 16;
 const sampleSeconds = 3;
 /**
- * V8 needs some 30,000 requests to compile all code they run through (see requests.ts). The warm-up ends at whichever
- * limit is reached first.
+ * Limits of the first warm-up, which ends when either is reached. V8 needs some 30,000 requests to compile all code
+ * that requests run through (see requests.ts).
  */
 const firstWarmup = { requests: 80_000, seconds: 120 };
 const idleSeconds = 2;
 const group = 'gateway.portcullis.io';
 
 /**
- * A real hub, a real member cluster, and a gateway behind an APIService. A user of the hub sends GETs of a 1 KB
- * ConfigMap.
+ * The scenario `hub`: a real hub, a real member cluster, and a gateway behind an APIService of the hub. A user of the
+ * hub sends GETs of a 1 KB ConfigMap.
  */
 export const hub: Scenario = {
   names: ['hub'],

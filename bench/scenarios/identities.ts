@@ -1,8 +1,9 @@
 // Compares the same load on 2,000 clusters and 500 users with one cluster and one user, to measure caches by user and
-// cluster when they are full. In one lane each user has a connection of its own; in the checked lane every connection
-// carries all users, as behind a hub's aggregation layer. Each pair of user and cluster costs one review at the hub
-// every ten seconds, however many requests it sends. So a sample must last ten seconds: a shorter one would contain
-// just as many reviews but fewer requests. The cost of probes, which run without requests too, is subtracted.
+// cluster when they are full. In one case each user has a connection of its own; in the case that the limit is for,
+// every connection carries all users, as behind a hub's aggregation layer. Each pair of user and cluster costs one
+// access review at the hub every ten seconds, however many requests it sends. So a sample must last ten seconds: a
+// shorter one would contain just as many reviews but fewer requests. The cost of probes, which run without requests
+// too, is subtracted.
 import { cpuSecondsBetween, readCpu, residentBytes, restingCores } from '../figures/accounting.ts';
 import { openLoad, type HeaderPairs, type LoadGroup } from '../load.ts';
 import { configMapPath } from '../member.ts';
@@ -12,8 +13,8 @@ import { prefix, reviewsOf, startFleet, type Fleet } from './registrations.ts';
 import { errorsOf, interleave, onStub, type Bench, type Scenario } from './scenario.ts';
 
 /**
- * Names of the measured cases: one cluster and one user; many of both with a connection for each user; many of both
- * with all users on every connection.
+ * Names of the measured cases: one cluster and one user; many clusters and users, with a connection for each user; many
+ * clusters and users, with all users on every connection.
  */
 export const identityLanes = {
   one: 'portcullis-1-cluster-1-user',
@@ -25,12 +26,12 @@ type LaneName = (typeof identityLanes)[keyof typeof identityLanes];
 const clusterCount = 2_000;
 const userCount = 500;
 const connections = 64;
-/** The gateway caches an answer of its hub for ten seconds, so a sample lasts as long. */
+/** Seconds of a sample: as long as the gateway caches an answer of its hub. */
 const sampleSeconds = 10;
 const idleSeconds = 2;
 /**
- * Limits of the first warm-up. After 80,000 requests, connections to every cluster are open and V8 has compiled the
- * code.
+ * Limits of the first warm-up, which ends when either is reached. After 80,000 requests, connections to every cluster
+ * are open and V8 has compiled the code.
  */
 const firstWarmup = { requests: 80_000, seconds: 90 };
 
@@ -39,7 +40,7 @@ export const identities: Scenario = {
   onDemand: true,
   run: (outer) =>
     onStub(outer, async (bench) => {
-      // The first user sends the requests while the gateway starts.
+      // `bench.site.user` comes first: while a gateway starts, requests are sent as this user until one succeeds.
       const others = bench.site.users.filter((user) => user !== bench.site.user);
       const people = [bench.site.user, ...others.slice(0, userCount - 1)];
       const fleets: Fleet[] = [];
@@ -73,7 +74,7 @@ export const identities: Scenario = {
     }),
 };
 
-/** The requests that the n-th connection sends in turn. The list has the same length in every lane. */
+/** The requests that one connection sends one after the other. The list has the same length in every case. */
 function variantsOf(bench: Bench, lane: LaneName, clusters: number, people: readonly BenchUser[], connection: number) {
   const length = Math.ceil(clusterCount / connections);
   return Array.from({ length }, (_, turn) => {

@@ -1,6 +1,6 @@
 // Measures the peak memory of a proxy while a large list is streamed through it. A process rarely gives memory back. So
-// every round starts a new process, warms it up with five lists, and resets the peak (clear_refs) before each measured
-// list.
+// every round starts a new process, warms it up with five lists, and resets the kernel's record of the peak
+// (clear_refs) before each measured list.
 import { peakBytes, resetPeak } from '../figures/accounting.ts';
 import { openLoad } from '../load.ts';
 import type { RunningTarget } from '../targets/target.ts';
@@ -19,19 +19,19 @@ const warmupLists = 5;
 const smallMb = 10;
 const largeMb = 100;
 /**
- * The client reads slower than every proxy and the stub can send. Only then does a proxy that does not slow down the
- * API server fill its memory.
+ * Megabytes per second that the client reads: slower than every proxy and the stub can send. Only then does a proxy
+ * that does not slow down the API server fill its memory.
  */
 const readMbPerSecond = 25;
 /**
- * The client must receive at least this share of the list. If the list ended early, a proxy that buffers everything
- * would not be noticed.
+ * Share of the list that the client must at least receive; otherwise the sample counts as failed. If the list ended
+ * early, a proxy that buffers everything would not be noticed.
  */
 const leastShare = 0.95;
 
 /**
- * Uses the stub API server in every run: a kube-apiserver takes minutes to store 100 MB, and its own memory is not
- * measured.
+ * The scenario `memory`, which uses the stub API server in every run: a kube-apiserver takes minutes to store 100 MB,
+ * and its own memory is not measured.
  */
 export const memory: Scenario = {
   names: ['memory'],
@@ -51,8 +51,8 @@ export const memory: Scenario = {
 };
 
 /**
- * Measures the small list before the large one. Memory that the large list takes is not given back and would be counted
- * for the small one.
+ * Measures the small list before the large one. A process does not give back the memory that the large list takes, so
+ * the memory would be counted for the small list too.
  */
 async function measure(bench: Bench, lane: Lane, target: RunningTarget) {
   for (let i = 0; i < warmupLists; i += 1) await list(bench, lane, target, smallMb);

@@ -1,6 +1,6 @@
-// Measures what observability costs: the same gateway plain, with metrics scrapes and traces of one request in a
-// hundred, and with audit events for all requests in addition. The trace collector must receive the spans. Otherwise
-// the gateway would drop them, which costs almost nothing.
+// Measures what observability costs: a gateway without it, the same gateway with metrics scrapes and traces of one
+// request in a hundred, and the same with audit events for all requests in addition. The trace collector must receive
+// the spans. Otherwise the gateway would drop them, which costs almost nothing.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { writeFile } from 'node:fs/promises';
@@ -11,7 +11,10 @@ import { freePort, type RunningTarget } from '../targets/target.ts';
 import { sampleLane } from './one-lane.ts';
 import { interleave, onStub, type Bench, type Scenario } from './scenario.ts';
 
-/** Names of the three measured settings of the gateway. */
+/**
+ * Names of the three measured settings of the gateway: without observability, with metrics and traces, and with audit
+ * events too.
+ */
 export const observabilityLanes = {
   plain: 'portcullis-not-asked',
   observed: 'portcullis-scraped-and-traced',
@@ -23,7 +26,7 @@ const connections = 64;
 const sampleSeconds = 2;
 const scrapeEveryMs = 1_000;
 const samplingRatePerMillion = 10_000;
-/** Limits of the first warm-up, after which V8 has compiled the code (see requests.ts). */
+/** Limits of the first warm-up, which ends when either is reached: V8 has then compiled the code (see requests.ts). */
 const firstWarmup = { requests: 60_000, seconds: 60 };
 
 interface Collector {
@@ -33,8 +36,8 @@ interface Collector {
 }
 
 /**
- * GETs of a 1 KB ConfigMap over 64 HTTP/1.1 connections. In every lane metrics are counted and the log has its default
- * level.
+ * The scenario `observability`: GETs of a 1 KB ConfigMap over 64 HTTP/1.1 connections. In every case metrics are
+ * counted and the log has its default level.
  */
 export const observability: Scenario = {
   names: ['observability'],
@@ -90,7 +93,7 @@ async function startLane(bench: Bench, lane: LaneName, { endpoint }: Collector) 
     );
     args.push('--audit-policy-file', file, '--audit-log-path', path.join(dir, 'audit.log'));
   }
-  // When a flag is given twice, the last one applies.
+  // These flags are appended to the default flags: when a flag is given twice, the last one applies.
   return { ...(await startPortcullis(bench.site, member.kubeconfigFile, { args })), opsPort };
 }
 
@@ -113,8 +116,8 @@ async function startCollector(): Promise<Collector> {
 }
 
 /**
- * Reads the metrics at an interval as Prometheus does, but once a second.
- * @returns `stop` ends it
+ * Reads the metrics once a second, which is more often than Prometheus usually does.
+ * @returns `stop` ends the reading
  */
 function scrape(port: number): { readonly stop: () => void } {
   const once = (): void =>

@@ -1,5 +1,5 @@
 // Takes one sample of GETs of the 1 KB ConfigMap at one gateway, for scenarios that compare settings of Portcullis.
-// Failed requests also use CPU time, so they are counted.
+// Failed requests are reported with the sample, because they use CPU time too.
 import { cpuSecondsBetween, readCpu, residentBytes } from '../figures/accounting.ts';
 import { openLoad } from '../load.ts';
 import { configMapPath } from '../member.ts';
@@ -8,7 +8,7 @@ import { errorsOf, type Bench } from './scenario.ts';
 
 const defaultWarmupSeconds = 0.3;
 
-/** The load to send. All connections use HTTP/1.1. */
+/** The load that is sent for one sample. All connections use HTTP/1.1. */
 export interface LaneLoad {
   readonly connections: number;
   readonly seconds: number;

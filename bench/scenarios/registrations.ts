@@ -1,5 +1,5 @@
-// Measures what registered clusters cost that get no requests: the same load on a gateway whose hub has 2 clusters and
-// on one whose hub has 2,000. Easy to get wrong: both gateways must spread their requests over the same number of
+// Measures what registered clusters cost to which no requests go: the same load on a gateway whose hub has 2 clusters
+// and on one whose hub has 2,000. Easy to get wrong: both gateways must spread their requests over the same number of
 // connections; otherwise connection pooling is measured.
 import { readFileSync } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
@@ -28,7 +28,7 @@ const idleSeconds = 2;
 const hubAnswerMs = 10_000;
 const root = path.join(import.meta.dirname, '..', '..');
 
-/** A gateway and its simulated hub. */
+/** A gateway and its simulated hub, as the load of a scenario needs them. */
 export interface Fleet {
   readonly lane: string;
   readonly clusters: number;
@@ -38,8 +38,8 @@ export interface Fleet {
 }
 
 /**
- * Compares both gateways while they run at the same time, so that their rounds can be paired. Users and permissions
- * come from the hub, by TokenReview and SubjectAccessReview.
+ * The scenario `registrations`: both gateways run at the same time, so that their samples of a round can be compared as
+ * pairs. Users and permissions come from the hub, by TokenReview and SubjectAccessReview.
  */
 export const registrations: Scenario = {
   names: ['registrations'],
@@ -70,7 +70,7 @@ export const registrations: Scenario = {
 };
 
 /**
- * Starts a simulated hub with the given numbers of clusters and users, and a gateway that uses it. A quick run has at
+ * Starts a simulated hub with the given numbers of clusters and users, and a gateway for this hub. A quick run has at
  * most 50 clusters.
  */
 export async function startFleet(
@@ -110,7 +110,7 @@ export async function startFleet(
   const kubeconfigFile = path.join(dir, 'hub.kubeconfig');
   await writeFile(kubeconfigFile, hubKubeconfig(JSON.parse(hub.firstLine) as SimulatedHubAddress), { mode: 0o600 });
   const startedAtMs = Date.now();
-  // The gateway counts as started when its last cluster answers, since it then knows all clusters.
+  // The gateway counts as started when a request to its last cluster succeeds, because it then knows all clusters.
   const gateway = await startGateway(
     site,
     ...(await gatewayCommand(bench, kubeconfigFile, dir, configFile)),
@@ -119,7 +119,17 @@ export async function startFleet(
   return { lane, clusters, hub, gateway, startSeconds: (Date.now() - startedAtMs) / 1000 };
 }
 
-async function gatewayCommand(bench: Bench, hubKubeconfigFile: string, dir: string, configFile: string) {
+/**
+ * Returns a free port and the command of a gateway that listens on it and uses a hub.
+ * @param further flags in addition to those that every such gateway gets
+ */
+export async function gatewayCommand(
+  bench: Bench,
+  hubKubeconfigFile: string,
+  dir: string,
+  configFile: string,
+  further: Readonly<Record<string, string>> = { sources: 'cluster-gateway', 'secret-namespace': namespace },
+) {
   const port = await freePort();
   const opsPort = await freePort();
   const flags = {
@@ -128,11 +138,10 @@ async function gatewayCommand(bench: Bench, hubKubeconfigFile: string, dir: stri
     'ops-listen': `127.0.0.1:${opsPort}`,
     'data-dir': dir,
     'hub-kubeconfig': hubKubeconfigFile,
-    sources: 'cluster-gateway',
-    'secret-namespace': namespace,
     'allow-member-addresses': '127.0.0.0/8',
     'tls-cert-file': bench.site.certFile,
     'tls-private-key-file': bench.site.keyFile,
+    ...further,
   };
   const args = [
     path.join(root, 'bin', 'portcullis.mjs'),
@@ -142,7 +151,8 @@ async function gatewayCommand(bench: Bench, hubKubeconfigFile: string, dir: stri
   return [port, { name: 'portcullis', command: process.execPath, args }] as const;
 }
 
-function hubKubeconfig({ url, caPem, token }: SimulatedHubAddress): string {
+/** The kubeconfig with which a gateway reaches its simulated hub. */
+export function hubKubeconfig({ url, caPem, token }: SimulatedHubAddress): string {
   const authority = Buffer.from(caPem).toString('base64');
   return JSON.stringify({
     apiVersion: 'v1',
@@ -156,7 +166,7 @@ function hubKubeconfig({ url, caPem, token }: SimulatedHubAddress): string {
 
 /**
  * Asks the simulated hub how many reviews it has answered since it started.
- * @throws Error (rejects) when it does not tell
+ * @throws Error (rejects) when the hub does not answer
  */
 export async function reviewsOf({ hub }: Pick<Fleet, 'hub'>): Promise<number> {
   const told = (): readonly RegExpMatchArray[] => [...hub.words().matchAll(/^reviews (\d+)$/gm)];
@@ -174,8 +184,8 @@ export function prefix(index: number): string {
 }
 
 /**
- * Sends the load and measures rate, latency and CPU time. Each connection uses a different cluster, as long as there
- * are enough clusters.
+ * Sends the load and measures rate, latency and CPU time. Each connection sends its requests to another cluster, as
+ * long as there are enough clusters.
  */
 async function measure(bench: Bench, fleet: Fleet, seconds: number) {
   const { gateway, clusters } = fleet;
@@ -196,7 +206,7 @@ async function measure(bench: Bench, fleet: Fleet, seconds: number) {
   });
   try {
     const pid = gateway.pid as number;
-    // Probes run without requests too. Their cost is measured first and subtracted below.
+    // The cost of probes, which run without requests too, is measured first and subtracted below.
     const idleCores = await restingCores(pid, idleSeconds * (bench.options.quick ? quickFactor : 1));
     const before = readCpu(pid);
     const result = await load.go();

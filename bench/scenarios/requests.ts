@@ -1,6 +1,6 @@
 // Measures throughput, latency and CPU time per request with short requests. Each connection sends its next request
 // when it has the answer. The CPU time is read right before and right after the measurement, while no request runs, so
-// that it belongs exactly to the counted requests.
+// that exactly the counted requests are included.
 import { cpuSecondsBetween, readCpu } from '../figures/accounting.ts';
 import { openLoad, type HeaderPairs, type LoadGroup } from '../load.ts';
 import { configMapPath } from '../member.ts';
@@ -9,26 +9,26 @@ import { askOnce, type RunningTarget } from '../targets/target.ts';
 import { verifyEqualWork } from '../verify.ts';
 import { errorsOf, interleave, onStub, type Bench, type Lane, type Scenario } from './scenario.ts';
 
-/** One kind of request to measure. */
+/** One kind of request to measure, and the connections that send it. */
 interface RequestScenario {
   readonly name: string;
   readonly connections: number;
   readonly method: string;
   readonly path: string;
-  /** Length of a sample in seconds. The more requests it has, the more exact is the CPU time per request. */
+  /** Length of a sample in seconds. The CPU time per request is the more exact, the more requests a sample has. */
   readonly seconds: number;
   readonly headers?: HeaderPairs;
   readonly body?: string;
   readonly expectStatus?: number;
   readonly echo?: boolean;
   readonly fresh?: LoadGroup['fresh'];
-  /** Whether a program can handle this kind of request; undefined means that all can. */
+  /** Whether a program can handle this kind of request; when undefined, all programs can. */
   readonly takes?: (lane: Lane) => boolean;
-  /** True: before the measurement, each proxy's answer must equal that of the API server byte for byte. */
+  /** True to check before the measurement that each proxy's answer equals the API server's answer byte for byte. */
   readonly isSame?: boolean;
 }
 
-/** Requests to the chosen API server, by default a real kube-apiserver. They measure what users notice. */
+/** Requests to the chosen API server, by default a real kube-apiserver. They show what users would notice. */
 const onMember: readonly RequestScenario[] = [
   { name: 'get-1', connections: 1, method: 'GET', path: configMapPath, seconds: 1 },
   { name: 'get-16', connections: 16, method: 'GET', path: configMapPath, seconds: 2 },
@@ -36,7 +36,7 @@ const onMember: readonly RequestScenario[] = [
 
 const listPath = '/api/v1/namespaces/list-1mb/configmaps';
 const gzip: HeaderPairs = [['Accept-Encoding', 'gzip']];
-/** A WebSocket as kubectl opens it. The key may have any value (RFC 6455). */
+/** Headers with which a client opens a WebSocket, as kubectl does. The key may have any value (RFC 6455). */
 const webSocket: HeaderPairs = [
   ['Connection', 'Upgrade'],
   ['Upgrade', 'websocket'],
@@ -53,7 +53,7 @@ const echoTargets: ReadonlySet<string> = new Set([
   'kubectl-proxy',
 ]);
 
-/** Requests to the stub API server, which does almost no work. They measure what the proxy alone costs. */
+/** Requests to the stub API server, which does almost no work. They show what the proxy alone costs. */
 const onStubMember: readonly RequestScenario[] = [
   { name: 'get-64', connections: 64, method: 'GET', path: configMapPath, seconds: 2 },
   { name: 'get-256', connections: 256, method: 'GET', path: configMapPath, seconds: 2 },
@@ -89,23 +89,23 @@ function hasTls({ target }: Lane): boolean {
 }
 
 /**
- * A gateway runs for weeks, so only its steady state matters. V8 needs some 30,000 requests to compile all code they
- * run through, and the first 2,000 cost three times as much as later ones (measured); Go and C need no warm-up. All
- * programs get the same warm-up, which ends at whichever limit is reached first.
+ * Limits of the first warm-up, which ends when either is reached. A gateway runs for weeks, so its first requests are
+ * not measured. V8 needs some 30,000 requests to compile all code that requests run through, and the first 2,000 cost
+ * three times as much as later ones (measured); Go and C need no warm-up. All programs get the same warm-up.
  */
 const firstWarmup = { requests: 60_000, seconds: 60 };
 const warmupSeconds = 0.3;
 const quickFactor = 0.15;
 
-/** GETs of a 1 KB ConfigMap over 1 and 16 connections. With HTTP/2, each of the 16 connections carries one stream. */
+/** GETs of a 1 KB ConfigMap over 1 and 16 connections. With HTTP/2, each connection carries one stream. */
 export const requests: Scenario = {
   names: onMember.map((scenario) => scenario.name),
   run: (bench, chosen) => compare(bench, named(onMember, chosen)),
 };
 
 /**
- * Requests to the stub: more connections, large and small bodies, upgraded connections, and a new connection for each
- * request.
+ * The scenarios with requests to the stub: more connections, large and small bodies, upgraded connections, and a new
+ * connection for each request.
  */
 export const stubRequests: Scenario = {
   names: onStubMember.map((scenario) => scenario.name),
@@ -146,9 +146,9 @@ async function compare(bench: Bench, chosen: readonly RequestScenario[]): Promis
 }
 
 /**
- * Checks that the proxies do not compress or decompress answers. One that did would do other work and change what the
- * client asked for.
- * @throws Error (rejects) when an answer differs
+ * Checks that the proxies do not compress or decompress answers. A proxy that did would do other work than the rest,
+ * and would change what the client asked for.
+ * @throws Error (rejects) when an answer differs from the API server's
  */
 async function verifySameBytes(
   { site }: Bench,

@@ -1,6 +1,6 @@
-// Measures what an idle gateway costs: start time, memory and CPU with 2, 2,000 and 10,000 clusters on a simulated hub,
-// at two probe intervals. Hub, clusters and gateway share one machine, so the start time includes waiting for the hub's
-// CPU.
+// Measures what a gateway without requests costs: start time, memory and CPU with 2, 2,000 and 10,000 clusters on a
+// simulated hub, at two probe intervals. Hub, clusters and gateway share one machine, so the start time includes
+// waiting for the hub's CPU.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { residentBytes, restingCores } from '../figures/accounting.ts';
@@ -20,7 +20,9 @@ const fleets: Readonly<Record<string, Fleet>> = {
 };
 /** Milliseconds to wait, in addition to one probe interval, until every cluster has been probed once. */
 const settleMs = 10_000;
-/** The idle gateway is measured for a minute, because it asks each cluster for its rights once a minute. */
+/**
+ * Seconds for which the idle gateway is measured: a minute, because it asks each cluster for its rights once a minute.
+ */
 const idleSeconds = 60;
 
 export const scale: Scenario = {

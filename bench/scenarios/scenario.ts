@@ -1,6 +1,6 @@
-// The types and helpers that all scenarios of the benchmark share. A scenario makes one sample for each lane and round.
-// In every round the lanes run in a new random order, so that a change in the speed of the machine affects all of them
-// alike.
+// The types and helpers that all scenarios of the benchmark share. A scenario records one sample for each lane and
+// round. A lane is one program with one HTTP version, or one of the cases that the scenario compares. In every round
+// the lanes run in a new random order, so that a change in the speed of the machine affects all of them alike.
 import { mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -11,7 +11,7 @@ import type { Site } from '../site.ts';
 import { shuffled } from '../figures/statistics.ts';
 import type { Target } from '../targets/target.ts';
 
-/** One measured program together with the HTTP version that its clients use. */
+/** One measured program together with the HTTP version between it and its clients. */
 export interface Lane {
   /** Name in checks, tables and JSON, for example `portcullis-h2`. */
   readonly id: string;
@@ -25,7 +25,7 @@ export interface Sample {
   readonly round: number;
   readonly lane: string;
   readonly values: Readonly<Record<string, number>>;
-  /** Number of failed requests. A run in which any request failed fails. */
+  /** Number of failed requests. A run fails when a request of any sample failed. */
   readonly errors: number;
   readonly firstError?: string;
 }
@@ -35,8 +35,8 @@ export interface Bench {
   readonly site: Site;
   readonly options: Options;
   /**
-   * All combinations of program and HTTP version to measure. `direct`, the API server without a proxy, is one of the
-   * programs.
+   * All combinations of program and HTTP version to measure. One of the programs is `direct`, the API server without a
+   * proxy.
    */
   readonly lanes: readonly Lane[];
   readonly loadBinary: string;
@@ -46,23 +46,26 @@ export interface Bench {
 }
 
 /**
- * After this number of rounds, slow scenarios measure only programs for which a limit is checked. The other programs
- * would take most of the time.
+ * Number of rounds after which slow scenarios measure only the programs for which a limit is checked. The other
+ * programs would take most of the time.
  */
 export const orientationRounds = 5;
 
-/** A part of the benchmark that can be chosen by name. */
+/** A part of the benchmark, which has one or several names that --scenario accepts. */
 export interface Scenario {
   readonly names: readonly string[];
-  /** True: runs only when it is named or with --all, because it starts control planes of its own or takes long. */
+  /**
+   * True for a scenario that runs only when it is named or with --all, because it starts control planes of its own or
+   * takes long.
+   */
   readonly onDemand?: boolean;
-  /** Runs those of the scenario's `names` that are in `chosen`. */
+  /** Runs the parts of the scenario whose names are in `chosen`. */
   readonly run: (bench: Bench, chosen: readonly string[]) => Promise<void>;
 }
 
 /**
- * Runs a scenario in front of the stub API server, for scenarios that measure what a proxy alone costs. The stub is
- * started here when the run uses a real API server otherwise.
+ * Runs a scenario in front of the stub API server, for scenarios that measure what a proxy alone costs. A stub is
+ * started for the scenario if the run otherwise uses a real API server.
  */
 export async function onStub(outer: Bench, run: (bench: Bench) => Promise<void>): Promise<void> {
   if (outer.site.member.kind === 'stub') return await run(outer);
@@ -75,7 +78,7 @@ export async function onStub(outer: Bench, run: (bench: Bench) => Promise<void>)
   }
 }
 
-/** All lanes of the given programs: one for each HTTP version that a program supports. */
+/** All lanes of the given programs: one for each HTTP version that a program supports towards clients. */
 export function lanesOf(targets: readonly Target[]): Lane[] {
   return targets.flatMap((target) =>
     target.protocols.map((protocol) => ({ id: `${target.name}-${protocol}`, target, protocol })),
@@ -98,7 +101,7 @@ export async function interleave<T>(
   }
 }
 
-/** Number of rounds of a scenario that starts a process for every measurement; a quick run has only one. */
+/** Number of rounds of a scenario that starts a process for every measurement: as chosen, but one in a quick run. */
 export function slowRounds(bench: Bench): number {
   return bench.options.quick ? 1 : bench.options.rounds;
 }

@@ -1,6 +1,6 @@
-// Twenty API servers in one process for the scenario `stall`. Each answers after a delay. On the input line "stall" the
-// last one stops answering, on "answer" it starts again. While stalled it still accepts connections; refusing them
-// would be another fault that is easier to handle.
+// Twenty API servers in one process for the scenario `stall`. Each answers after a delay. After the input line "stall"
+// the last server stops answering, after "answer" it answers again. A stalled server still accepts connections;
+// refusing connections would be another fault that is easier to handle.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
@@ -58,7 +58,7 @@ async function start(settings: Settings): Promise<void> {
       for (const release of waiting) release();
       waiting.clear();
     })
-    // Standard input is closed when the parent process has ended.
+    // Standard input is closed when the benchmark that started this process has ended.
     .on('close', () => process.exit(0));
   process.stdout.write(`${JSON.stringify(ports)}\n`);
 }

@@ -1,6 +1,6 @@
 // Measures whether users of 19 clusters notice when the 20th accepts connections but never answers. Easy to get wrong:
-// somebody must keep sending requests to the stalled cluster, give up and try again. Otherwise the gateway has no
-// waiting requests for it, and the test proves nothing.
+// some client must keep sending requests to the stalled cluster, give up and try again. Otherwise no requests wait for
+// that cluster in the gateway, and the test proves nothing.
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -18,8 +18,8 @@ const memberCount = 20;
 const answerDelayMs = 50;
 const connectionsPerMember = 2;
 /**
- * Connections to the last cluster, which is stalled in half of the samples. A client gives up after `patienceMs` and
- * tries again on a new connection.
+ * Connections to the last cluster, which is stalled in half of the samples. A client gives up after `patienceMs`
+ * milliseconds and tries again on a new connection.
  */
 const lastMemberConnections = 8;
 const patienceMs = 1_000;
@@ -30,10 +30,10 @@ const patienceMs = 1_000;
 const sampleSeconds = 5;
 const recoveryTimeoutMs = 30_000;
 
-/** Names of the two measured cases: the gateway with and without the stalled cluster. */
+/** Names of the two measured cases: one cluster is stalled, or none. */
 export const stallLanes = { stalled: 'portcullis-one-stalled', calm: 'portcullis-none-stalled' } as const;
 
-/** Portcullis in front of 20 simulated API servers that answer after 50 ms. */
+/** The scenario `stall`: Portcullis in front of 20 simulated API servers that answer after 50 ms. */
 export const stall: Scenario = {
   names: ['stall'],
   run: async (bench) => {
@@ -67,7 +67,7 @@ function memberPath(name: string): string {
   return `/clusters/${name}/proxy${configMapPath}`;
 }
 
-/** Starts API servers that answer after 50 ms; the last one stops answering on the input line "stall". */
+/** Starts API servers that answer after 50 ms. The last one stops answering after the input line "stall". */
 export async function startMembers(
   bench: Bench,
   names: readonly string[],
@@ -134,19 +134,19 @@ async function measure(bench: Bench, gateway: RunningTarget, names: readonly str
     const { pooled } = result;
     if (pooled === undefined) throw new Error('the load generator gave no pooled result');
     const values = {
-      // The p99 of all requests to the other 19 clusters. A cluster that suffers from the stalled one has 5 % of these
-      // requests, so it would raise this value.
+      // The p99 of all requests to the other 19 clusters. Each of these clusters has 5 % of the requests, so a single
+      // one that suffers from the stalled cluster would raise this value.
       p99Ms: pooled.p99Ms,
       p50Ms: pooled.p50Ms,
       requests: pooled.requests,
       requestsPerSecond: pooled.requestsPerSecond,
-      // For information only: with 200 requests per cluster, the worst p99 of 19 clusters is close to the slowest
-      // request of the round.
+      // This value is only shown and has no limit: with 200 requests per cluster, the worst p99 of 19 clusters is close
+      // to the slowest request of the round.
       worstMemberP99Ms: Math.max(...others.map((group) => group.p99Ms)),
       gaveUp: stalled?.timeouts ?? 0,
       loadCpuShare: result.cpuShare,
     };
-    // Requests to the stalled cluster must fail; only errors of the other clusters count.
+    // Requests to the stalled cluster are expected to fail, so only errors of the other clusters count.
     return { values, ...errorsOf({ ...result, groups: others }) };
   } finally {
     await load.close();

@@ -16,20 +16,23 @@ const quickWatches = 50;
 /** Number of watches that share one HTTP/2 connection of a client, like a controller with ten informers. */
 export const streamsPerConnection = 10;
 /**
- * Milliseconds to wait until memory of the TLS handshakes has been collected and the last response headers have been
- * written.
+ * Milliseconds to wait until the garbage of the TLS handshakes has been collected and the last response headers have
+ * been written.
  */
 const settleMs = 1_500;
 const quickSettleMs = 200;
-/** Opens idle watches that match no object. Other programs than Portcullis take part only in the first rounds. */
+/**
+ * The scenario `watch`: opens idle watches that match no object. Programs other than Portcullis are measured only in
+ * the first rounds.
+ */
 export const watch: Scenario = {
   names: ['watch'],
   run: (bench) => openInTurn(bench, 'watch', () => true),
 };
 
 /**
- * Opens ten times as many idle watches, over HTTP/2. Over HTTP/1.1 they would need more sockets than a process may have
- * open.
+ * The scenario `watch-10k`: opens ten times as many idle watches, over HTTP/2. Over HTTP/1.1 they would need more
+ * sockets than a process may have open.
  */
 export const manyWatches: Scenario = {
   names: ['watch-10k'],
@@ -38,8 +41,8 @@ export const manyWatches: Scenario = {
 };
 
 /**
- * Whether a program can keep 10,000 watches open: only those that use HTTP/2 to the API server too. The others need one
- * socket there for each watch and run out of sockets.
+ * Whether a program can keep 10,000 watches open: only if it uses HTTP/2 to the API server too. Other programs need one
+ * socket to the API server for each watch and run out of sockets.
  */
 export function takesMany({ target, protocol }: Lane): boolean {
   return protocol === 'h2' && ['portcullis', 'go', 'go-tuned'].includes(target.name);

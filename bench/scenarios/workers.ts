@@ -1,6 +1,6 @@
 // Compares Portcullis with two worker processes and with one, in front of the same API server. On a machine with two
-// cores, load and API server take one of them. So the CPU time per request over all processes is compared, and
-// throughput is only shown.
+// cores, load generator and API server take one of them. So the CPU time per request over all processes is compared,
+// and throughput is only shown.
 import { startPortcullis } from '../targets/portcullis.ts';
 import type { RunningTarget } from '../targets/target.ts';
 import { sampleLane } from './one-lane.ts';
@@ -16,12 +16,12 @@ const args: Readonly<Record<(typeof workerLanes)[keyof typeof workerLanes], read
 const connections = 64;
 const sampleSeconds = 2;
 /**
- * Limits of the first warm-up. V8 needs some 30,000 requests to compile all code they run through (see requests.ts), in
- * each worker process.
+ * Limits of the first warm-up, which ends when either is reached. In each worker process, V8 needs some 30,000 requests
+ * to compile all code that requests run through (see requests.ts).
  */
 const firstWarmup = { requests: 120_000, seconds: 120 };
 
-/** Sends GETs of a 1 KB ConfigMap over 64 HTTP/1.1 connections. */
+/** The scenario `workers`: GETs of a 1 KB ConfigMap over 64 HTTP/1.1 connections. */
 export const workers: Scenario = {
   names: ['workers'],
   onDemand: true,

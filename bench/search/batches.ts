@@ -1,4 +1,5 @@
-// The generated objects as batches for a store, as the sync would write them: each batch has one type of one cluster.
+// The generated objects as batches for a store, as the index writes them: each batch has objects of one type of one
+// cluster.
 import type { TypeInfo } from '../../search/types.ts';
 import type { WriteBatch } from '../../search/stores/store.ts';
 import { clusterName, clusterObjects, type GeneratedObject } from './generator.ts';
@@ -9,7 +10,7 @@ export function incarnationId(index: number): string {
   return `record-${index}/system-${index}`;
 }
 
-/** All objects of a cluster in batches. @param rows the most rows of a batch */
+/** All objects of a cluster in batches. @param rows largest number of rows in a batch */
 export function clusterBatches(index: number, rows = batchRows): readonly WriteBatch[] {
   return batchesOf(index, [...clusterObjects(index)], rows);
 }

@@ -1,6 +1,6 @@
 // Generates the objects for the benchmark of the index: clusters with pods, deployments, replica sets, config maps and
-// nodes, always the same for every run and for both compared stores. How often a value occurs decides how useful a
-// database index is, so the shares are fixed.
+// nodes, the same in every run and for both compared stores. How often a value occurs decides how useful a database
+// index is, so the frequencies are fixed.
 import { createRandom } from '../figures/statistics.ts';
 
 type Random = () => number;
@@ -17,12 +17,12 @@ export interface GeneratedObject {
   readonly createdAtMs: number;
   readonly resourceVersion: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Pairs of field path and value that the index stores as search terms of a pod. */
+  /** Pairs of field path and value by which the index finds a pod. */
   readonly terms: readonly (readonly [path: string, value: string])[];
   readonly json: string;
 }
 
-/** Number of generated objects in one cluster; together 3,340. */
+/** Number of generated objects of each type in one cluster; 3,340 together. */
 export const perCluster = { pods: 2500, deployments: 300, replicasets: 300, configmaps: 200, nodes: 40 } as const;
 export const objectsPerCluster = Object.values(perCluster).reduce((sum, n) => sum + n, 0);
 
@@ -39,7 +39,7 @@ export function clusterName(index: number): string {
   return `cluster-${String(index).padStart(4, '0')}`;
 }
 
-/** All objects of a cluster. Owners come before the objects they own. */
+/** Yields all objects of a cluster, the same ones for the same index. Owners come before the objects that they own. */
 export function* clusterObjects(index: number): Generator<GeneratedObject> {
   const random = createRandom(1000 + index);
   const int = (below: number): number => Math.floor(random() * below);
@@ -231,7 +231,7 @@ function podStatus(random: Random, phase: string, { containers }: ReturnType<typ
   };
 }
 
-/** A random one of 100 namespaces. A few of them get most of the objects. */
+/** Returns one of 100 namespaces at random. A few of them get most of the objects. */
 function namespaceOf(random: Random): string {
   return `team-${String(Math.floor(100 * random() ** 2)).padStart(2, '0')}`;
 }

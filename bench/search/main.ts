@@ -1,9 +1,9 @@
 // `npm run bench -- search`: compares the index with Clusterpedia's database schema on PostgreSQL, first the stores
-// alone, then over HTTP, with the same objects and queries. Everything runs one after the other on one machine. So
-// ratios are checked, and milliseconds are only printed.
+// alone, then over HTTP, with the same objects and queries. Everything runs one after the other on one machine, whose
+// speed is not known. So only ratios of times have limits, and milliseconds are printed.
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import type { ListQuery } from '../../search/query/list-query.ts';
@@ -14,7 +14,7 @@ import { median } from '../figures/statistics.ts';
 import { batchesOf, incarnationId } from './batches.ts';
 import { benchFleet } from './fleet.ts';
 import { clusterObjects, objectsPerCluster, type GeneratedObject } from './generator.ts';
-import { benchHttp, benchHttpOnPostgres } from './http/http.ts';
+import { benchHttp, benchHttpAgainst, benchHttpOnPostgres } from './http/http.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 import { newest, pods, questions, type Question } from './questions.ts';
 import { benchUsers } from './users.ts';
@@ -27,19 +27,23 @@ export const searchUsage = `npm run bench -- search [options]
   --store NAME    sqlite or postgres, default sqlite
   --writers N     with --only writes: processes that write at the same time, default 4
   --seconds N     with --only writes: seconds for each size of batches, default 20
+  --against DIR   with --only http: compare CPU times with the gateway of another checkout instead
   --statements    with --only writes: print what the server spends on each statement
   --keep-going    print what does not hold, and end with 0 all the same`;
 
-/** The store must take at least this many objects per second on average while it is filled. */
+/** Objects per second that the store must at least take on average while it is filled. */
 const leastRate = 3000;
-/** A page from all clusters may need at most `mostGrowth` times the CPU time of a page from this number of clusters. */
+/**
+ * Number of clusters in the smaller store. A page from all clusters may need at most `mostGrowth` times the CPU time of
+ * a page from this store.
+ */
 const smallClusters = 20;
 const mostGrowth = 1.3;
 const batchesInFlight = 16;
 
 /**
  * Runs the benchmark of the index.
- * @returns the exit code: 0 when every ratio holds, or with --keep-going
+ * @returns the exit code: 0 when every limit holds, or with --keep-going; otherwise 1
  */
 export async function benchSearch(argv: readonly string[]): Promise<number> {
   const { values } = parseArgs({
@@ -51,6 +55,7 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
       store: { type: 'string', default: 'sqlite' },
       writers: { type: 'string', default: '4' },
       seconds: { type: 'string', default: '20' },
+      against: { type: 'string' },
       statements: { type: 'boolean', default: false },
       'keep-going': { type: 'boolean', default: false },
     },
@@ -62,6 +67,10 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
   // PostgreSQL runs as another user and must be able to enter the folder.
   chmodSync(directory, 0o711);
   try {
+    if (values.against !== undefined) {
+      const failures = await benchHttpAgainst(directory, resolve(values.against), rounds, print);
+      return outcome(failures, values['keep-going']);
+    }
     if (values.store === 'postgres') {
       const written = { clusters, writers: Number(values.writers), seconds: Number(values.seconds) };
       const failures = [
@@ -81,14 +90,17 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Prints a line for each limit that does not hold. @returns the exit code */
+/**
+ * Prints a line for each limit that does not hold.
+ * @returns the exit code: 1 when a limit does not hold, unless `keepGoing` is true
+ */
 function outcome(failures: readonly string[], keepGoing: boolean): number {
   for (const failure of failures) print(`does not hold: ${failure}`);
   return failures.length === 0 || keepGoing ? 0 : 1;
 }
 
 /**
- * Compares the two stores without HTTP.
+ * Compares the SQLite store with Clusterpedia's schema on PostgreSQL, without HTTP.
  * @returns a line of text for each query for which a limit does not hold
  */
 async function benchStore(directory: string, clusters: number, rounds: number): Promise<readonly string[]> {
@@ -129,7 +141,7 @@ function print(line: string): void {
 
 interface Loaded {
   readonly rate: number;
-  /** UID of a Deployment, and a pod, both of the first cluster. */
+  /** UID of a Deployment of the first cluster; `pod` is a pod of the same cluster. */
   readonly owner: string;
   readonly pod: GeneratedObject;
 }
@@ -138,10 +150,10 @@ const pageRounds = 20;
 const pagesOfRound = 20;
 
 /**
- * Measures how the CPU time of a page grows with the number of clusters, by reading pages with continue tokens from
- * this store and a smaller one in turn. Only the default order of lists is checked. Ordered by creation time, the rows
- * of a page are scattered over the file, and only the smaller store fits into the page cache; that result is printed to
- * show what memory costs.
+ * Measures how the CPU time of a page grows with the number of clusters, by reading pages with continue tokens
+ * alternately from this store and from a smaller one. Only the default order of lists has a limit. Ordered by creation
+ * time, the rows of a page are scattered over the file, and only the smaller store fits into the page cache; this
+ * result is printed to show what memory costs.
  */
 async function pages(
   directory: string,
@@ -170,7 +182,10 @@ async function pages(
   }
 }
 
-/** Measures the CPU time of this process for one page, as the mean of a round. */
+/**
+ * Returns a function that reads a round of pages, and the list to which each timed round adds its mean CPU time per
+ * page in milliseconds.
+ */
 function walkOf(store: SqliteStore, query: ListQuery, scope: RowScope) {
   const spentMs: number[] = [];
   let after: PageRequest['after'];
@@ -202,8 +217,8 @@ async function load(store: SqliteStore, clusters: number): Promise<Loaded> {
     const objects = [...clusterObjects(index)];
     owner ||= objects.find(({ kind }) => kind === 'Deployment')!.uid;
     pod ??= objects.find(({ kind }) => kind === 'Pod');
-    // By now all writes of the previous cluster have ended, so the time for generating objects is not counted as time
-    // for writing.
+    // All writes of the previous cluster have ended here, so the time for generating objects is not counted as time for
+    // writing.
     await timed(async () => {
       for (const batch of batchesOf(index, objects)) {
         inFlight.push(store.apply(batch));
@@ -267,16 +282,16 @@ async function compare(
 }
 
 /**
- * Returns how many times a query is run: fast queries many times, slow ones a few times, because only the order of
- * magnitude of their time matters.
+ * Returns how many times a query is run: about as often as fits into a second, but between `rounds` and `mostRuns`
+ * times. For a slow query only the order of magnitude matters, so a few runs are enough.
  */
 function runsOf(ms: number, rounds: number): number {
   return Math.max(rounds, Math.min(mostRuns, Math.ceil(runsForMs / ms)));
 }
 
 /**
- * Milliseconds for which each store answers a query before it is measured. A query of half a millisecond runs some
- * thousand times before V8 has compiled its code.
+ * Milliseconds for which each store answers a query before the query is measured. A query of half a millisecond then
+ * runs some thousand times, after which V8 has compiled its code.
  */
 const warmMs = 2000;
 const mostPieces = 10;
@@ -285,17 +300,14 @@ const leastInPieces = 50;
 const mostRuns = 300;
 const runsForMs = 1000;
 
-/**
- * Runs a query and reads every row.
- * @returns the number of rows, or the count
- */
+/** Runs a query and reads every row of its result. @returns the number of rows, or the number that a count returned */
 async function askStore(store: SqliteStore, scope: RowScope, { query, ask }: Question): Promise<number> {
   if (ask === 'count') return (await store.count(query, scope)).count;
   if ('facet' in ask) return (await store.facets(query, scope, ask.facet, 100_000)).counts.length;
   let rows = 0;
   const page = await store.list(query, scope, ask);
   for await (const chunk of page.chunks) rows += chunk.length;
-  // The measured time includes the release of the page, which every answer does in the end.
+  // The measured time includes the release of the page, since every answer of the index ends with it.
   page.release?.();
   return rows;
 }

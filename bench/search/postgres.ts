@@ -1,5 +1,6 @@
-// The store to compare with: Clusterpedia's table and indexes in a PostgreSQL server that is started here and queried
-// with psql. When the server cannot be started, the benchmark must fail, and nothing of it may be left behind.
+// The store that the index is compared with: Clusterpedia's table and indexes in a PostgreSQL server that is started
+// here and queried with psql. When the server cannot be started, the benchmark must fail and remove everything that it
+// has created.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, globSync, mkdirSync, rmSync } from 'node:fs';
@@ -17,8 +18,8 @@ CREATE TABLE resources (
   created_at timestamptz NOT NULL, synced_at timestamptz NOT NULL DEFAULT now(), deleted_at timestamptz
 );`;
 /**
- * Clusterpedia's indexes. They are created after the rows have been loaded, which makes loading faster and so favours
- * PostgreSQL.
+ * Clusterpedia's indexes. They are created after the rows have been loaded, which makes loading faster; this favours
+ * PostgreSQL in the comparison.
  */
 const indexes = `
 CREATE UNIQUE INDEX uni_group_version_resource_cluster_namespace_name
@@ -43,22 +44,22 @@ const settings = {
 export interface Postgres {
   readonly version: string;
   readonly pid: number;
-  /** Folder of the server's unix socket. */
+  /** Path of the folder with the server's unix socket. */
   readonly directory: string;
   /** Loads the objects and creates the indexes. */
   readonly load: (source: RivalObjects, progress: (line: string) => void) => Promise<void>;
   /**
-   * Runs the query `runs` times over one connection and ignores the rows. Resolves with the milliseconds of each run.
+   * Runs the query `runs` times over one connection and ignores the rows; resolves with the milliseconds of each run.
    */
   readonly time: (sql: string, runs: number) => Promise<readonly number[]>;
   /** Runs a query and returns the first column of its first row. */
   readonly value: (sql: string) => string;
-  /** Creates another database, for the index that is compared; returns its `postgres://` URL. */
+  /** Creates another database on this server, for a gateway's index that is compared; returns its `postgres://` URL. */
   readonly createDatabase: (name: string) => string;
   readonly stop: () => Promise<void>;
 }
 
-/** The objects to load, from {@link clusterObjects}. */
+/** Which objects to load; they come from {@link clusterObjects}. */
 export interface RivalObjects {
   readonly clusters: number;
   /** Returns the name of the n-th cluster; by default the generated name. */
@@ -79,7 +80,7 @@ export async function startPostgres(directory: string): Promise<Postgres> {
   const data = join(directory, 'data');
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
-  // PostgreSQL refuses to run as root, so it then runs as the user postgres.
+  // PostgreSQL refuses to run as root. If this process is root, PostgreSQL is run as the user postgres.
   const isRoot = process.getuid?.() === 0;
   const drop = isRoot ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--init-groups'] : [];
   if (isRoot) {

@@ -1,5 +1,5 @@
-// The queries for both stores: as a query of the index and as the SQL that Clusterpedia sends. Both must find the same
-// rows, so the benchmark compares the numbers of rows before it measures.
+// The queries for both stores: each as a query of the index and as the SQL that Clusterpedia sends. Both forms must
+// find the same rows, so the benchmark compares the numbers of rows before it measures.
 import { allOf, type ListQuery } from '../../search/query/list-query.ts';
 import { parsePath } from '../../search/query/path.ts';
 import type { FacetBy, PageRequest } from '../../search/stores/store.ts';
@@ -8,10 +8,10 @@ import { clusterName } from './generator.ts';
 export interface Question {
   readonly name: string;
   readonly query: ListQuery;
-  /** The result of the query: a page of rows, the number of rows, or the number of rows by value of a field. */
+  /** What is asked for: a page of rows, the number of rows, or the number of rows for each value of a field. */
   readonly ask: PageRequest | 'count' | { readonly facet: FacetBy };
   readonly sql: string;
-  /** How many times faster than PostgreSQL the index must be. */
+  /** How many times faster than PostgreSQL the index must be at least. */
   readonly atLeast: number;
 }
 
@@ -32,7 +32,7 @@ const field = (path: string, operator: 'Equals' | 'Contains', value: string): Li
 const orderByName: ListQuery['order'] = [{ by: 'name', descending: false }];
 const page = { limit: 50 };
 export const webByName: ListQuery = { ...pods, labels: webLabels, order: orderByName };
-/** Selects all pods, the newest first. */
+/** Finds all pods, the newest first. */
 export const newest: ListQuery = { ...pods, order: [{ by: 'created_at', descending: true }] };
 
 /**

@@ -1,5 +1,5 @@
-// Compares queries of users who may see little, much or everything: CPU time of a query, relative to the
-// administrator's. The first query of a user fills caches for later ones, so its time is printed separately and not
+// Compares queries of users who may see little, much or everything: CPU time of a query, relative to the same query of
+// an administrator. The first query of a user fills caches for later ones, so its time is printed separately and not
 // compared.
 import type { ListQuery } from '../../search/query/list-query.ts';
 import type { Grant } from '../../search/rights/scope.ts';
@@ -9,7 +9,10 @@ import { median } from '../figures/statistics.ts';
 import { clusterObjects } from './generator.ts';
 import { newest, pods, webByName, webLabels } from './questions.ts';
 
-/** Limit for a query of any user: twice the CPU time of the administrator's query, or 5 ms if that is more. */
+/**
+ * Limit for a query of any user: `mostTimes` times the CPU time of the administrator's query, or `mostMs` milliseconds
+ * if that is more.
+ */
 const mostTimes = 2;
 const mostMs = 5;
 const pairs = 3000;
@@ -62,8 +65,8 @@ const questions: readonly Asked[] = [
 ];
 
 /**
- * Runs the queries of all users in this thread, on a database file that nobody writes.
- * @param file the database file of the store
+ * Runs the queries of all users in this thread, on a database file to which nobody writes meanwhile.
+ * @param file path of the store's database file
  * @returns a line of text for each query that takes too much CPU time
  */
 export async function benchUsers(
@@ -96,7 +99,7 @@ export async function benchUsers(
   }
 }
 
-/** The users whose queries are compared, the administrator first. */
+/** Returns the users whose queries are compared, the administrator first. */
 function users(clusters: number): readonly User[] {
   const found = [...clusterObjects(0)].filter(({ kind }) => kind === 'Pod');
   const sizes = [...Map.groupBy(found, ({ namespace }) => namespace)];
@@ -114,13 +117,13 @@ function users(clusters: number): readonly User[] {
 }
 
 /**
- * Namespaces that a user may see in one cluster: not all of the cluster's namespaces, and with few clusters also some
- * that do not exist.
+ * Returns the namespaces that a user may see in one cluster: only some of the cluster's namespaces, and with few
+ * clusters also some that do not exist.
  */
 function pairsOf(cluster: number, clusters: number): readonly string[] {
   const each = Math.ceil(pairs / clusters);
   const among = Math.max(namespaces, Math.ceil(each * 1.2));
-  // Consecutive namespaces, which start at a different one in each cluster.
+  // Consecutive namespaces, beginning with another one in each cluster.
   return Array.from({ length: each }, (_, i) => `team-${String((i + cluster * 11) % among).padStart(2, '0')}`);
 }
 

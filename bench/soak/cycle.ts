@@ -1,6 +1,6 @@
-// One cycle of the soak test: watches of both clusters, requests of all users, exec sessions, rotations, and network
-// faults of one cluster in an order that the seed decides. Easy to get wrong: every watch must get each change exactly
-// once and in order, whatever happens. So a cycle ends only when all watches have got all changes.
+// One cycle of the soak test: watches of both clusters, requests of all users, exec sessions, rotations of files, and
+// network faults of one cluster in an order that the seed decides. Easy to get wrong: every watch must get each change
+// exactly once and in order, whatever happens. So a cycle ends only when all watches have got all changes.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { execOverWebSocket } from '../../test/clients/websocket-client.ts';
@@ -22,9 +22,9 @@ export interface CycleOutcome {
   readonly events: number;
   readonly execs: number;
   readonly resumed: number;
-  /** Names of the disturbances that the cycle caused on purpose. */
+  /** Names of the faults and rotations that the cycle caused on purpose. */
   readonly happened: readonly string[];
-  /** What went wrong in the cycle; empty when it passed. */
+  /** Descriptions of what went wrong in the cycle; empty when the cycle passed. */
   readonly faults: readonly string[];
 }
 
@@ -64,7 +64,8 @@ export async function runCycle(site: SoakSite, plan: CyclePlan, cycle: number): 
   const watches = groups.flatMap((group) => group.watches);
   await eventually('all watches are open', () => watches.every(({ isOpen }) => isOpen), { timeoutMs: 120_000 });
 
-  // Requests to the cluster `straight` must never fail. Those to `faulty` may fail, but only with 502, 503 or 504.
+  // Requests to the cluster `straight` must never fail. Requests to the cluster `faulty` may fail, but only with 502,
+  // 503 or 504.
   const load = clusters.flatMap((cluster, which) =>
     site.users.map((user) => ({
       cluster: which,
@@ -95,7 +96,7 @@ export async function runCycle(site: SoakSite, plan: CyclePlan, cycle: number): 
         const session = await execOverWebSocket(raw, { path, command: ['cat'], stdin: true });
         await session.write(`${word}\n`);
         await session.waitForOutput(word);
-        // Sessions end alternately in good order and by closing the connection.
+        // Exec sessions end alternately by the end of their input and by closing the connection.
         if (execs % 2 === 0) session.endInput();
         else session.close();
         await session.result;
@@ -119,7 +120,8 @@ export async function runCycle(site: SoakSite, plan: CyclePlan, cycle: number): 
       else {
         site.proxy.set(kind);
         await delay(faultMs);
-        // While it was silent, the proxy dropped bytes. A connection with missing bytes cannot go on, so it is reset.
+        // While the proxy was silent, it dropped bytes. A connection with missing bytes cannot go on, so the proxy cuts
+        // it.
         site.proxy.set('cut');
         site.proxy.set('open');
       }

@@ -1,6 +1,6 @@
-// The setup of the soak test: one real API server with a kubelet, known to the gateway as two clusters, one reached
-// directly and one through a proxy that causes faults. The gateway counts as idle only when it has closed its kept
-// connections too. So the test waits for their idle timeout, which the time scale shortens.
+// The setup of the soak test: one real API server with a kubelet, which the gateway knows as two clusters, one reached
+// directly and one through a proxy that causes faults. The gateway counts as idle only when it has also closed the
+// connections that it keeps for reuse. So the test waits for their idle timeout, which the time scale shortens.
 import { join } from 'node:path';
 
 import type { StreamServer } from '../../test/clients/stream-client.ts';
@@ -21,8 +21,8 @@ import type { TestUser } from '../../test/gateway-process.ts';
 
 const userCount = 20;
 /**
- * With this factor, idle connections are closed after half a minute. It is not smaller, because the machine is busy
- * with the clients of the test, and connect and probe timeouts must still be kept.
+ * Factor for the gateway's timeouts. With this one, idle connections are closed after half a minute. A smaller factor
+ * would make connect and probe timeouts too short, because the machine is busy with the clients of the test.
  */
 const timeScale = '0.5';
 
@@ -37,17 +37,21 @@ export interface SoakSite {
   readonly users: readonly TestUser[];
   serverOf(user: TestUser): StreamServer;
   /**
-   * Adds a line to the gateway's token file and removes the line added before. The file is read again, but no user that
-   * is in use changes.
+   * Replaces one line of the gateway's token file, whose user sends no requests. The gateway reads the file again, but
+   * all users that send requests stay the same.
    */
   rotateTokens(): void;
-  /** Writes the kubeconfig again with a changed label: cluster records are replaced, connections stay open. */
+  /**
+   * Writes the kubeconfig again with a changed label. The gateway replaces its cluster records but keeps its
+   * connections.
+   */
   rotateContexts(): void;
   /** Resolves when no request is open and no connection to the API server is kept. */
   idle(): Promise<void>;
   openStreams(): Promise<number>;
   /**
-   * Requests that the gateway sent as another user than the one named in the query, from the API server's audit log.
+   * Returns, from the API server's audit log, the requests that the gateway sent as another user than the one named in
+   * the query.
    */
   strangers(): Promise<readonly string[]>;
   stop(): Promise<void>;
@@ -117,8 +121,8 @@ export async function startSoakSite(): Promise<SoakSite> {
         },
         { timeoutMs: 120_000, everyMs: 500 },
       );
-      // Kept connections for short requests have an idle timeout, too. The clients have closed their own connections
-      // already.
+      // Connections that are kept for short requests have an idle timeout of half a minute. The clients have closed
+      // their own connections already.
       await new Promise((resolve) => setTimeout(resolve, 31_000));
     },
     openStreams,

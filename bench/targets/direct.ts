@@ -1,5 +1,6 @@
-// The API server itself without a proxy, asked with the gateway's credential and impersonation headers. Latencies of
-// the proxies are compared with it. Without impersonation the API server would do less work than behind a gateway.
+// The API server itself without a proxy. The load generator sends the gateway's credential and impersonation headers,
+// because without impersonation the API server would do less work than behind a gateway. Latencies of the proxies are
+// compared with those of this target.
 import { impersonatingHeaders } from '../site.ts';
 import type { Target } from './target.ts';
 

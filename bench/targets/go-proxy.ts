@@ -1,12 +1,15 @@
 // Go's ReverseProxy, on which most Kubernetes gateways are built; the program is bench/rivals/goproxy. The setting of
-// Go's garbage collector decides a third of its CPU time, so a tuned one can be measured in addition to the default
-// one.
+// Go's garbage collector decides a third of its CPU time, so a program with a tuned setting can be measured in
+// addition.
 import { buildGo, goVersion } from '../go-build.ts';
 import type { Site } from '../site.ts';
 import { clusterName } from '../names.ts';
 import { freePort, startGateway, type RunningTarget, type Target } from './target.ts';
 
-/** A setting that people often use: `GOGC=400` uses some more memory and less CPU time for garbage collection. */
+/**
+ * Settings of the tuned program. People often use `GOGC=400`, which takes more memory and less CPU time for garbage
+ * collection.
+ */
 const tuned = { GOGC: '400' };
 
 export const go: Target = {

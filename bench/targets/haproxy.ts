@@ -1,5 +1,5 @@
-// haproxy, if it is installed, as a second proxy written in C. It reuses connections to the API server only with
-// http-reuse. Its results are for information only; no limit is checked with them.
+// haproxy, if it is installed, as a second proxy written in C. It reuses connections to the API server only with the
+// setting http-reuse. Its results are for information only; no limit is checked with them.
 import { execFile } from 'node:child_process';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -35,8 +35,8 @@ export const haproxy: Target = {
 };
 
 /**
- * The whole configuration: the token table as a map file, the header rules, and verified keep-alive connections to the
- * API server.
+ * Returns haproxy's whole configuration: the token table as a map file, the header rules, and keep-alive connections to
+ * the API server, whose certificate is verified.
  */
 export function haproxyConfig(site: Site, port: number, mapFile: string): string {
   const { member } = site;

@@ -1,5 +1,6 @@
 // `kubectl proxy`, which people use where there is no gateway: without TLS for its clients, without users, and with one
-// identity from its kubeconfig. It does much less work than the others, so no limit is checked with its results.
+// identity from its kubeconfig. It does much less work than the other programs, so no limit is checked with its
+// results.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';

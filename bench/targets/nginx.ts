@@ -1,5 +1,5 @@
 // nginx, if it is installed, to show what a proxy written in C reaches. It cannot remove unknown Impersonate-Extra-*
-// headers and uses only HTTP/1.1 to the API server, so it does a little less work than the others.
+// headers and uses only HTTP/1.1 to the API server, so it does a little less work than the other programs.
 import { execFile } from 'node:child_process';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -34,8 +34,8 @@ export const nginx: Target = {
 };
 
 /**
- * The whole configuration: the token table as a `map`, user and groups as two lookups, and unbuffered keep-alive
- * connections to the API server.
+ * Returns nginx's whole configuration: the token table as a `map`, user and groups as two lookups, and unbuffered
+ * keep-alive connections to the API server.
  */
 export function nginxConfig(site: Site, port: number, dir: string): string {
   const { member } = site;

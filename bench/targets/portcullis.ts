@@ -1,5 +1,5 @@
 // Portcullis as anybody would start it: `portcullis serve` with a kubeconfig and a token file. Easy to get wrong: no
-// flag here may make it do less work than by default (audit log, metrics and probes stay as they are).
+// flag here may reduce the work that it does by default (audit log, metrics and probes stay as they are).
 import { mkdtemp, readFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -10,7 +10,7 @@ const ownRoot = path.join(import.meta.dirname, '..', '..');
 
 export const portcullis = targetIn(ownRoot, 'portcullis', 'Portcullis');
 
-/** Portcullis of another checkout of this repository, such as the one before a change. */
+/** Makes a target from the Portcullis of another checkout of this repository, such as the one before a change. */
 export function otherCheckout(root: string): Target {
   return targetIn(root, 'other', `Portcullis of ${root}`);
 }
@@ -34,7 +34,7 @@ function targetIn(root: string, name: 'portcullis' | 'other', title: string): Ta
   };
 }
 
-/** Starts `portcullis serve` with a kubeconfig; resolves when `readyPath` is answered with 200. */
+/** Starts `portcullis serve` with a kubeconfig; resolves when a GET of `readyPath` is answered with 200. */
 export async function startPortcullis(
   site: Site,
   kubeconfigFile: string,
@@ -42,7 +42,7 @@ export async function startPortcullis(
     readonly readyPath?: string;
     readonly nodeArgs?: readonly string[];
     readonly args?: readonly string[];
-    /** The checkout whose program is started; this one unless said. */
+    /** Path of the checkout whose `portcullis` is started; by default this checkout. */
     readonly root?: string;
   } = {},
 ): Promise<RunningTarget> {

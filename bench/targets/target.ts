@@ -1,5 +1,5 @@
-// The type of a measured program ("target"): it answers the load generator's GET, and is the API server itself or a
-// proxy in front of it. It counts as ready when a request through it succeeds, not when its port is open.
+// The type of a measured program ("target"): the API server itself, or a proxy in front of it, to which the load
+// generator sends GETs. A program counts as ready when a request through it succeeds, not when its port is open.
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { readFileSync } from 'node:fs';
@@ -35,8 +35,8 @@ export interface Target {
   /** Version of the installed program; undefined when the program is not installed. */
   readonly version: () => Promise<string | undefined>;
   /**
-   * Starts the program.
-   * @param watches number of watches to one cluster, when there will be more than the program allows by default
+   * Starts the program; resolves when it is ready.
+   * @param watches number of watches to one cluster; given when there will be more than the program allows by default
    */
   readonly start: (site: Site, progress: (line: string) => void, watches?: number) => Promise<RunningTarget>;
 }
@@ -46,7 +46,7 @@ export interface RunningTarget {
   readonly address: string;
   /** The CA certificate that the load generator trusts. */
   readonly caFile: string;
-  /** Path prefix of the cluster. A path of the API server, such as `/api/v1/pods`, follows it. */
+  /** Path prefix of the cluster, which paths of the API server follow, such as `/api/v1/pods`. */
   readonly prefix: string;
   readonly headers: HeaderPairs;
   /**
@@ -61,11 +61,14 @@ export interface RunningTarget {
 
 /** Path prefix of the cluster in every gateway. */
 export const proxyPrefix = `/clusters/${clusterName}/proxy`;
-/** Milliseconds to wait for the first answer. A gateway with 10,000 clusters starts slowly on a busy machine. */
+/**
+ * Milliseconds to wait for the first answer of a program before its start counts as failed. A gateway with 10,000
+ * clusters starts slowly on a busy machine.
+ */
 const readyTimeoutMs = 120_000;
 const pollMs = 50;
 
-/** A TCP port on 127.0.0.1 that is free at the moment. */
+/** Returns a TCP port on 127.0.0.1 that no process listens on now. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {
@@ -89,7 +92,8 @@ export async function startGateway(
   plain = false,
 ): Promise<RunningTarget> {
   const child = await startProcess(options, site.live);
-  // A program without TLS here has no users either; it would pass the client's token on to the API server.
+  // A program without TLS here has no users either, and would pass the client's token on to the API server. So the
+  // token is left out.
   const headers = userHeaders(site).filter(([name]) => !plain || name !== 'Authorization');
   const ready = { address: `127.0.0.1:${port}`, caFile: site.caFile, plain, headers, path };
   try {

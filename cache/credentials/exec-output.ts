@@ -1,5 +1,5 @@
 // Parses the ExecCredential that a credential plugin printed. Easy to get wrong: JSON.parse quotes its input in error
-// messages, and the input here contains a token. So no error of this file quotes anything.
+// messages, and the input here contains a token. So no error of this file quotes any part of its input.
 import { z } from 'zod';
 import { GatewayError } from '../model/errors.ts';
 import type { Credential } from '../model/records.ts';
@@ -48,6 +48,10 @@ export function readExecCredential(stdout: string, apiVersion: string): Credenti
   });
 }
 
+/**
+ * Unix milliseconds of an RFC 3339 timestamp. @throws GatewayError MEMBER_CREDENTIAL when the text is not such a
+ * timestamp
+ */
 function timestamp(text: string): number {
   const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
   const unixMs = rfc3339.test(text) ? Date.parse(text) : Number.NaN;

@@ -1,6 +1,6 @@
 // Runs a credential plugin: without a shell, without stdin, in its own process group, with limited output and time.
 // Easy to get wrong: child processes of a plugin keep its pipes open, so waiting for the pipes to close may take for
-// ever, and killing only the plugin is not enough.
+// ever, and killing only the plugin leaves its child processes running.
 import { spawn, type ChildProcess } from 'node:child_process';
 
 /** The credential plugin to run, and its limits. */
@@ -15,7 +15,10 @@ export interface ExecRun {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How the run ended. `stderr` has the last bytes that the plugin wrote there; it is meant for error messages only. */
+/**
+ * How the run of a plugin ended. `stderr` has the last 8 KiB that the plugin wrote to its standard error; it is meant
+ * for error messages only. `not-started` has the error code of the operating system, such as ENOENT.
+ */
 export type ExecResult =
   | { readonly kind: 'exited'; readonly code: number; readonly stdout: string; readonly stderr: string }
   | { readonly kind: 'killed'; readonly signal: string; readonly stderr: string }
@@ -24,8 +27,12 @@ export type ExecResult =
   | { readonly kind: 'aborted'; readonly stderr: string }
   | { readonly kind: 'not-started'; readonly code: string };
 
-/** Milliseconds that the pipes may stay open after the plugin has exited. */
+/**
+ * Milliseconds that the pipes of stdout and stderr may stay open after the plugin has exited. After that, the output
+ * received so far is used.
+ */
 const lingerMs = 1_000;
+/** How many bytes of stderr are kept: the last ones. */
 const stderrTailBytes = 8_192;
 
 /** Runs the plugin. The promise never rejects. */
@@ -36,7 +43,10 @@ export function runExec(run: ExecRun): Promise<ExecResult> {
   return new Promise((resolve) => follow(run, child, resolve));
 }
 
-/** Waits for the process and calls `resolve` once, when it has exited or was killed. */
+/**
+ * Waits for the process and calls `resolve` once, when the process has exited, could not be started, or was killed for
+ * exceeding a limit or because `run.signal` was aborted.
+ */
 function follow(run: ExecRun, child: ChildProcess, resolve: (result: ExecResult) => void): void {
   const stdout: Buffer[] = [];
   let stdoutBytes = 0;

@@ -22,6 +22,7 @@ export interface ExecPlan {
   readonly provideClusterInfo: boolean;
 }
 
+/** The plugin of one credential, what it is given, and its limits. */
 export interface ExecCredentialOptions {
   readonly plan: ExecPlan;
   /** Value of `spec.cluster` in KUBERNETES_EXEC_INFO; undefined leaves it out. */
@@ -32,27 +33,33 @@ export interface ExecCredentialOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Aborted when the gateway stops; a running plugin is then killed. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * The current time in Unix milliseconds, for tests. Default: the system time for expiry, a monotonic clock for waits.
+   */
   readonly now?: () => number;
   /** Most milliseconds for one run; default 30,000. */
   readonly timeoutMs?: number;
+  /** Runs the plugin; default {@link runExec}. Tests replace it. */
   readonly run?: (run: ExecRun) => Promise<ExecResult>;
 }
 
+/** Most bytes of stdout. A plugin that prints more is killed, and callers get an error. */
 const maxStdoutBytes = 1024 * 1024;
 /**
- * How long before its expiry a credential is renewed, or a tenth of its lifetime if that is shorter. The old one is
- * used until the new one is there.
+ * How many milliseconds before its expiry a credential is renewed, or a tenth of its lifetime if a tenth is shorter.
+ * The old credential is used until the plugin has returned a new one.
  */
 const refreshMarginMs = 60_000;
 /**
- * After a failed run, callers get the same error for this time, and the plugin does not run again. The time doubles
- * with each failure, up to the maximum.
+ * After a failed run, callers get the same error for this many milliseconds, and the plugin does not run again. The
+ * time doubles with each further failure, up to `maxBackoffMs`.
  */
 const firstBackoffMs = 1_000;
 const maxBackoffMs = 30_000;
-/** After a run, a 401 from the member does not start another one for this many milliseconds. */
+/** For this many milliseconds after a successful run, a 401 from the member does not make the plugin run again. */
 const minRerunMs = 10_000;
 
+/** The cached credential. `obtainedAtMs` is on the clock `#elapsed`, `refreshAtMs` in Unix milliseconds. */
 interface Held {
   readonly credential: Credential;
   readonly obtainedAtMs: number;
@@ -102,14 +109,14 @@ class ExecHolder {
       return Promise.reject(failure.error);
     }
     if (this.#isRefused && failure === undefined) return this.#startOr(held.credential);
-    // Runs in the background. If it fails, only callers after the expiry get the error.
+    // The plugin runs in the background. If it fails, callers get the error only after the old credential has expired.
     if (mayRun) void this.#start().catch(() => undefined);
     return held.credential;
   }
 
   invalidate(): void {
-    // For a newer credential the 401 is ignored: it was an answer to the previous credential, or the member refuses
-    // every credential of this plugin.
+    // The 401 is ignored when the credential is younger than minRerunMs: it was an answer to the previous credential,
+    // or the member refuses every credential of this plugin.
     const held = this.#held;
     if (held !== undefined && this.#elapsed() - held.obtainedAtMs >= minRerunMs) this.#isRefused = true;
   }

@@ -1,5 +1,5 @@
-// Credentials that are known when the cluster record is built: tokens, passwords, certificates, or none. They never
-// change; when their file changes, a new record is built.
+// Credentials that are known when the cluster record is built: tokens, passwords, certificates, or none. Such a
+// credential never changes. When the file or object that it came from changes, a new record of the cluster is built.
 import { GatewayError } from '../model/errors.ts';
 import type { Credential, CredentialSource } from '../model/records.ts';
 
@@ -12,7 +12,7 @@ export function fixedCredential(
   return Object.freeze({
     kind,
     current: () => frozen,
-    // Nothing to do: a changed file leads to a new record.
+    // Nothing to do after a 401: a changed token file or object leads to a new record of the cluster.
     invalidate() {},
   });
 }

@@ -1,7 +1,8 @@
-// Reduces the output of an external program to one line that is safe to show. Such output may contain tokens and
-// terminal escape sequences. Everything that looks like a secret is replaced, even if some harmless text is lost with
-// it.
+// Reduces the output of an external program to one line that is safe to show. Output of a credential plugin may contain
+// tokens and terminal escape sequences. Everything that looks like a secret is replaced, even if some harmless text is
+// replaced with it.
 
+/** Longest line that is returned, in characters; a longer one is cut. */
 const maxLineLength = 200;
 
 /**
@@ -31,7 +32,7 @@ export function lastLineRedacted(output: string, secrets: readonly string[]): st
 
 /**
  * Whether a run of characters looks like a token or key: it has digits, upper-case and lower-case letters, or is a long
- * hexadecimal number. Words and most paths do not.
+ * hexadecimal number. Words and most paths are neither.
  */
 function looksRandom(run: string): boolean {
   if (run.length >= 32 && /^[0-9a-f]+$/i.test(run)) return true;

@@ -4,15 +4,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HubObject } from './hub-types.ts';
 
+/** One change of the collection, as a watch sends it. */
 interface Event {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly object: HubObject;
 }
 
+/** A collection of objects that a test API server lists and watches, and the methods with which a test changes it. */
 export interface TestCollection {
   /** The request handler of this collection; pass it to {@link startTestHub}. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Creates the object, or replaces it when one of this name exists. Open watches get ADDED or MODIFIED. */
+  /**
+   * Creates an object of this name with these fields, or replaces the present one. Open watches get ADDED or MODIFIED.
+   */
   put(name: string, fields?: object): HubObject;
   remove(name: string): void;
   /** Sends a BOOKMARK event with the current resourceVersion to every open watch. */
@@ -30,7 +34,8 @@ export interface TestCollection {
 
 /**
  * Makes an empty collection.
- * @param intercept called first for every request; when it returns true, it has answered the request itself
+ * @param intercept called first for every request; it returns true when it has answered the request, and the collection
+ * then does nothing
  */
 export function makeTestCollection(
   intercept: (url: URL, response: ServerResponse, request: IncomingMessage) => boolean = () => false,

@@ -1,7 +1,7 @@
 // Sends requests to the hub's API server with the gateway's own credential. `request` returns a whole answer (lists,
 // reviews) and throws when the answer was cut, because half a list would look like a complete one. `open` returns a
-// stream (watches). When the hub stops answering, open streams are ended with an error, so that nobody keeps reading
-// from a dead connection.
+// stream (watches), whose body is read while it arrives. When the hub stops answering, open streams are ended with an
+// error, so that no reader waits for a dead connection.
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { pipeline } from 'node:stream';
@@ -14,18 +14,26 @@ import type { HubAnswer, HubCall, HubClient, HubStream } from './hub-types.ts';
 import { maxHeaderBytes } from '../../lib/limits.ts';
 import type { Credential } from '../model/records.ts';
 
+/** The version to send, and the limits of a client for the hub. */
 export interface HubClientOptions {
   /** The version of Portcullis, sent as `User-Agent: portcullis/<version>`. */
   readonly version: string;
   /** Upper limit of the body of a whole answer, after decompression. Default 64 MiB. A longer body is an error. */
   readonly maxAnswerBytes?: number;
-  /** When watches are open and no byte came from the hub for this many milliseconds, the client asks for `/livez`. */
+  /**
+   * When watches are open and no byte came from the hub for this many milliseconds, the client sends GET `/livez`.
+   * Default 30,000.
+   */
   readonly silenceMs?: number;
-  /** When `/livez` is not answered within this many milliseconds, all open watches are ended with an error. */
+  /**
+   * When `/livez` is not answered within this many milliseconds, all open watches are ended with an error. Default
+   * 10,000.
+   */
   readonly signTimeoutMs?: number;
 }
 
 const defaultMaxAnswerBytes = 64 * 1024 * 1024;
+/** Milliseconds without traffic after which the operating system sends TCP keep-alive probes. */
 const tcpKeepAliveMs = 30_000;
 const reviewPath = /^\/apis\/(?:authentication|authorization)\.k8s\.io\//;
 
@@ -37,17 +45,19 @@ export function isReview({ method, path }: HubCall): boolean {
   return method === 'POST' && reviewPath.test(path);
 }
 
+/** A request that was sent, and its answer, whose head has come. */
 interface Sent {
   readonly request: ClientRequest;
   readonly answer: IncomingMessage;
 }
 
+/** `short`: a request whose answer is read at once. `long`: a watch. Each kind has a pool of connections of its own. */
 type Kind = 'short' | 'long';
 
 /**
  * Makes a client for the hub's API server.
- * @param connection asked for the present address and credential on every request; the client's `close` does not close
- * it
+ * @param connection gives the present address and credential for every request; the client's `close` does not close the
+ * connection
  */
 export function makeHubClient(connection: HubConnection, options: HubClientOptions): HubClient {
   return new HttpsHubClient(connection, options);
@@ -90,7 +100,8 @@ class HttpsHubClient implements HubClient {
     if (!request.destroyed) this.#streams.add(sent);
     request.once('close', () => this.#streams.delete(sent));
     const close = (): void => void request.destroy();
-    // After the answer's head has come, aborting `call.signal` closes the stream.
+    // #timed no longer listens to `call.signal` once the answer's head has come. From then on, aborting `call.signal`
+    // closes the stream.
     call.signal?.addEventListener('abort', close);
     request.once('close', () => call.signal?.removeEventListener('abort', close));
     if (this.#closed || call.signal?.aborted === true) close();
@@ -118,8 +129,8 @@ class HttpsHubClient implements HubClient {
     if (this.#closed) throw hubUnavailable(url, 'the gateway is stopping');
     const limit = new AbortController();
     const expire = (): void => {
-      // The hub did not answer in time. Pooled idle connections may not reach it either, so the next request opens a
-      // new one.
+      // The hub did not answer in time. Pooled idle connections may be dead as well, so they are closed, and the next
+      // request opens a new one.
       this.#transport?.closeIdle();
       limit.abort(hubUnavailable(url, `it did not answer within ${call.timeoutMs / 1000} s`));
     };
@@ -210,7 +221,8 @@ class HttpsHubClient implements HubClient {
     const access = this.#connection.current();
     if (this.#transport?.serves(access, credential.clientCertificate) !== true) {
       this.#transport?.retire();
-      // Open watches use the old trust or client certificate. They are ended, so that their readers open them again.
+      // Open watches use the old certificate authority or client certificate. They are ended, so that their readers
+      // open them again.
       endStreams(
         this.#streams,
         hubUnavailable(this.url, 'its certificate authority or the client certificate was replaced; connecting again'),
@@ -259,8 +271,9 @@ class HttpsHubClient implements HubClient {
   }
 
   /**
-   * Asks `/livez` when watches are open and the hub has been silent. Without an answer, the watches are ended: TCP may
-   * take minutes to report a dead connection. Any HTTP status counts as a sign of life.
+   * Sends GET `/livez` when watches are open and no byte came from the hub for `silenceMs`. When no answer comes, the
+   * watches are ended: TCP may take minutes to report a dead connection. An answer with any HTTP status shows that the
+   * hub is alive.
    */
   async #askForSign(): Promise<void> {
     if (this.#asking || this.#streams.size === 0) return;
@@ -278,14 +291,14 @@ class HttpsHubClient implements HubClient {
 }
 
 /**
- * Ends the streams; their readers get `error`. The answer is destroyed and not the request, because after a destroyed
- * request readers would only get a generic "connection cut" error.
+ * Ends the streams; their readers get `error`. The answer is destroyed and not the request: when the request is
+ * destroyed, readers only get a generic "connection cut" error.
  */
 function endStreams(streams: Iterable<Sent>, error: Error): void {
   for (const { answer } of streams) answer.destroy(error);
 }
 
-/** A pooled connection was closed before the answer's head came. The server may not have read the request at all. */
+/** A pooled connection was closed before the answer's head came. The server may have read the request or not. */
 class CutBeforeHead extends Error {}
 
 function headOf(request: ClientRequest): Promise<IncomingMessage> {

@@ -1,6 +1,7 @@
 // Reads the hub's address and the gateway's credential for it, from a kubeconfig file or from the ServiceAccount of the
 // pod, and reads them again when the files change. Kubernetes replaces a ServiceAccount token on disk about every hour,
-// so callers must call `current()` for every request. When a changed file cannot be used, the last usable state stays.
+// so callers must call `current()` for every request. When a changed file cannot be used, the last usable address and
+// credential are kept.
 import { resolve } from 'node:path';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { watchFiles, type FileWatch, type FileWatchOptions } from '../../lib/file-watch.ts';
@@ -29,10 +30,11 @@ export interface HubAccess {
   readonly transportKey: string;
 }
 
+/** How the files of a connection are read again, and who is told about their problems. */
 export interface HubConnectionOptions {
   /** Called with a message when changed files cannot be used, and with undefined when they can be used again. */
   readonly onProblem?: (problem: string | undefined) => void;
-  /** Settings for exec credential plugins: environment, clock, time limit. */
+  /** Settings for exec credential plugins, such as environment, clock and time limit. */
   readonly exec?: ExecSettings;
   readonly watch?: Omit<FileWatchOptions, 'onChange'>;
   /**
@@ -46,7 +48,8 @@ export interface HubConnectionOptions {
 const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * Connects to the cluster of the file's current context. Exec plugins are allowed, because the operator wrote the file.
+ * A connection to the cluster of the kubeconfig's current context. Exec plugins may run, because the operator wrote the
+ * file.
  * @throws ConfigurationError when the file cannot be used at start
  */
 export function readHubKubeconfig(file: string, options: HubConnectionOptions = {}): Promise<HubConnection> {
@@ -79,7 +82,7 @@ async function readCurrentContext(path: string): Promise<Read> {
 }
 
 /**
- * Connects as the ServiceAccount of the pod that this process runs in (client-go `rest.InClusterConfig`). Returns
+ * A connection as the ServiceAccount of the pod that this process runs in (client-go `rest.InClusterConfig`). Returns
  * undefined when the process does not run in a pod.
  * @throws ConfigurationError when the ServiceAccount files of the pod cannot be used
  */
@@ -123,16 +126,18 @@ function only(kubeconfig: Kubeconfig, context: Kubeconfig['contexts'][number]): 
   return { ...kubeconfig, contexts: [{ ...context, name: 'hub', extensions: [] }] };
 }
 
+/** One reading of the configuration: a kubeconfig with a single context, and where it came from. */
 interface Read {
   readonly kubeconfig: Kubeconfig;
   readonly origin: string;
-  /** The kubeconfig files that were read, by absolute path. */
+  /** The kubeconfig file that was read, by absolute path; empty for the ServiceAccount of a pod. */
   readonly readings: ReadonlyMap<string, FileReading>;
 }
 
 /**
  * Loads the files for the first time, and watches them from then on.
- * @param file named in messages; relative paths inside the kubeconfig start in its folder
+ * @param file the kubeconfig, or for a pod the folder of its ServiceAccount files. Messages name it, and relative paths
+ * in the kubeconfig start in its folder
  * @param faultOf returns why this connection cannot be used for a hub or webhook, or undefined when it can
  */
 async function startConnection(
@@ -181,7 +186,7 @@ class WatchedConnection {
 
   /**
    * Reads the files for the first time.
-   * @throws ConfigurationError when they cannot be used; then nothing is watched
+   * @throws ConfigurationError when the files cannot be used; then no file is watched
    */
   async start(): Promise<void> {
     try {
@@ -199,7 +204,7 @@ class WatchedConnection {
     return this.#access.value;
   }
 
-  /** Why the last change of the files could not be used; undefined when the files are good. Contains no secret. */
+  /** Why the files as they are now cannot be used; undefined when they can. Contains no secret. */
   problem(): string | undefined {
     return this.#problem;
   }
@@ -254,7 +259,10 @@ class WatchedConnection {
   }
 }
 
-/** Why a context cannot be used for the hub although it would be valid for a member cluster; undefined when it can. */
+/**
+ * Why a context cannot be used for the hub although it would be valid for a member cluster; undefined when it can be
+ * used.
+ */
 function hubFault(draft: ClusterDraft): string | undefined {
   if (draft.spec.endpoint?.scheme !== 'https') return 'the hub is asked over https only; correct its server';
   if (draft.spec.proxy !== undefined)

@@ -21,12 +21,15 @@ export type WatchLine =
 
 /** The fields of a `metav1.Status` that decide what a reflector does next. */
 export interface StatusAnswer {
-  /** The HTTP code; 0 when the Status has none, or the body was no Status. */
+  /** The HTTP status code in the Status; 0 when the Status has none, or when the body was no Status. */
   readonly code: number;
   readonly reason: string;
 }
 
-/** Parses the body of a list answer. @throws MalformedAnswer */
+/**
+ * Parses the body of a list answer. @throws MalformedAnswer when the body is not a list of objects with a
+ * resourceVersion
+ */
 export function readPage(body: Buffer): Page {
   const list = parse(body.toString('utf8'));
   const metadata = recordOf(list['metadata']);
@@ -46,7 +49,7 @@ export function readPage(body: Buffer): Page {
   };
 }
 
-/** Parses one line of a watch. @throws MalformedAnswer */
+/** Parses one line of a watch. @throws MalformedAnswer when the line is not a known event */
 export function readWatchLine(line: string): WatchLine {
   const { type, object } = parse(line);
   if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') return { type, object: readObject(object) };
@@ -78,7 +81,8 @@ function statusOf(status: JsonRecord | undefined): StatusAnswer {
 
 /**
  * Returns the object without managedFields and without kubectl's last-applied annotation, which may contain the data of
- * a Secret. In lists of built-in kinds the items have no `kind` and `apiVersion`, so the caller passes the list's.
+ * a Secret. Items in lists of built-in kinds have no `kind` and `apiVersion`. For them the caller passes the kind of
+ * the items and the `apiVersion` of the list.
  */
 function readObject(value: unknown, kind?: string, apiVersion?: unknown): HubObject {
   const object = recordOf(value);

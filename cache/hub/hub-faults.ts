@@ -1,8 +1,9 @@
 // Turns any failure of a request to the hub into one GatewayError that says what failed and what to correct. Users and
-// logs see the message. So it consists of fixed texts, the address and the system's error code, and never of a
-// library's error text, which could contain a secret.
+// logs see the message. So the message consists of fixed texts, the address and the system's error code. It never
+// contains a library's error text, which could quote a secret.
 import { GatewayError } from '../model/errors.ts';
 
+/** What messages say about an error code of the operating system, of Node or of OpenSSL. */
 const reasons: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'nothing listens there (ECONNREFUSED)'],
   ['ENOTFOUND', 'its host name is not known (ENOTFOUND)'],
@@ -13,6 +14,7 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ['CERT_HAS_EXPIRED', 'its certificate has expired'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for other names; correct the server or set tls-server-name'],
 ]);
+/** Error codes of OpenSSL and Node which say that the certificate of the hub could not be verified. */
 const untrusted = /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|CERT_|ERR_TLS_CERT)/;
 
 /** A GatewayError HUB_UNAVAILABLE for the hub at `url`. `reason` is shown to users. */
@@ -21,8 +23,8 @@ export function hubUnavailable(url: string, reason: string, cause?: unknown): Ga
 }
 
 /**
- * Turns any error of a request to the hub into a GatewayError HUB_UNAVAILABLE. An error that is one already is returned
- * as it is.
+ * Turns any error of a request to the hub into a GatewayError HUB_UNAVAILABLE. A HUB_UNAVAILABLE is returned as it is;
+ * any other GatewayError means that there was no credential for the request.
  */
 export function hubFault(url: string, error: unknown): GatewayError {
   if (error instanceof GatewayError) {

@@ -1,5 +1,5 @@
-// Builds the paths and display names of resources that are watched on the hub, and names the RBAC rule that a refused
-// watch lacks. Error messages show exactly that rule, so that an operator does not grant more than needed.
+// Builds the paths and display names of resources that are watched on the hub, and names the RBAC rule without which
+// the hub refuses the watch. Error messages show exactly this rule, so that an operator grants no more than needed.
 import type { WatchedResource } from './hub-types.ts';
 
 /** The path of the collection with its label and field selectors, and with the further parameters of `query`. */
@@ -19,8 +19,8 @@ export function collectionPath(
 }
 
 /**
- * The name for messages, such as `managedclusters.cluster.open-cluster-management.io`, with namespace and selectors if
- * any.
+ * The name of a watched resource in messages, such as `managedclusters.cluster.open-cluster-management.io`, with its
+ * namespace and selectors if it has any.
  */
 export function resourceLabel(resource: WatchedResource): string {
   const name = resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`;

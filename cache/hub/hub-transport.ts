@@ -1,6 +1,6 @@
 // The connections to the hub for one trust configuration and one client certificate: one pool for short requests, one
-// for watches. When trust or certificate change, the old pools are retired: running requests finish, and no new ones
-// start on them. (Destroying an agent would cut running requests.)
+// for watches. When the trusted certificate authorities or the client certificate change, the old pools are retired:
+// running requests finish, and no new requests use these pools. (Destroying an agent would cut running requests.)
 import { Agent } from 'node:https';
 import { isIP } from 'node:net';
 import { checkServerIdentity, createSecureContext } from 'node:tls';
@@ -13,8 +13,8 @@ import type { Credential } from '../model/records.ts';
  */
 export interface HubTransport {
   /**
-   * The pool for requests whose answer is read at once. At most 64 connections, so that a burst of reviews cannot open
-   * thousands.
+   * The pool for requests whose answer is read at once. It has at most 64 connections; further requests wait for a free
+   * one. So a burst of TokenReviews cannot open thousands of connections.
    */
   readonly short: Agent;
   /**
@@ -22,17 +22,20 @@ export interface HubTransport {
    * free one.
    */
   readonly long: Agent;
+  /** Whether the transport was made for this address, trust and client certificate, so that it can be used for them. */
   serves(access: HubAccess, certificate: Credential['clientCertificate']): boolean;
   /** Closes the idle connections of both pools. */
   closeIdle(): void;
-  /** Closes idle connections, and closes the others as soon as their answer ends. */
+  /** Closes idle connections at once, and every other connection as soon as its answer ends. */
   retire(): void;
+  /** Closes all connections at once, also those with a running request. */
   destroy(): void;
 }
 
+/** Most connections of the pool `short`; requests beyond it wait. */
 const maxShortConnections = 64;
 /**
- * How long an idle connection is kept. kube-apiserver closes idle connections after 90 s (apiserver
+ * How many milliseconds an idle connection is kept. kube-apiserver closes idle connections after 90 s (apiserver
  * `http.Server.IdleTimeout`), so the client must close them earlier.
  */
 const idleMs = 60_000;

@@ -1,6 +1,6 @@
 // Types of requests to the hub, of the hub's objects, and of the sources that turn these objects into clusters. A
-// proxied request never waits for the hub: it uses the cluster records that exist already, and remembered reviews (rule
-// "records swap whole").
+// request to a member uses only the cluster records that were made before (rule "records swap whole" of docs/rules.md),
+// so it does not wait for the hub to find its cluster.
 import type { ClusterSpec } from '../model/records.ts';
 
 /** A request to the hub's API server with the gateway's own credential. */
@@ -14,7 +14,9 @@ export interface HubCall {
   readonly contentType?: string;
   /** The Accept header. Default `application/json`. */
   readonly accept?: string;
+  /** Milliseconds after which the call fails. For `open`, only the time until the answer's head counts. */
   readonly timeoutMs: number;
+  /** Aborting it ends the call. For `open`, it also closes a stream that was returned. */
   readonly signal?: AbortSignal;
 }
 
@@ -39,7 +41,8 @@ export interface HubStream {
 }
 
 /**
- * Sends requests to the hub. An answer with any HTTP status is returned; the methods throw only when no answer came.
+ * Sends requests to the hub. An answer with any HTTP status is returned; the methods throw only when no answer, or not
+ * all of it, came.
  */
 export interface HubClient {
   /**
@@ -49,7 +52,7 @@ export interface HubClient {
   request(call: HubCall): Promise<HubAnswer>;
   /**
    * Resolves when the answer's status and headers have come.
-   * @throws GatewayError HUB_UNAVAILABLE when they do not come
+   * @throws GatewayError HUB_UNAVAILABLE when status and headers do not come
    */
   open(call: HubCall): Promise<HubStream>;
   /** The hub's address `https://host:port`, for messages. */
@@ -57,7 +60,10 @@ export interface HubClient {
   close(): void;
 }
 
-/** An object of the hub, parsed from JSON. Only the types of the fields named here were checked. */
+/**
+ * An object of the hub, parsed from JSON. Sources must check the type of every field that they read; only `name`, `uid`
+ * and `resourceVersion` were checked.
+ */
 export interface HubObject {
   readonly metadata: {
     readonly name: string;
@@ -96,9 +102,9 @@ export interface HubSource {
   readonly name: string;
   readonly watches: readonly WatchedResource[];
   /**
-   * The clusters that these objects describe, in a stable order. Never throws: an object that cannot be used gives a
-   * spec with `problem`. The result depends on the objects only, but unchanged objects give the same spec instance
-   * again.
+   * The clusters that the objects describe, in a stable order. Never throws: an object that cannot be used gives a spec
+   * with `problem`. The result depends on nothing but the objects. Objects that did not change since the last call give
+   * the same spec instance again.
    * @param objects one map for each element of `watches`, in the same order; the map is empty when the hub does not
    * have the kind
    */

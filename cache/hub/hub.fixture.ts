@@ -18,6 +18,7 @@ export interface TestHubCertificate {
   readonly key: string;
 }
 
+/** A running test hub. */
 export interface TestHub {
   readonly port: number;
   readonly url: string;
@@ -68,7 +69,7 @@ export async function startTestHub(
   };
 }
 
-/** A connection to 127.0.0.1. @param parts replace fields of its HubAccess */
+/** A connection to 127.0.0.1. @param parts fields that replace those of the HubAccess that the connection returns */
 export function connectionTo(port: number, ca: string | undefined, parts: Partial<HubAccess> = {}): HubConnection {
   const credential = fixedCredential('token', {
     authorization: 'Bearer hub-token',

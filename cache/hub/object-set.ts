@@ -3,7 +3,7 @@
 // results by object.
 import type { HubObject, HubObjects } from './hub-types.ts';
 
-/** One change of the set. `old` is the object before the change. */
+/** One change of the set. `old` is the object before the change; the `object` of DELETED is the deleted one. */
 export type ObjectChange =
   | { readonly type: 'ADDED'; readonly key: string; readonly object: HubObject }
   | { readonly type: 'MODIFIED'; readonly key: string; readonly object: HubObject; readonly old: HubObject }
@@ -16,9 +16,11 @@ export type ObjectChange =
 export interface ObjectSet {
   /** The present objects. The returned map never changes afterwards. */
   current(): HubObjects;
-  /** Makes these the only objects of the set, after a complete list. */
+  /** Makes the items the only objects of the set. Called after a complete list. */
   swap(items: readonly HubObject[]): readonly ObjectChange[];
+  /** Adds or replaces one object. Does nothing when the set has a newer version of it. */
   put(object: HubObject): readonly ObjectChange[];
+  /** Removes the object with this key if it has this UID. */
   remove(object: HubObject): readonly ObjectChange[];
 }
 
@@ -28,8 +30,8 @@ export function keyOf({ metadata }: HubObject): string {
 }
 
 /**
- * Whether resourceVersion `a` is certainly older than `b`. Only decimal versions can be compared (KEP-5504); false for
- * any other. A watch may deliver old events again, and this tells them from new ones.
+ * Whether resourceVersion `a` is certainly older than `b`. Only decimal versions can be compared (KEP-5504); false when
+ * one of the two is not decimal. A watch may deliver old events again, and their lower resourceVersion shows it.
  */
 export function isOlder(a: string, b: string): boolean {
   if (!/^[1-9]\d*$/.test(a) || !/^[1-9]\d*$/.test(b)) return false;
@@ -40,7 +42,7 @@ export function makeObjectSet(): ObjectSet {
   let objects = new Map<string, HubObject>();
   let given = false;
 
-  /** Returns a map that may be changed: a copy when the present map was already returned to a caller. */
+  /** Returns the map of objects for changing it: a copy when the present map was already returned to a caller. */
   function own(): Map<string, HubObject> {
     if (given) objects = new Map(objects);
     given = false;
@@ -72,7 +74,7 @@ export function makeObjectSet(): ObjectSet {
       const key = keyOf(object);
       const old = objects.get(key);
       // An event with a lower resourceVersion is old and was delivered again. It may even be about an earlier object of
-      // the same name, which was deleted since.
+      // the same name, which has been deleted since then.
       const replayed = old !== undefined && isOlder(object.metadata.resourceVersion, old.metadata.resourceVersion);
       const changes = replayed ? [] : difference(key, old, object);
       if (changes.length > 0) own().set(key, object);

@@ -7,8 +7,9 @@ import type { HubAnswer, HubStream, WatchedResource } from './hub-types.ts';
 import type { ReflectorFault } from './reflector-types.ts';
 
 /**
- * What a reflector's loop does next. `check` reads the hub's present resourceVersion. When it has gone back (etcd was
- * restored from a backup), a new list follows; otherwise the watch is resumed.
+ * What a reflector's loop does next. `list` reads all objects, and `watch` opens a watch after the last known
+ * resourceVersion. `check` reads the hub's present resourceVersion: when it is lower than before (etcd was restored
+ * from a backup), a new list follows, otherwise the watch is resumed.
  */
 export type Step = 'list' | 'check' | 'watch';
 
@@ -31,13 +32,14 @@ export class MissingKind extends Error {}
 /** The hub answered 410: it has dropped the requested page or event. */
 export class Expired extends Error {}
 
-/** The hub and the resource that an error message is about. */
+/** The hub and the resource that a reflector follows, for error messages. */
 export interface Followed {
   /** The hub's URL, for messages. */
   readonly url: string;
   readonly resource: WatchedResource;
 }
 
+/** When the body of a refused watch is longer than this many bytes, the rest is not read. */
 const statusBytes = 64 * 1024;
 
 /** Turns an answer other than 200 into the error that tells the reflector what to do. */

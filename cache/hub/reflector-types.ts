@@ -6,19 +6,20 @@ import type { ObjectChange } from './object-set.ts';
 /** Why a reflector cannot follow its resource now. The message contains no secret. */
 export interface ReflectorFault {
   /**
-   * `Forbidden` and `Unauthorized` last until an operator changes RBAC or the credential. All others may end by
-   * themselves.
+   * `Forbidden` and `Unauthorized` last until an operator changes RBAC or the credential. Faults with another reason
+   * may end without an operator. `Stalled`: a watch outlived its timeout. `Missing`: the hub says that it no longer has
+   * the resource. `Malformed`: an answer could not be parsed. `Refused`: any other error status.
    */
   readonly reason: 'Forbidden' | 'Unauthorized' | 'Unavailable' | 'Refused' | 'Malformed' | 'Stalled' | 'Missing';
   readonly message: string;
 }
 
 /**
- * The state at one moment. Frozen. While the hub answers 429 with `Retry-After`, no fault is reported for the first
- * `busyGraceMs`.
+ * The state of a reflector at one moment. Frozen. While the hub answers 429 with `Retry-After`, no fault is reported
+ * for the first `busyGraceMs` milliseconds.
  */
 export interface ReflectorState {
-  /** `missing`: the hub does not have this resource, so there are no objects. This counts as synced, too. */
+  /** `missing`: the hub does not have this resource, so there are no objects. `synced` is true then. */
   readonly phase: 'listing' | 'watching' | 'missing' | 'failing' | 'closed';
   /**
    * True after the first complete list, or after the hub said that it does not have the resource. The objects may be
@@ -37,18 +38,18 @@ export interface Reflector {
   readonly resource: WatchedResource;
   /**
    * Resolves when `objects` holds the first complete list. Rejects with HUB_UNAVAILABLE when the reflector is closed
-   * before.
+   * before that.
    */
   readonly synced: Promise<void>;
   /**
-   * The present objects. The map never changes afterwards, and an unchanged object stays the same instance after a new
-   * list.
+   * The present objects. A returned map never changes. An object that did not change is the same instance in later
+   * maps.
    */
   readonly objects: HubObjects;
   state(): ReflectorState;
   /**
-   * Tells a waiting reflector that the resource may have appeared, or may be permitted now: it asks the hub at once,
-   * and for the next `closeLookMs` more often.
+   * Tells a waiting reflector that the resource may have appeared, or may be permitted now: it asks the hub at once.
+   * While the hub does not have the resource, it asks every `closePollMs` for the next `closeLookMs` milliseconds.
    */
   lookAgain(): void;
   close(): void;
@@ -66,11 +67,13 @@ export interface ReflectorTiming {
    */
   readonly watchSecondsMin: number;
   readonly watchSecondsMax: number;
-  /** A watch that is still open this long after its `timeoutSeconds` counts as dead and is closed. */
+  /** A watch that is still open this many milliseconds after its `timeoutSeconds` is taken for dead and closed. */
   readonly stallGraceMs: number;
+  /** The shortest wait after a failure. Each further failure doubles the wait, up to `maxBackoffMs`. */
   readonly firstBackoffMs: number;
-  /** For how long answers 429 with `Retry-After` are waited for without reporting a fault. */
+  /** For how long the reflector retries after answers 429 with `Retry-After` before it reports a fault. */
   readonly busyGraceMs: number;
+  /** Longest wait between two attempts while the hub answers, but with errors. */
   readonly maxBackoffMs: number;
   /**
    * Longest wait between two attempts while the hub cannot be reached at all. It is short, because such attempts do not
@@ -78,18 +81,21 @@ export interface ReflectorTiming {
    */
   readonly maxUnreachableBackoffMs: number;
   /**
-   * After a watch has lived this long or brought an event, the waits between attempts start again at `firstBackoffMs`.
+   * After a watch was open for this long or has delivered an event, the waits between attempts start again at
+   * `firstBackoffMs`. When a 410 comes earlier than this after a list, the reflector waits before it lists again.
    */
   readonly healthyMs: number;
-  /** How often the reflector checks whether a missing resource exists now. */
+  /** The interval at which the reflector asks whether a resource that the hub did not have exists now. */
   readonly missingPollMs: number;
   /** Milliseconds between two checks during the time `closeLookMs` after a call of `lookAgain()`. */
   readonly closePollMs: number;
+  /** How long `closePollMs` is used after a call of `lookAgain()`. */
   readonly closeLookMs: number;
   /** How many times in a row the hub must say that a resource does not exist before its objects are dropped. */
   readonly goneConfirmations: number;
 }
 
+/** What a reflector follows, and the functions that it calls. */
 export interface ReflectorOptions {
   readonly client: Pick<HubClient, 'request' | 'open' | 'url'>;
   readonly resource: WatchedResource;
@@ -102,10 +108,12 @@ export interface ReflectorOptions {
   readonly onChange?: (changes: readonly ObjectChange[]) => void;
   /** Called when phase, fault or `synced` changed. */
   readonly onState?: (state: ReflectorState) => void;
+  /** Called with every error that `onChange` or `onState` throws. */
   readonly onError?: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
   /**
-   * Replaces `timing.missingPollMs`; called before each wait. For callers that learn of new resources in another way.
+   * Returns the milliseconds to use in place of `timing.missingPollMs`; called before each wait. For callers that also
+   * learn of new resources in another way and then call `lookAgain()`.
    */
   readonly missingPollMs?: () => number;
   /** Random number from 0 to 1 for jitter; default `Math.random`. */

@@ -21,6 +21,7 @@ const fast = {
   listTimeoutMs: 10_000,
 };
 
+/** Answers a request and returns true, or returns false to leave the request to the collection. */
 export type Intercept = (url: URL, response: ServerResponse, request: IncomingMessage) => boolean;
 
 /** A test hub with one collection. `start` starts a reflector on it, whose changes and states are recorded. */
@@ -39,8 +40,8 @@ export async function makeReflectorScene(t: TestContext, certificate: TestHubCer
     lists: () => hub.requests.filter((line) => !line.includes('watch=true') && !line.includes('livez')).length,
     watches: () => count('watch=true'),
     /**
-     * Lets `intercept` answer requests in place of the collection, replacing an earlier fault; undefined ends the
-     * fault.
+     * Lets `intercept` answer requests in place of the collection; it replaces an `intercept` that was set before. With
+     * undefined, the collection answers all requests again.
      */
     fault(intercept: Intercept | undefined) {
       faults.splice(0, 1, ...(intercept === undefined ? [] : [intercept]));

@@ -30,7 +30,7 @@ import { linesOf } from '../../lib/watch-lines.ts';
 
 export type { Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from './reflector-types.ts';
 
-/** Items in one page of a list, as in client-go's pager. */
+/** Most objects in one page of a list, as in client-go's pager. */
 const pageSize = '500';
 
 /** Starts listing at once. Never throws; failures are reported in `state()`. Runs until `close()`. */
@@ -53,8 +53,8 @@ class HubReflector implements Reflector {
   readonly #first = Promise.withResolvers<void>();
   readonly #waits: Backoff;
   /**
-   * The waits while the hub cannot be reached. They are counted apart from `#waits`, so that after an outage the first
-   * refused request is not followed by a long wait.
+   * The waits while the hub cannot be reached. They grow separately from `#waits`, so that a request that is refused
+   * right after an outage is not followed by a long wait.
    */
   readonly #unreachable: Backoff;
   readonly #busy: BusyWaits;
@@ -164,8 +164,8 @@ class HubReflector implements Reflector {
   }
 
   /**
-   * 'list' when the hub's resourceVersion is older than the last one seen here (etcd was restored from a backup), else
-   * 'watch'.
+   * Returns 'list' when the hub's resourceVersion is older than the last one that the reflector received (etcd was
+   * restored from a backup), else 'watch'.
    */
   async #check(): Promise<Step> {
     const page = await this.#getPage({ limit: '1' });
@@ -288,8 +288,8 @@ class HubReflector implements Reflector {
   }
 
   /**
-   * After a 410, the first new list is made at once. When the watch that follows it gets 410 as well, the hub is in
-   * trouble, and the reflector waits.
+   * After a 410, the first new list is made at once. When the watch after this list gets 410 within `healthyMs`, the
+   * hub is in trouble, and the reflector waits before it lists again.
    */
   async #recoverExpired(): Promise<Step> {
     if (performance.now() - this.#listedAtMs >= this.#timing.healthyMs) return 'list';
@@ -302,8 +302,8 @@ class HubReflector implements Reflector {
   async #recoverMissing(): Promise<Step> {
     const { closePollMs, goneConfirmations, missingPollMs } = this.#timing;
     this.#missingSeen += 1;
-    // A load balancer may answer 404 while the API server is down. So the objects are kept until several answers say
-    // 404.
+    // A load balancer may answer 404 while the API server is down. So the objects are kept until more than
+    // `goneConfirmations` answers in a row say 404.
     if (this.#resourceVersion !== '' && this.#missingSeen <= goneConfirmations) {
       const message = `the hub ${this.#url} no longer has ${this.#label}`;
       this.#setState('failing', { reason: 'Missing', message });
@@ -360,7 +360,10 @@ class HubReflector implements Reflector {
     if (changes.length > 0) this.#guarded(() => this.#options.onChange?.(changes));
   }
 
-  /** Calls `onChange` or `onState` of the caller. An error it throws goes to `onError` and does not end the loop. */
+  /**
+   * Calls `onChange` or `onState`, which the caller has passed. An error that the function throws goes to `onError` and
+   * does not stop the reflector.
+   */
   #guarded(call: () => void): void {
     try {
       call();

@@ -1,6 +1,6 @@
 // Decides which addresses a cluster may have if somebody other than the operator registered it. Easy to get wrong: a
-// name may resolve to a different address each time (CVE-2020-8562). So the rule is checked when objects are read, and
-// again for every address before connecting.
+// name may resolve to a different address each time (CVE-2020-8562). So the host in an object is checked when the
+// object is read, and every resolved IP address is checked before the gateway connects to it.
 import { addressBytes, isWithin, parseRange, readingsOf } from '../../lib/text/ip-address.ts';
 import type { AddressRange } from '../../lib/text/ip-address.ts';
 
@@ -10,7 +10,7 @@ export interface AddressRule {
   refuses(address: string): boolean;
   /**
    * Whether a host from an object is refused before name resolution: a refused IP address (IPv6 without brackets), or a
-   * name that is known to mean one.
+   * name such as `localhost` that is known to mean a refused address.
    */
   refusesHost(host: string): boolean;
 }

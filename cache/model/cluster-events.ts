@@ -10,27 +10,31 @@ export interface ClusterEvents {
   readonly version: number;
   /** Reserves and returns the resourceVersion of the next change. */
   nextVersion(): string;
-  /** Delivers events. The store must already contain the state after all of them. */
+  /** Delivers events to the listeners. The store must already contain the result of all these events. */
   publish(events: readonly ClusterEvent[]): void;
+  /** Calls the listener for every later event. The returned function unsubscribes the listener. */
   subscribe(listener: ClusterListener): () => void;
   /**
-   * Events after this resourceVersion, oldest first; 'expired' when they are not all kept any more.
-   * @throws GatewayError BAD_REQUEST when it is not a decimal number
+   * Events after this resourceVersion, oldest first; 'expired' when some of these events were dropped from the history.
+   * @throws GatewayError BAD_REQUEST when `resourceVersion` is not a decimal number
    */
   since(resourceVersion: string): readonly ClusterEvent[] | 'expired';
 }
 
 /**
  * Makes the change events of a store.
- * @param startVersion resourceVersion of the state that the store begins with; events before it are not available
+ * @param startVersion resourceVersion of the store when it is empty at start; a watch from an earlier one gets
+ * 'expired'
+ * @param historyLength how many events are kept for `since`; older events are dropped
+ * @param onListenerError called with every error that a listener throws
  */
 export function makeClusterEvents(
   startVersion: number,
   historyLength: number,
   onListenerError: ((error: unknown) => void) | undefined,
 ): ClusterEvents {
-  // Each listener with the version at which it subscribed. It is not called for events up to that version, since it
-  // could already read their result.
+  // Each listener with the version at which it subscribed. The listener is not called for events up to this version:
+  // when it subscribed, it could already read their result from the store.
   const listeners = new Map<ClusterListener, number>();
   const history: ClusterEvent[] = [];
   const queue: ClusterEvent[] = [];
@@ -76,8 +80,8 @@ export function makeClusterEvents(
         throw new GatewayError('BAD_REQUEST', 'the resourceVersion is not a number this server gave out; list again');
       }
       const since = Number(resourceVersion);
-      // A version higher than the last one comes from another process whose clock was ahead. That client must list
-      // again.
+      // A version higher than the last one comes from another process whose clock was ahead. The client that sent it
+      // must list again.
       if (since < rememberedFrom || since > version) return 'expired';
       return history.filter((event) => Number(event.record.resourceVersion) > since);
     },
@@ -105,7 +109,8 @@ export interface ClusterEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly record: ClusterRecord;
   /**
-   * Set for MODIFIED: the record before the change, so that a watch with a selector can tell whether it had matched.
+   * Set for MODIFIED: the record before the change, so that a watch with a selector can tell whether the cluster
+   * matched the selector before the change.
    */
   readonly previous?: ClusterRecord;
 }

@@ -1,13 +1,16 @@
-// Makes valid cluster names from the names in a source. A cluster whose name is already taken gets another name, which
-// no other cluster has or asks for.
+// Makes valid cluster names from the names in a source. A cluster whose name is already taken by another gets a name
+// that no cluster has and no source gives.
 
-/** Longest cluster name, in characters: one DNS label (RFC 1123), since `--cluster-domain` uses it in host names. */
+/**
+ * Longest cluster name, in characters: one DNS label (RFC 1123), since with `--cluster-domain` the name is a label of a
+ * host name.
+ */
 export const maxClusterNameLength = 63;
 
 /**
  * Makes a cluster name from the name of a kubeconfig context: in lower case, each run of other characters than
  * `[a-z0-9-]` becomes one `-`, at most 63 characters, no `-` at the ends. Returns '' when nothing is left, as for a
- * name entirely in another script.
+ * name without any Latin letter or digit.
  */
 export function clusterName(originalName: string): string {
   const replaced = trimDashes(originalName.toLowerCase().replace(/[^a-z0-9-]+/g, '-'));
@@ -16,8 +19,8 @@ export function clusterName(originalName: string): string {
 
 /**
  * A free name for a cluster whose own name is taken: `<name>-conflict-<n>` with n from 2, shortened to at most 63
- * characters; `unnamed-conflict-<n>` when it has no name. The cluster is listed under this name, so that `kubectl get
- * clusters` shows the problem, but gets no requests.
+ * characters; `unnamed-conflict-<n>` when it has no name. `kubectl get clusters` lists the cluster under this name, so
+ * that the problem is seen, but the gateway sends it no requests.
  * @param taken all names in use
  */
 export function conflictName(name: string, taken: { has(name: string): boolean }): string {

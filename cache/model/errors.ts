@@ -1,6 +1,9 @@
 // All error codes with which Portcullis itself answers a request. Code that fails throws a GatewayError; only
-// gateway/status.ts turns it into an answer. Easy to get wrong: the caller sees `message`, so it must never contain a
-// secret. Private details belong in `cause`, which is only logged.
+// gateway/status.ts turns it into an answer. The caller sees `message`. Details that are not for the
+// caller belong in `cause`, which is only logged. A secret belongs in neither.
+//
+// Codes that begin with MEMBER_ tell what went wrong between the gateway and the API server of a cluster, or what that
+// server answered. Codes that begin with CLUSTER_ tell what is wrong with the cluster's registration at the gateway.
 
 /** How an error code is sent: HTTP status and `metav1.Status` reason (apimachinery/pkg/apis/meta/v1/types.go). */
 export interface ErrorKind {
@@ -14,8 +17,11 @@ export const errorKinds = {
   BAD_REQUEST: { status: 400, reason: 'BadRequest' },
   BAD_PATH: { status: 400, reason: 'BadRequest' },
   BAD_HEADERS: { status: 400, reason: 'BadRequest' },
-  /** An upgrade (exec, attach, port-forward) is malformed, or not supported by the gateway. */
+  /**
+   * A request that upgrades its connection (exec, attach, port-forward) is malformed, or not supported by the gateway.
+   */
   BAD_UPGRADE: { status: 400, reason: 'BadRequest' },
+  /** The headers of an impersonation (`kubectl --as`) are malformed or contradict each other. */
   BAD_IMPERSONATION: { status: 400, reason: 'BadRequest' },
   // The caller is not known or not allowed to do this.
   UNAUTHENTICATED: { status: 401, reason: 'Unauthorized' },
@@ -38,8 +44,10 @@ export const errorKinds = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, reason: 'UnsupportedMediaType' },
   /** The Host header differs from the server name of the TLS connection. */
   MISDIRECTED: { status: 421, reason: 'BadRequest' },
+  /** The request can be read, but a value in it is not allowed. BAD_REQUEST is for what cannot be parsed. */
   INVALID: { status: 422, reason: 'Invalid' },
   // The gateway is overloaded or has failed.
+  /** A limit of the gateway is reached: of the caller, of the cluster or of all requests. The message says which. */
   TOO_MANY_REQUESTS: { status: 429, reason: 'TooManyRequests' },
   INTERNAL: { status: 500, reason: 'InternalError' },
   // The cluster has failed, or something between the gateway and the cluster.
@@ -55,16 +63,18 @@ export const errorKinds = {
   MEMBER_PROXY: { status: 502, reason: 'ServiceUnavailable' },
   /** Nothing listens at the cluster's address. */
   MEMBER_REFUSED: { status: 503, reason: 'ServiceUnavailable' },
-  /** The connection to the cluster broke, its name cannot be resolved, or its last health checks have failed. */
+  /** The connection to the cluster broke, its host name cannot be resolved, or its last health checks have failed. */
   MEMBER_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   /** Too many requests wait for this cluster, or its connections are at their limit. */
   MEMBER_OVERLOADED: { status: 503, reason: 'ServiceUnavailable' },
+  /** The cluster did not accept a connection, or did not answer, before a deadline of the gateway. */
   MEMBER_TIMEOUT: { status: 504, reason: 'Timeout' },
-  /** The cluster's registered address, CA or credential is not usable. */
+  /** The registration of the cluster cannot be used: its address, CA or credential is missing or malformed. */
   CLUSTER_UNUSABLE: { status: 503, reason: 'ServiceUnavailable' },
   // A part of the gateway, or a service it depends on, is not available.
   /** The index, which answers lists over all clusters, is not available. */
   INDEX_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
+  /** The audit log takes no events, so a request that must be recorded is refused. */
   AUDIT_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   /** The hub, the Kubernetes API server that the gateway reads clusters, users and rights from, is not available. */
   HUB_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
@@ -84,17 +94,20 @@ export interface ErrorDetails {
   readonly group?: string;
   readonly name?: string;
   /**
-   * Seconds after which the caller may retry. Sent as the `Retry-After` header only with 429 and DRAINING, because that
-   * header makes client-go repeat even a POST.
+   * Seconds after which the caller may retry. Sent as the `Retry-After` header only with 429 and DRAINING: that header
+   * makes client-go repeat even a POST, and with these two nothing of the request has been executed.
    */
   readonly retryAfterSeconds?: number;
   /** Name of the cluster that the error is about. */
   readonly cluster?: string;
-  /** Further `Warning` headers for the caller. They may only name clusters that the caller is allowed to know about. */
+  /**
+   * Further `Warning` headers for the caller, each with the cluster that it is about; undefined when it is about none.
+   * They may only name clusters that the caller is allowed to know about.
+   */
   readonly warnings?: readonly { readonly cluster: string | undefined; readonly text: string }[];
 }
 
-/** The error that code throws when it cannot fulfil a request; gateway/status.ts makes the answer of it. */
+/** The error that code throws when it cannot fulfil a request; gateway/status.ts turns it into the HTTP response. */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails;

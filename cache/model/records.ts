@@ -1,5 +1,6 @@
-// The immutable record of one cluster. Every source produces records of this form, and a request uses nothing else
-// about a cluster. A record is never changed but replaced by a new one (rule "records swap whole").
+// The immutable record of one cluster. Whatever source a cluster comes from, its record has this type, and a request
+// uses nothing but the record to reach the cluster. A record is never changed but replaced by a new one (rule "records
+// swap whole" of docs/rules.md).
 import type { AddressRule } from './address-rule.ts';
 
 /** Address of a cluster's API server. The scheme is https unless a kubeconfig explicitly says http. */
@@ -46,7 +47,10 @@ export interface ProxyAddress {
   readonly headers?: readonly (readonly [name: string, value: string])[];
 }
 
-/** A further address of the same cluster, tried when no connection to the addresses before it can be opened. */
+/**
+ * A further address of the same cluster. It is tried when no connection to any earlier address of the cluster can be
+ * opened.
+ */
 export interface EndpointOption {
   readonly endpoint: Endpoint;
   readonly tls: TlsTrust;
@@ -65,9 +69,12 @@ export interface SourceCondition {
  * no secret.
  */
 export interface ClusterGatewayView {
-  /** `ServiceAccountToken`, `X509Certificate` or `Dynamic`. */
+  /**
+   * The type of the credential: `ServiceAccountToken`, `X509Certificate`, `Dynamic`, or other text that the Secret's
+   * label has.
+   */
   readonly credentialType: string;
-  /** `Const` or `ClusterProxy`. */
+  /** How the cluster is reached: `Const`, at a fixed address, or `ClusterProxy`, through a konnectivity tunnel. */
   readonly endpointType: string;
   /** Metadata of the Secret or ManagedCluster, for the metadata of the ClusterGateway object. */
   readonly metadata: {
@@ -77,18 +84,21 @@ export interface ClusterGatewayView {
     readonly labels: Readonly<Record<string, string>>;
     readonly annotations: Readonly<Record<string, string>>;
   };
-  /** Namespace and name of the Secret that stores `health`; undefined when there is none. */
+  /**
+   * Namespace and name of the Secret in whose annotations the gateway stores the health that clients report. Undefined
+   * when the cluster has no Secret; the health is then stored in its ManagedCluster.
+   */
   readonly secret: { readonly namespace: string; readonly name: string } | undefined;
 }
 
 /**
- * What objects of the source say about indexing the cluster: PediaCluster's `syncResources` and
+ * Which resources of the cluster are to be in the index, as hub objects say: PediaCluster's `syncResources` and
  * `syncAllCustomResources`, or Karmada's ResourceRegistries.
  */
 export interface SourceIndexing {
   /**
    * Resources to index; without any, nothing of the cluster is indexed. `*` as group or resource means all; with an
-   * empty `versions` the index chooses a version. `namespaces` is absent for all of them.
+   * empty `versions` the index chooses a version. Without `namespaces`, objects of all namespaces are indexed.
    */
   readonly resources: readonly {
     readonly group: string;
@@ -96,8 +106,9 @@ export interface SourceIndexing {
     readonly versions: readonly string[];
     readonly namespaces?: readonly string[];
   }[];
+  /** Whether every resource of a CustomResourceDefinition is indexed, too. */
   readonly allCustomResources: boolean;
-  /** Names of the ResourceRegistries that select the cluster; absent where none are read. */
+  /** Names of the ResourceRegistries that select the cluster; absent for sources that read no ResourceRegistries. */
   readonly registries?: readonly string[];
 }
 
@@ -114,19 +125,22 @@ export interface Credential {
 export interface CredentialSource {
   readonly kind: 'none' | 'token' | 'token-file' | 'client-certificate' | 'basic' | 'exec';
   /**
-   * The current credential. Synchronous when it is known; a promise while an exec plugin runs (one run at a time, at
-   * most 30 s).
-   * @throws GatewayError MEMBER_CREDENTIAL (or rejects with it) when there is none
+   * The current credential. A value when the credential is known; a promise while an exec plugin runs (one run at a
+   * time, at most 30 s by default).
+   * @throws GatewayError MEMBER_CREDENTIAL (or rejects with it) when there is no usable credential
    */
   current(): Credential | Promise<Credential>;
   /**
-   * To be called when the member answered 401: the next `current()` tries to get a new credential. The old one is used
-   * again only if there is no new one and it has not expired.
+   * To be called when the member answered 401: the next `current()` tries to get a new credential. The refused
+   * credential is used again only if no new one can be had and the refused one has not expired.
    */
   invalidate(): void;
 }
 
-/** How requests to a cluster are authenticated: by impersonating the user, or with the gateway's credential alone. */
+/**
+ * As whom requests go to a cluster. `impersonate`: with the gateway's credential and headers that impersonate the user.
+ * `self`: with the gateway's credential alone.
+ */
 export type IdentityMode = 'impersonate' | 'self';
 
 /** A Kubernetes condition: metav1.Condition without observedGeneration. */
@@ -140,7 +154,10 @@ export interface Condition {
 
 /** What a source (a kubeconfig, or objects on a hub) says about a cluster. Frozen. */
 export interface ClusterSpec {
-  /** Name used in paths. From a kubeconfig it is a DNS label: `[a-z0-9-]`, at most 63 characters. */
+  /**
+   * Name of the cluster in request paths. From a kubeconfig it is a DNS label: `[a-z0-9-]`, at most 63 characters. From
+   * a hub it is a DNS subdomain of at most 253 characters.
+   */
   readonly name: string;
   /** Name as written in the source, for example the name of a kubeconfig context. */
   readonly originalName: string;
@@ -154,8 +171,8 @@ export interface ClusterSpec {
   /** `creationTimestamp` of the object that registers the cluster; absent when no object does, as in a kubeconfig. */
   readonly registeredAt?: string;
   /**
-   * Another cluster record of the same API server that was registered earlier. Only the store sets this, and only when
-   * one of the two records comes from a PediaCluster.
+   * Another cluster record of the same API server that was registered earlier. Only the cluster store sets this field,
+   * and only when one of the two records comes from a PediaCluster.
    */
   readonly sameAs?: Pick<ClusterSpec, 'name' | 'labels' | 'sourceDetail'>;
   readonly endpoint: Endpoint | undefined;
@@ -163,8 +180,8 @@ export interface ClusterSpec {
   readonly proxy: ProxyAddress | undefined;
   readonly credential: CredentialSource | undefined;
   /**
-   * A hash of endpoint, TLS trust, proxy and client certificate. While it is unchanged, pooled connections may be kept;
-   * a new token does not change it.
+   * A hash of endpoint, TLS trust, proxy and client certificate. While this hash is unchanged, pooled connections may
+   * be kept; a new token does not change it.
    */
   readonly transportKey: string;
   /** Further addresses, tried in order after `endpoint`. */
@@ -172,19 +189,22 @@ export interface ClusterSpec {
   /** Conditions from the source's objects. They are shown together with the conditions of the probe. */
   readonly conditions?: readonly SourceCondition[];
   /**
-   * The cluster's own rules for identity exchange, as text of cluster-gateway's annotation; parsed by
-   * auth/outgoing/identity-exchange.ts.
+   * The cluster's own rules for replacing the user that requests go out as, unparsed from cluster-gateway's annotation;
+   * parsed by auth/outgoing/identity-exchange.ts.
    */
   readonly identityExchange?: string;
   readonly clusterGateway?: ClusterGatewayView;
-  /** What the source says about indexing; undefined leaves it to the configuration. */
+  /** Which resources to index, as the source says; undefined when the gateway's configuration decides. */
   readonly indexing?: SourceIndexing;
   /**
-   * Annotations below `index.portcullis.io/` of the object that registers the cluster, by their whole name; parsed by
+   * Annotations below `index.portcullis.io/` of the object that registers the cluster, by their full name; parsed by
    * search/sync/discover/index-options.ts. Absent when there are none.
    */
   readonly indexOptions?: Readonly<Record<string, string>>;
-  /** Which addresses may be connected to; undefined allows all, as for clusters that the operator configured. */
+  /**
+   * Decides which addresses of the cluster the gateway may connect to; undefined allows all, as for clusters that the
+   * operator configured.
+   */
   readonly addressRule?: AddressRule;
   /**
    * Why the cluster cannot be used at all; undefined when it can. Reasons are `NameConflict`, `InvalidConfiguration`
@@ -201,17 +221,17 @@ export interface ClusterStatus {
   /** Duration of the last successful probe in milliseconds; undefined before the first. */
   readonly latencyMs: number | undefined;
   /**
-   * State of the cluster in the index, as a short text and as a condition; undefined without an index. Written by the
+   * How far the cluster is indexed, as a short text and as a condition; undefined without an index. Written by the
    * index, not by the probe.
    */
   readonly indexed?: { readonly summary: string; readonly condition: Condition };
 }
 
-/** One cluster as requests see it. A request reads it once; a change replaces the whole record. */
+/** One cluster at one moment. A request reads the record once; every change replaces the whole record. */
 export interface ClusterRecord {
   readonly spec: ClusterSpec;
   readonly status: ClusterStatus;
-  /** When this uid was first seen, by this process or in data on disk; RFC 3339 with seconds. */
+  /** Since when the store of this process has a cluster with this uid; RFC 3339 with seconds. */
   readonly createdAt: string;
   /** A decimal number that increases with every change in the store; a string as in Kubernetes. */
   readonly resourceVersion: string;

@@ -1,8 +1,10 @@
 // Finds clusters that are registered twice: by a PediaCluster, which an import policy may have made, and by another
-// kind of object. Both are one API server, and the index would hold each of its objects twice. Only what is registered
-// is compared, never what a cluster says of itself, since a cluster may claim to be another one.
+// kind of object. The two registrations are of one API server, and the index would hold each of its objects twice. Only
+// registered addresses and certificate authorities are compared, never what a cluster answers, since a cluster may
+// claim to be another one.
 import type { ClusterSpec } from './records.ts';
 
+/** The name of the source that reads PediaClusters. */
 const pediaCluster = 'pediacluster';
 
 /**
@@ -29,7 +31,7 @@ function isPediaCluster({ source }: ClusterSpec): boolean {
 
 /**
  * Whether the cluster has an address and the server's certificate is verified. Without verification, an equal address
- * does not prove that it is the same API server.
+ * does not prove that two clusters have the same API server.
  */
 function isVerified({ endpoint, tls }: ClusterSpec): boolean {
   return endpoint !== undefined && !tls.insecure;
@@ -41,8 +43,8 @@ function serverKey({ endpoint, proxy, tls }: ClusterSpec): string {
 }
 
 /**
- * Compares two specs for sorting by age, so that nobody can replace a cluster by registering it once more. Of two
- * equally old specs, a PediaCluster comes last.
+ * Compares two specs for sorting by time of registration, so that nobody can replace a cluster by registering it once
+ * more. A spec without that time comes first. Of two specs with the same time, a PediaCluster comes last.
  */
 function inOrder(one: ClusterSpec, other: ClusterSpec): number {
   const [a, b] = [one.registeredAt ?? '', other.registeredAt ?? ''];

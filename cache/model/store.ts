@@ -1,5 +1,5 @@
-// Stores all clusters as frozen records, by name. Sources and the probe write it. Listeners are called after a whole
-// change is stored, so a listener always reads the state after all events of that change.
+// Stores all clusters as frozen records, by name. Sources write the specs, probe and index the status. Listeners are
+// called after a whole change is stored, so a listener always reads the state after all events of this change.
 import { isDeepStrictEqual } from 'node:util';
 import { makeClusterEvents } from './cluster-events.ts';
 import { conflictName } from './cluster-names.ts';
@@ -16,16 +16,16 @@ export interface ClusterReader {
   /** All records, sorted by name. The returned array is frozen, and stays the same object until something changes. */
   list(): readonly ClusterRecord[];
   /**
-   * resourceVersion of the last change, a decimal number. It begins with the current time in microseconds, so that it
-   * also increases over restarts.
+   * resourceVersion of the last change, a decimal number. The first one is the current time in microseconds, so that it
+   * also increases when the gateway restarts.
    */
   readonly resourceVersion: string;
-  /** Calls the listener for every later event, in order. The returned function unsubscribes it. */
+  /** Calls the listener for every later event, in order. The returned function unsubscribes the listener. */
   subscribe(listener: ClusterListener): () => void;
   /**
-   * Events after this resourceVersion, oldest first. 'expired' when they are not all kept any more; the client must be
-   * answered with 410 and list again.
-   * @throws GatewayError BAD_REQUEST when it is not a decimal number
+   * Events after this resourceVersion, oldest first. 'expired' when some of these events were dropped from the history;
+   * the client must then be answered with 410, so that it lists again.
+   * @throws GatewayError BAD_REQUEST when `resourceVersion` is not a decimal number
    */
   eventsSince(resourceVersion: string): readonly ClusterEvent[] | 'expired';
 }
@@ -33,29 +33,30 @@ export interface ClusterReader {
 /** The store as sources and probes use it. */
 export interface ClusterStore extends ClusterReader {
   /**
-   * Replaces all clusters of one source by `specs`. If several clusters ask for the same name, the first gets it:
-   * sources in the order of their first apply(), then in the order of `specs`. The others are stored under a {@link
-   * conflictName}, with problem `NameConflict` and without a credential.
+   * Replaces all clusters of one source by `specs`. If several clusters have the same name, the first keeps it: sources
+   * count in the order of their first apply(), then clusters in the order of `specs`. The others are stored under a
+   * {@link conflictName}, with problem `NameConflict` and without a credential.
    * @throws Error when two specs have the same uid; nothing is changed then
    */
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
   /**
-   * Replaces the status of the cluster with this uid. False when there is no such cluster, or the status is the same as
-   * before.
+   * Replaces the status of the cluster with this uid. Returns false when there is no such cluster, or when the status
+   * is the same as before.
    */
   setStatus(uid: string, status: ClusterStatus): boolean;
 }
 
+/** Clock, length of the history and error handler of a store. */
 export interface ClusterStoreOptions {
   /** Returns Unix milliseconds; default Date.now. */
   readonly now?: () => number;
-  /** How many events are kept for eventsSince(); default 1000. */
+  /** How many events are kept for eventsSince(); older ones are dropped. Default 1000. */
   readonly historyLength?: number;
   /** Called when a listener throws; the other listeners are still called. */
   readonly onListenerError?: (error: unknown) => void;
 }
 
-/** Status of a cluster that was not probed yet. */
+/** Status of a cluster that the probe has not asked yet. */
 export const unknownStatus: ClusterStatus = Object.freeze({
   conditions: Object.freeze([]),
   version: '',
@@ -152,8 +153,8 @@ function swap(
 }
 
 /**
- * Whether two specs are equal. Credential sources are compared by reference: a source of clusters keeps the same object
- * while its input is unchanged.
+ * Whether two specs are equal. Their credentials are compared by reference: a source of clusters keeps the same
+ * CredentialSource while its input is unchanged.
  */
 export function sameSpec(a: ClusterSpec, b: ClusterSpec): boolean {
   if (a === b) return true;
@@ -161,7 +162,9 @@ export function sameSpec(a: ClusterSpec, b: ClusterSpec): boolean {
   return isDeepStrictEqual({ ...a, credential: undefined }, { ...b, credential: undefined });
 }
 
-/** Assigns names: the first spec that asks for a name gets it, later ones get a free conflict name. */
+/**
+ * Assigns names: the first spec with a name keeps it; later specs with the same name get a free {@link conflictName}.
+ */
 function arrange(specs: readonly ClusterSpec[]): Map<string, ClusterSpec> {
   const named = new Map<string, ClusterSpec>();
   const uids = new Set<string>();

@@ -1,11 +1,12 @@
 // The user of a request, as in Kubernetes (k8s.io/apiserver/pkg/authentication/user). Only makeUser can build one, and
-// it refuses an empty name, so every User object is a valid identity (rule "no identity, no bytes").
+// it refuses an empty name, so every User object is a valid identity (rule "no identity, no bytes" of docs/rules.md).
 import { GatewayError } from './errors.ts';
 
 /**
- * Where an identity comes from. `operator`: the operator of this gateway configured it (token file, `--client-ca-file`,
- * the owner of `--identity=self`). `hub`: a hub or an identity provider said so. Names that members reserve are
- * accepted only from `operator` (rule "reserved identities decided once").
+ * Who vouches for an identity. `operator`: the operator of this gateway configured it (token file, `--client-ca-file`,
+ * the only user of `--identity=self`). `hub`: a hub or an identity provider said so. Names with a meaning in
+ * Kubernetes, such as `system:masters`, are accepted only from `operator` (rule "reserved identities decided once" of
+ * docs/rules.md).
  */
 export type UserOrigin = 'operator' | 'hub';
 
@@ -29,8 +30,8 @@ const controlCharacter = /[\u0000-\u001f\u007f\u0080-\u009f\u2028\u2029]/;
 const loneSurrogate = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
 /**
- * Why a text must not be part of an identity; undefined when it may. Servers trim white space around header values, and
- * CR and LF would start a new header.
+ * Why a text must not be part of an identity; undefined when it may. Identities are sent in headers: servers trim white
+ * space around header values, and CR and LF would start a new header.
  */
 export function identityTextFault(text: string): string | undefined {
   if (controlCharacter.test(text)) return 'contains a control character';

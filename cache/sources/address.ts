@@ -8,6 +8,7 @@ import { unusable } from './unusable.ts';
 const urlShape =
   /^([A-Za-z][A-Za-z0-9+.-]*):\/\/(?:([^/?#@]*)@)?(\[[^\]/?#@]*\]|[^/?#@:[\]]*)(?::(\d{0,6}))?(\/[^?#]*)?(\?[^#]*)?(#.*)?$/;
 
+/** A URL in its parts. `port` is undefined when the URL has none; `userinfo` is still percent-encoded. */
 interface Parts {
   readonly scheme: string;
   readonly userinfo: string | undefined;
@@ -89,7 +90,8 @@ function parseHost(field: string, host: string): string {
   const labels = (host.endsWith('.') ? host.slice(0, -1) : host).split('.');
   const valid = labels.every((label) => /^[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$/.test(label));
   if (!valid || host.length > 254) throw unusable(`${field} has an invalid host name`);
-  // Resolvers read `2130706433`, `127.1` and `0x7f.0.0.1` as 127.0.0.1. A person who reads them would not notice.
+  // Resolvers read `2130706433`, `127.1` and `0x7f.0.0.1` as 127.0.0.1, which a person who reads the kubeconfig would
+  // not notice.
   if (/^(?:\d+|0[xX][0-9A-Fa-f]*)$/.test(labels.at(-1) ?? '')) throw unusable(`${field} has an invalid IPv4 address`);
   return host;
 }

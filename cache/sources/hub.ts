@@ -1,6 +1,7 @@
-// Watches everything that the sources of a hub need, and writes their clusters into the cluster store. When two sources
-// have a cluster of the same name, the earlier source keeps the name. So at start each source waits for the ones before
-// it, even if its own lists come first. A source that fails does not disturb the others.
+// Watches the hub objects that register clusters, and writes these clusters into the cluster store. Each source handles
+// one way to register them, such as OCM or Karmada. When two sources have a cluster of the same name, the earlier
+// source keeps the name. So at start each source waits until the sources before it have written their clusters, even if
+// its own objects are listed first. An error in one source does not affect the others.
 import type { HubClient, HubSource, WatchedResource } from '../hub/hub-types.ts';
 import { resourceKey, resourceLabel } from '../hub/hub-paths.ts';
 import type { ReflectorTiming } from '../hub/reflector-types.ts';
@@ -13,18 +14,19 @@ import {
   type SourceReports,
 } from './source.ts';
 
+/** The hub, the sources to run on it, and where their clusters go. */
 export interface HubSourcesOptions extends SourceReports {
   readonly client: HubClient;
   /** The sources in order of precedence: for a cluster name that two sources use, the earlier source wins. */
   readonly sources: readonly HubSource[];
   /**
-   * Each source applies its clusters under its own name. A caller with further sources that take precedence must apply
-   * those first, even with an empty list.
+   * The cluster store. Each source calls `apply` with its own name. A caller with other sources that take precedence,
+   * such as kubeconfig files, must call `apply` for these first, even with an empty list.
    */
   readonly store: ClusterSink;
   /**
-   * Called with an error thrown by a source or by a listener of the cluster store, which is a bug. Only for the log,
-   * because the error may quote an object.
+   * Called with an error thrown by a source or by a listener of the cluster store, which is a bug. The error may quote
+   * an object, so it must only be logged.
    */
   readonly onError?: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
@@ -35,15 +37,16 @@ export interface HubSourcesOptions extends SourceReports {
   readonly holdUpMs?: number;
 }
 
-/** The state of one list and watch, for metrics and debug pages. */
+/** The state of one watched resource of the hub, for metrics and debug pages. */
 export interface FollowedResource extends ReflectorState {
   readonly label: string;
+  /** How many objects the hub has of this resource. */
   readonly objects: number;
 }
 
 /**
- * Which resource to watch in order to learn that the hub got a new kind: CustomResourceDefinitions. Only their metadata
- * is read.
+ * CustomResourceDefinitions. They are watched in order to learn that the hub serves a kind which it did not serve
+ * before. Only their metadata is read.
  */
 const definitions: WatchedResource = {
   group: 'apiextensions.k8s.io',
@@ -52,18 +55,25 @@ const definitions: WatchedResource = {
 };
 /**
  * How often, in milliseconds, the hub is asked again for a kind that it does not have, while CustomResourceDefinitions
- * are watched. It can be rare, because a new CustomResourceDefinition triggers a request at once.
+ * are watched. Five minutes are enough, because a new CustomResourceDefinition triggers a request at once.
  */
 const announcedPollMs = 300_000;
+/**
+ * How often, in milliseconds, the hub is asked again for a kind that it does not have, while CustomResourceDefinitions
+ * are not watched.
+ */
 const defaultPollMs = 3_000;
 const defaultHoldUpMs = 30_000;
 
+/** One source while it runs, with the reflectors of the resources that it watches. */
 interface Running {
   readonly source: HubSource;
   readonly reflectors: readonly Reflector[];
-  /** True when objects changed after the last `compile`. */
+  /** True when objects changed after the last call of `compile`. */
   dirty: boolean;
+  /** True when the source has written its clusters into the store at least once. */
   applied: boolean;
+  /** Why the last call of `compile` failed; undefined when it did not. */
   fault: SourceProblem | undefined;
 }
 
@@ -93,7 +103,10 @@ class HubSources {
   #holdUp: NodeJS.Timeout | undefined;
   #heldUpLongEnough = false;
   #closed = false;
-  /** Watches CustomResourceDefinitions. Started when a kind is missing; undefined before, and when RBAC forbids it. */
+  /**
+   * Watches CustomResourceDefinitions. Started when the hub does not serve a watched kind; undefined before that, and
+   * when RBAC forbids this watch.
+   */
   #kinds: Reflector | undefined;
   #kindsRefused = false;
 
@@ -137,13 +150,14 @@ class HubSources {
     this.#kinds?.close();
   }
 
-  /** Schedules one call of #round() for the end of this turn of the event loop, however many changes arrive before. */
+  /** Schedules #round() with setImmediate. Changes that arrive before it runs share one call. */
   schedule(): void {
     if (!this.#closed) this.#scheduled ??= setImmediate(() => this.#round());
   }
 
   /**
-   * The reflector of a resource; started when there is none. Sources that watch the same resource share one reflector.
+   * The reflector of a resource. It is started if no source has asked for this resource before. Sources that watch the
+   * same resource share one reflector.
    */
   #follow(resource: WatchedResource): Reflector {
     const { client, timing, onError } = this.#options;
@@ -171,8 +185,8 @@ class HubSources {
   }
 
   /**
-   * Makes the reflectors that wait because the hub was unreachable try again at once. Called when the hub answers
-   * again.
+   * Makes reflectors that wait because the hub was unreachable try again at once. Called when the hub has answered one
+   * of them.
    */
   #wakeWaiting(): void {
     for (const reflector of this.#reflectors.values()) {
@@ -181,8 +195,8 @@ class HubSources {
   }
 
   /**
-   * Watches CustomResourceDefinitions. When the one for a missing kind appears, the reflector of that kind lists at
-   * once.
+   * Watches CustomResourceDefinitions. When the definition of a missing kind appears, the reflector of this kind lists
+   * at once.
    */
   #followDefinitions(): void {
     if (this.#kinds !== undefined || this.#kindsRefused) return;
@@ -234,9 +248,9 @@ class HubSources {
   }
 
   /**
-   * Whether the source may apply its clusters for the first time: all its lists are complete, or the delay for it is
-   * over. A resource that RBAC forbids to the gateway is not waited for. It is reported as a problem, and the right may
-   * never come.
+   * Whether the source may apply its clusters for the first time: all its lists are complete, or `holdUpMs` is over.
+   * The source does not wait for a resource that RBAC forbids to the gateway: the missing right is reported as a
+   * problem, and may never be granted.
    */
   #mayStart({ reflectors }: Running): boolean {
     if (this.#heldUpLongEnough) return true;
@@ -269,7 +283,8 @@ class HubSources {
       for (const reflector of reflectors) {
         const { fault: reason, synced: stale } = reflector.state();
         if (reason === undefined || found.has(reason.message)) continue;
-        // When the hub is unreachable, all resources fail alike. They are reported as one problem, for the hub's URL.
+        // When the hub is unreachable, all resources fail for the same reason. This is reported as one problem, with
+        // the hub's URL.
         const file = reason.reason === 'Unavailable' ? this.#options.client.url : resourceLabel(reflector.resource);
         found.set(reason.message, { source: source.name, file, message: reason.message, stale });
       }

@@ -1,6 +1,6 @@
-// Wraps a source of a hub, so that its clusters may only have addresses that the address rule permits. An unchanged
-// cluster keeps the same spec instance. The operator's own tunnel server is exempt, because no object chose its
-// address.
+// Wraps a source of a hub, so that its clusters may only have addresses that the operator's address rule permits. An
+// unchanged cluster keeps the same spec instance. The konnectivity server that the operator configured is exempt,
+// because its address does not come from an object of the hub.
 import type { AddressRule } from '../model/address-rule.ts';
 import type { HubSource } from '../hub/hub-types.ts';
 import type { ClusterSpec, ProxyAddress } from '../model/records.ts';
@@ -12,8 +12,8 @@ export const allowFlag = '--allow-member-addresses';
  * Returns the source with the rule applied to every cluster. A cluster whose endpoint, fallback or proxy is refused
  * loses its address and credential and gets the problem AddressRefused. Every other cluster carries the rule, so that
  * it is also applied to resolved addresses when a connection is opened.
- * @param clusterProxy the operator's tunnel server; clusters behind it are not checked, because their names are
- * resolved at the far end of the tunnel
+ * @param clusterProxy the konnectivity server that the operator configured. Clusters behind it are not checked, because
+ * their host names are resolved at the other end of the tunnel
  */
 export function judgedSource(source: HubSource, rule: AddressRule, clusterProxy: ProxyAddress | undefined): HubSource {
   const judged = new WeakMap<ClusterSpec, ClusterSpec>();
@@ -29,7 +29,8 @@ export function judgedSource(source: HubSource, rule: AddressRule, clusterProxy:
 }
 
 /**
- * Returns the spec with the rule, or without address and credential and with the problem AddressRefused.
+ * Checks the addresses of one cluster. Returns the spec with the rule added, or without address and credential and with
+ * the problem AddressRefused.
  */
 export function judgedSpec(spec: ClusterSpec, rule: AddressRule): ClusterSpec {
   const endpoints = [spec.endpoint!, ...(spec.fallbacks ?? []).map(({ endpoint }) => endpoint)];

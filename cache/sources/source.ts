@@ -5,7 +5,7 @@ import type { ClusterSpec } from '../model/records.ts';
 
 /** The part of the cluster store that a source may use. */
 export interface ClusterSink {
-  /** Replaces all specs of this source. When two specs have the same name, the first one keeps it. */
+  /** Replaces all specs of this source. When two specs have the same name, the first spec keeps the name. */
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
 }
 
@@ -17,7 +17,10 @@ export interface SourceProblem {
   readonly file: string;
   /** Where the problem is and why, in words for the operator. */
   readonly message: string;
-  /** True when the last good state is still used. False when the cluster is listed as unusable. */
+  /**
+   * True when what was read before the problem is still used. False when there is nothing to use: the clusters are
+   * unusable or not known.
+   */
   readonly stale: boolean;
 }
 
@@ -29,6 +32,7 @@ export interface SourceReports {
   readonly onRecovered?: (problem: SourceProblem) => void;
 }
 
+/** A source of clusters that is running. */
 export interface ClusterSourceHandle {
   /** The problems that this source has now. Empty when all is well. */
   problems(): readonly SourceProblem[];
@@ -38,7 +42,7 @@ export interface ClusterSourceHandle {
   close(): void;
 }
 
-/** Keeps the set of present problems, and reports a problem only when it appears or goes. */
+/** Keeps the problems that a source has now, and reports a problem only when it appears and when it has gone. */
 export interface ProblemBook {
   /** Replaces all present problems. Reports those that are new, and those that have gone. */
   set(problems: readonly SourceProblem[]): void;

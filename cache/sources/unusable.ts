@@ -1,5 +1,5 @@
-// Errors for a cluster whose configuration cannot be used. A source catches them and shows the message as that
-// cluster's `problem`. Users see this message, so it names fields and files but never their content.
+// Errors for a cluster whose configuration cannot be used. A source catches such an error and sets its message as the
+// `problem` of the cluster. Users see the message, so it names fields and files but never their content.
 import { GatewayError } from '../model/errors.ts';
 
 /** A GatewayError CLUSTER_UNUSABLE, shown with the reason `InvalidConfiguration`. */
@@ -7,7 +7,9 @@ export function unusable(message: string): GatewayError {
   return new GatewayError('CLUSTER_UNUSABLE', message);
 }
 
-/** A GatewayError CLUSTER_UNUSABLE that is shown with a reason of its own, where others get `InvalidConfiguration`. */
+/**
+ * A GatewayError CLUSTER_UNUSABLE that is shown with the reason `problemReason` and not with `InvalidConfiguration`.
+ */
 export class SourceFault extends GatewayError {
   readonly problemReason: string;
 

@@ -170,6 +170,16 @@ describe('who-can and what-can', () => {
     assert.equal(terminal.noted(), 'May do everything, as a member of system:masters, in: m4\n');
   });
 
+  test('that groups of a user were not given is told with the flag that gives them', async () => {
+    const message = 'add them (groups=)';
+    answer = { kind: 'WhatCan', items: [row], unrestrictedIn: [], incomplete: [{ reason: 'GroupsUnknown', message }] };
+    const terminal = await what('jane');
+    assert.equal(asked(), 'whatcan?user=jane');
+    assert.match(terminal.noted(), /^Incomplete: groups of this user were not given.* --group/);
+    await what('jane', { group: [''] });
+    assert.equal(asked(), 'whatcan?user=jane&groups=');
+  });
+
   test('escape sequences in names of a cluster’s objects do not reach the terminal', async () => {
     const evil = { ...row, cluster: '\u001b[2Jm1', subject: { kind: 'User', name: '\u001b[31mjane' } };
     answer = { items: [evil], unrestricted: [], incomplete: [{ cluster: '\u001b[2Jm1', message: 'x' }] };

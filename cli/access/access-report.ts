@@ -41,8 +41,14 @@ export function describeRules(answer: JsonObject): string {
 /** One line for each reason why the answer may lack something; '' when it is complete. */
 export function describeGaps(answer: JsonObject): string {
   return listOf(answer['incomplete'])
-    .map(({ cluster, message }) => printable(`Incomplete: ${String(cluster)}: ${String(message)}\n`))
+    .map((gap) => printable(`Incomplete: ${gapText(gap)}\n`))
     .join('');
+}
+
+function gapText({ cluster, reason, message }: JsonObject): string {
+  if (reason === 'GroupsUnknown')
+    return "groups of this user were not given, and no cluster knows them: add them by --group (--group '' for none)";
+  return cluster === undefined ? String(message) : `${String(cluster)}: ${String(message)}`;
 }
 
 /** The groups whose members may do everything, and which no role tells of. */

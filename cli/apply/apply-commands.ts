@@ -1,4 +1,4 @@
-// The commands `apply`, `diff` and `delete`: their flags and arguments, and how Ctrl-C stops them.
+// The commands `apply`, `diff` and `delete` over many clusters: their flags and arguments, and how Ctrl-C stops them.
 import type { Command } from 'commander';
 import type { Terminal } from '../terminal.ts';
 import { addManifestFlags, addOutputFlag, addRunFlags, parseDuration } from './apply-flags.ts';
@@ -60,7 +60,10 @@ export function addApplyCommands(program: Command, terminal: Terminal): void {
     .action((flags: DeleteFlags) => interruptible(terminal, (surroundings) => deleteSets(flags, surroundings)));
 }
 
-/** Runs a command that Ctrl-C stops in good order; a second Ctrl-C ends the process at once. */
+/**
+ * Runs a command that can be interrupted: after a first Ctrl-C running requests finish and no further ones begin; a
+ * second Ctrl-C ends the process at once.
+ */
 async function interruptible(terminal: Terminal, run: (surroundings: RunSurroundings) => Promise<void>): Promise<void> {
   const controller = new AbortController();
   const stop = (): void => {

@@ -6,25 +6,31 @@ import type { ConnectionFlags, KubeconfigFlags } from '../connection/connection.
 import type { ClusterFlags } from './cluster/choose-clusters.ts';
 import type { ManifestSources } from './manifests/read-manifests.ts';
 
-/** Flags of every command about many clusters, as commander parses them. */
+/** Flags of every command that works on many clusters, as commander parses them. */
 export interface RunFlags extends ConnectionFlags, KubeconfigFlags, ClusterFlags {
   readonly namespace?: string;
   readonly dryRun?: boolean;
-  /** How many clusters are worked on at the same time. */
+  /** Maximum number of clusters that are worked on at the same time. */
   readonly parallel: number;
-  /** A number of clusters, or a share of them such as `10%`; no further cluster is begun when more have failed. */
+  /**
+   * A number of clusters, or a share of them such as `10%`. When more clusters than this have failed, no further
+   * cluster is begun.
+   */
   readonly maxUnavailable?: string;
   readonly output: 'table' | 'json';
 }
 
-/** Flags of `portcullis apply`; `diff` has fewer. */
+/** Flags of `portcullis apply`; `diff` has only some of them. */
 export interface ApplyFlags extends RunFlags, ManifestSources {
   readonly diff?: boolean;
   readonly set?: string;
   readonly prune?: boolean;
   readonly allowLargePrune?: boolean;
   readonly wait?: boolean;
-  /** Milliseconds to wait in each cluster until applied objects are ready (`--timeout`). */
+  /**
+   * Milliseconds to wait in each cluster until all applied objects are ready (`--timeout`). The cluster fails when they
+   * are not ready by then.
+   */
   readonly timeout: number;
   readonly forceConflicts?: boolean;
   readonly resume?: boolean;
@@ -46,7 +52,7 @@ export function addRunFlags(command: Command): Command {
     );
 }
 
-/** Adds the flags that say what to apply. */
+/** Adds the flags that name the manifests to apply. */
 export function addManifestFlags(command: Command): Command {
   return command
     .option('-f, --filename <file>', 'manifests: a file, a folder, or - for standard input; repeatable', append)
@@ -55,13 +61,13 @@ export function addManifestFlags(command: Command): Command {
     .option('--force-conflicts', 'take over fields that others manage');
 }
 
-/** Adds the flag `--output` with the formats of a run's report. */
+/** Adds the flag `--output` with the two formats of a report: table and JSON. */
 export function addOutputFlag(command: Command): Command {
   const option = new Option('-o, --output <format>', 'how to print the report');
   return command.addOption(option.choices(['table', 'json']).default('table'));
 }
 
-/** Reads a duration such as `5m` or `1m30s`. @returns milliseconds */
+/** Reads a duration such as `5m` or `1m30s`, and returns it in milliseconds. */
 export function parseDuration(text: string): number {
   const parts = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(text);
   const [hours = 0, minutes = 0, seconds = 0] = (parts ?? []).slice(1).map((part) => Number(part ?? 0));

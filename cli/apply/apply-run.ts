@@ -1,4 +1,4 @@
-// `portcullis apply` and `portcullis diff`: one run over the chosen clusters, from flags to the exit code.
+// `portcullis apply` and `portcullis diff`: reads the flags, runs over the chosen clusters, prints the report.
 import { resolve } from 'node:path';
 import { findConnection } from '../connection/connection.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
@@ -24,17 +24,17 @@ import { reportJson, reportTable } from './run-report.ts';
 import { openState, statePath } from './run-state.ts';
 import type { RunState } from './run-state.ts';
 
-/** What a run needs in addition to its flags. */
+/** What a run needs in addition to its flags: output, and how it is stopped. */
 export interface RunSurroundings {
   readonly terminal: Terminal;
   /** When aborted, running requests finish and no further ones begin. */
   readonly stopping: AbortSignal;
-  /** Timeouts of requests to clusters; tests use shorter ones. */
+  /** Timeouts of requests to clusters, by default {@link clientLimits}; tests use shorter ones. */
   readonly limits?: ClientLimits;
 }
 
 /**
- * Applies manifests in the chosen clusters, or with `dryRun` asks what would happen.
+ * Applies manifests in the chosen clusters; with the flag `dryRun` the clusters only say what would happen.
  * @throws Failure (rejects) when flags are wrong, or when some cluster failed or was not reached
  */
 export async function apply(flags: ApplyFlags, surroundings: RunSurroundings): Promise<void> {
@@ -106,8 +106,8 @@ function stateOf(flags: ApplyFlags, { root }: Connection, { hash }: Manifests, t
 }
 
 /**
- * How many clusters are worked on at the same time, and how many may fail. A share such as `10%` is rounded down, as
- * Kubernetes does for maxUnavailable.
+ * How many clusters are worked on at the same time, and how many may fail before no further ones are begun. A share
+ * such as `10%` of all clusters is rounded down, as Kubernetes does for maxUnavailable.
  */
 export function limitsOf(
   { parallel, maxUnavailable }: Pick<RunFlags, 'parallel' | 'maxUnavailable'>,
@@ -160,8 +160,8 @@ function printResult(terminal: Terminal, flags: ApplyFlags, { reports, manifests
 }
 
 /**
- * Ends a run: removes its saved progress when every cluster is done. @throws Failure when a cluster failed or was not
- * reached
+ * Ends a run: removes its saved progress when every cluster is done.
+ * @throws Failure when a cluster failed or was not reached
  */
 export function finish(reports: readonly ClusterReport[], state: RunState | undefined, stopping: AbortSignal): void {
   const named = (...wanted: readonly ClusterReport['status'][]): readonly string[] =>

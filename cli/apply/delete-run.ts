@@ -1,4 +1,4 @@
-// `portcullis delete`: deletes the objects of a set, and then the set, in the chosen clusters.
+// `portcullis delete`: deletes the objects of a set, and then the set's parent Secret, in the chosen clusters.
 import { findConnection } from '../connection/connection.ts';
 import type { RunFlags } from './apply-flags.ts';
 import { finish, limitsOf } from './apply-run.ts';
@@ -21,7 +21,7 @@ export interface DeleteFlags extends RunFlags {
 }
 
 /**
- * Deletes a set in the chosen clusters. A cluster without the set is done at once.
+ * Deletes a set in the chosen clusters. A cluster that does not have the set counts as done.
  * @throws Failure (rejects) when flags are wrong, or when some cluster failed or was not reached
  */
 export async function deleteSets(flags: DeleteFlags, surroundings: RunSurroundings): Promise<void> {
@@ -60,8 +60,8 @@ interface Deletion {
 }
 
 /**
- * Deletes a set in one cluster. @returns what could not be deleted; undefined when the set is gone, or would be in a
- * dry run
+ * Deletes a set in one cluster.
+ * @returns what could not be deleted; undefined when the set is gone, or would be gone after a dry run
  */
 async function deleteInCluster(
   client: MemberClient,
@@ -79,7 +79,7 @@ async function deleteInCluster(
     else refusals.push(`${name}: ${refused}`);
   }
   if (refusals.length > 0) return `${refusals.length} objects could not be deleted, such as ${refusals[0]}`;
-  // The parent Secret is deleted last, because it says which objects are left.
+  // The parent Secret is deleted last, because it lists the kinds and namespaces by which the members are found.
   if (!isDryRun) await deleteSet(client, set);
   return undefined;
 }

@@ -1,4 +1,5 @@
-// For tests: clusters behind the stub gateway, with ConfigMaps and Secrets in memory, and switches for what goes wrong.
+// For tests: clusters behind the stub gateway, with ConfigMaps and Secrets in memory, and fields by which a test causes
+// faults.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendJson, sendStatus } from '../stub-gateway.fixture.ts';
 import type { StubGateway } from '../stub-gateway.fixture.ts';
@@ -7,14 +8,15 @@ interface StoredObject {
   readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> } & object;
 }
 
-/** Clusters behind a stub gateway. */
+/** Simulated clusters behind a stub gateway. */
 export interface ManyClusters {
   /** Stored objects; the key is cluster name and path, separated by a space. */
   readonly objects: Map<string, StoredObject>;
   /** All requests so far, each as `cluster METHOD path`. */
   readonly requests: string[];
   /**
-   * A number that is part of the UIDs of all clusters. With another number, the same names belong to other clusters.
+   * A number that is part of the UIDs of all clusters. A test changes it to say that the same names now belong to other
+   * clusters.
    */
   life: number;
   /** Called for every request. When it returns true, it has answered the request in place of the cluster. */
@@ -76,8 +78,8 @@ function answerObjects(
 }
 
 /**
- * Deletes an object. Like a real server it checks the precondition on the UID, without which no member of a set is
- * deleted.
+ * Deletes an object. Like a real server it checks the UID in the request's preconditions, without which the commands
+ * delete no member of a set.
  */
 async function deleteObject(
   objects: ManyClusters['objects'],

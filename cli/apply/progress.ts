@@ -1,5 +1,6 @@
-// Shows on standard error how a run goes. On a terminal, running clusters and a progress bar are redrawn at the bottom,
-// and lines about faults and finished clusters appear above. Elsewhere, one line is printed for each change.
+// Shows the progress of a run on standard error. On a terminal, the running clusters and a progress bar are redrawn at
+// the bottom, and lines about failures and finished clusters appear above them. Otherwise one line is printed for each
+// change.
 import { printable } from '../failure.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ClusterReport } from './cluster/cluster-report.ts';
@@ -8,23 +9,24 @@ import { summaryOf } from './run-report.ts';
 /** The progress display of a run. */
 export interface Progress {
   /**
-   * Reports what happened to an object. On a terminal it is shown as the cluster's current step, elsewhere as a line.
+   * Reports what happened to an object. On a terminal the text is shown as the cluster's current step, otherwise as a
+   * line.
    */
   step(report: ClusterReport, text: string): void;
-  /** Prints a line that the person must read. */
+  /** Prints a line that the person must read, such as the failure of an object. */
   line(text: string): void;
-  /** Shows what a running cluster waits for. */
+  /** Shows what a running cluster waits for; shown on a terminal only. */
   state(report: ClusterReport, text: string): void;
   begin(report: ClusterReport): void;
   end(report: ClusterReport): void;
-  /** Removes what was drawn on the terminal. */
+  /** Removes the lines of the display from the terminal. */
   close(): void;
 }
 
-/** Longest name of a cluster, in columns, that a line shows in full. */
+/** Longest name of a cluster, in columns, that is shown in full; longer names are cut. */
 const nameWidth = 24;
 const barWidth = 20;
-/** Maximum number of lines for running clusters. If there are more, the others are only counted. */
+/** Maximum number of lines for running clusters. If more clusters are running, only their number is shown. */
 const mostLines = 12;
 const redrawMs = 100;
 
@@ -99,7 +101,10 @@ export function cut(text: string, width: number): string {
   return characters.length <= width ? text : `${characters.slice(0, width - 1).join('')}…`;
 }
 
-/** Breaks a text into lines between words. All lines but the first are indented. */
+/**
+ * Breaks a text into lines of at most `width` columns, between words where possible. All lines but the first are
+ * indented.
+ */
 export function wrap(text: string, width: number): string {
   const lines: string[] = [];
   let rest = text;

@@ -1,16 +1,17 @@
-// Works on many clusters at the same time. Each goes at its own speed: a slow cluster delays no other.
+// Works on many clusters at the same time. Each cluster goes on by itself, so a slow cluster delays only its own work.
 import type { ClusterReport } from './cluster/cluster-report.ts';
 
-/** How many clusters are worked on at the same time, and when no further ones are begun. */
+/** How many clusters are worked on at the same time, and when no further clusters are begun. */
 export interface RunLimits {
   readonly parallel: number;
-  /** When more than so many clusters have failed, no further cluster is begun. */
+  /** When more clusters than this have failed, no further cluster is begun. */
   readonly maxUnavailable: number;
   readonly stopping: AbortSignal;
 }
 
 /**
- * Runs `work` for each report whose status is `not started`. `work` must not reject because of an error in its cluster.
+ * Calls `work` for each report whose status is `not started`. `work` must write an error of its cluster into the report
+ * and not reject, because a rejection would end the whole run.
  */
 export async function runClusters(
   reports: readonly ClusterReport[],

@@ -5,7 +5,7 @@ import { outcomes } from './cluster/cluster-report.ts';
 import type { ClusterReport } from './cluster/cluster-report.ts';
 import type { Manifest } from './manifests/manifest.ts';
 
-/** The result of a cluster in one line, without the cluster's name. */
+/** The result of a cluster in one line, such as `failed: REASON; 3 created`, without the cluster's name. */
 export function summaryOf(report: ClusterReport): string {
   const counts = countsOf(report);
   const { status, reason } = report;
@@ -28,7 +28,7 @@ export function reportTable(reports: readonly ClusterReport[]): string {
   return align([['CLUSTER', 'STATUS', 'OBJECTS'], ...lines]);
 }
 
-/** The report as JSON in pieces, so that results of many clusters are never one text. */
+/** Yields the report as JSON in pieces, so that the results of many clusters never have to fit into one string. */
 export function* reportJson(
   reports: readonly ClusterReport[],
   manifests: readonly Manifest[],

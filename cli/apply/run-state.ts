@@ -1,5 +1,5 @@
-// Saves the progress of a run in a file, so that `--resume` can go on after Ctrl-C or a crash. Security: the file holds
-// names of clusters, counts and a hash, but nothing of the manifests.
+// Saves the progress of a run in a file, so that `--resume` can continue the run after Ctrl-C or a crash. Security: the
+// file holds names and UIDs of clusters, counts and a hash, but no content of the manifests.
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import type { ChosenCluster } from './cluster/choose-clusters.ts';
 /** The saved progress of one cluster. */
 export interface ClusterState {
   readonly uid: string;
-  /** How many objects, counted from the first, were applied without a fault. */
+  /** How many objects, counted from the first manifest, were applied without a gap or a failure. */
   readonly applied: number;
   /** True when everything in the cluster was done, including waiting and pruning. */
   readonly done: boolean;
@@ -20,14 +20,20 @@ export interface ClusterState {
 /** The saved progress of a run. */
 export interface RunState {
   readonly path: string;
-  /** The progress of an earlier run of the same manifests in this cluster; undefined when there is none. */
+  /**
+   * Returns the saved progress of an earlier run in this cluster; undefined when there is none, or when another cluster
+   * has got the name.
+   */
   earlier(cluster: ChosenCluster): ClusterState | undefined;
   record(cluster: ChosenCluster, applied: number, done: boolean): void;
-  /** Removes the file, when nothing is left to resume. */
+  /** Removes the file. To be called when nothing is left to resume. */
   remove(): void;
 }
 
-/** Path of the file with the progress of runs that have the same gateway, sources, namespace and set. */
+/**
+ * Returns the path of the file with a run's progress. Runs with the same `key` (gateway, sources, namespace and set)
+ * share a file.
+ */
 export function statePath(terminal: Pick<Terminal, 'env' | 'homeDir'>, key: readonly unknown[]): string {
   const base = terminal.env['XDG_STATE_HOME'] ?? '';
   const folder = base.startsWith('/') ? base : join(terminal.homeDir, '.local', 'state');
@@ -36,8 +42,9 @@ export function statePath(terminal: Pick<Terminal, 'env' | 'homeDir'>, key: read
 }
 
 /**
- * Begins to save the progress of a run.  @param manifests hash of the manifests; progress that was saved with another
- * hash is ignored  @param resumes false to begin anew, whatever the file says
+ * Begins to save the progress of a run.
+ * @param manifests hash of the manifests; progress that was saved with another hash is ignored
+ * @param resumes false to ignore all saved progress
  */
 export function openState(path: string, manifests: string, resumes: boolean): RunState {
   const earlier = resumes ? readState(path, manifests) : new Map<string, ClusterState>();
@@ -56,7 +63,7 @@ export function openState(path: string, manifests: string, resumes: boolean): Ru
   };
 }
 
-/** The clusters in a state file; none when it is missing, damaged, or about other manifests. */
+/** The clusters in a state file; none when the file is missing or damaged, or belongs to other manifests. */
 function readState(path: string, manifests: string): ReadonlyMap<string, ClusterState> {
   const states = new Map<string, ClusterState>();
   let parsed: unknown;

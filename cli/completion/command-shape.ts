@@ -1,5 +1,5 @@
-// Collects from the commander program what shell completion needs: commands, flags and their possible values. A flag
-// takes a file when its placeholder is <file>, <pem>, <csv> or <dir>.
+// Collects from the commander program what shell completion needs: commands, flags and their possible values.
+// Completion offers file names for a flag whose placeholder is <file>, <pem>, <csv> or <dir>.
 import type { Command, Option } from 'commander';
 
 /** What may follow a flag: nothing, a file, a directory, free text, or one of the listed values. */
@@ -17,13 +17,16 @@ export interface FlagShape {
 
 /** One command, as completion scripts need it. */
 export interface CommandShape {
-  /** The words that lead to the command, without the program's name: `['get', 'clusters']`. */
+  /** The words with which the command is called, without the program's name: `['get', 'clusters']`. */
   readonly path: readonly string[];
   /** Other names for the last word of `path`. */
   readonly aliases: readonly string[];
   readonly description: string;
   readonly flags: readonly FlagShape[];
-  /** The values from which its first argument must be chosen; empty when it has no argument or accepts any value. */
+  /**
+   * The values from which the command's first argument must be chosen; empty when it has no argument or accepts any
+   * value.
+   */
   readonly argumentChoices: readonly string[];
   readonly commands: readonly CommandShape[];
 }
@@ -37,7 +40,7 @@ export function commandShape(command: Command, path: readonly string[] = []): Co
     path,
     aliases: command.aliases(),
     description: command.description(),
-    // createHelp() includes the built-in flag --help; the command's own list of options does not.
+    // createHelp() includes the built-in flag --help, which the command's own list of options lacks.
     flags: command.createHelp().visibleOptions(command).map(flagShape),
     argumentChoices: command.registeredArguments[0]?.argChoices ?? [],
     commands: command.commands.map((child) => commandShape(child, [...path, child.name()])),

@@ -68,7 +68,7 @@ function valueAction(value: ValueKind): string | undefined {
   if (value === 'none') return undefined;
   if (value === 'file') return '_portcullis_files -f "$word"';
   if (value === 'directory') return '_portcullis_files -d "$word"';
-  // Where free text is expected, nothing is offered. A flag offered here would be taken as the value.
+  // Where free text is expected, nothing is offered, because bash would take an offered flag as the value.
   if (value === 'text') return 'COMPREPLY=()';
   return `_portcullis_take -W '${value.join(' ')}' -- "$word"`;
 }

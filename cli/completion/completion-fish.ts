@@ -24,7 +24,7 @@ ${programNames
 `;
 }
 
-/** A fish condition that is true when the typed words name this command and none of its subcommands. */
+/** A fish condition that is true when the words on the command line name this command and none of its subcommands. */
 function conditionOf({ path, aliases, commands }: CommandShape): string {
   const children = commands.flatMap((child) => [child.path.at(-1) ?? '', ...child.aliases]);
   const seen = path.map((word, index) => {

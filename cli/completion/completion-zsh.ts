@@ -1,5 +1,5 @@
 // Makes the zsh completion script, which uses `_arguments`. Easy to get wrong: `[`, `]` and `:` have a meaning in the
-// specifications of `_arguments`. So descriptions are escaped for `_arguments` first and then quoted for the shell.
+// specifications of `_arguments`. So descriptions are first escaped for `_arguments` and then quoted for the shell.
 import { everyCommand, programNames } from './command-shape.ts';
 import type { CommandShape, FlagShape, ValueKind } from './command-shape.ts';
 

@@ -1,6 +1,6 @@
-// `portcullis completion`: prints completion scripts for bash, zsh and fish. They are made from the commander program
-// that also parses the flags, so the two cannot differ. Security: descriptions and values become shell code and must be
-// quoted.
+// `portcullis completion`: prints completion scripts for bash, zsh and fish. The scripts are made from the commander
+// program that also parses the flags, so scripts and program always agree. Security: descriptions and values become
+// shell code and must be quoted.
 import { Argument } from 'commander';
 import type { Command } from 'commander';
 import { commandShape } from './command-shape.ts';

@@ -1,4 +1,4 @@
-// The flags that tell a command where the gateway is.
+// The flags by which a command finds the gateway.
 import type { Command } from 'commander';
 
 /** Adds the flags of ConnectionFlags and KubeconfigFlags to a command. */

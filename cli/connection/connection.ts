@@ -9,7 +9,7 @@ import { dataOrFile, loadKubeconfig, readText, resolveContext, textOf } from '..
 import type { KubeconfigEntry } from '../kubeconfig/kubeconfig-file.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Flags that say where the gateway is and which credential to use. */
+/** Flags that give the gateway's address and the credential to use. */
 export interface ConnectionFlags {
   readonly server?: string;
   readonly token?: string;
@@ -27,8 +27,8 @@ export interface KubeconfigFlags {
 type Surroundings = Pick<Terminal, 'env' | 'homeDir' | 'note'>;
 
 /**
- * The connection that the flags describe.
- * @throws Failure (usage) when flags contradict each other or name unusable files
+ * Returns the connection that the flags describe.
+ * @throws Failure (usage) when flags contradict each other or name files that cannot be used
  */
 export function connectionFromFlags(
   flags: ConnectionFlags & { readonly server: string },
@@ -46,10 +46,10 @@ export function connectionFromFlags(
 }
 
 /**
- * The connection for commands that may use a kubeconfig. With --server only flags are used; otherwise the chosen
- * context, whose credential --token replaces.
- * @param rootOf how to turn the kubeconfig's `server` into the URL to ask: by default the gateway's root, with
- * `serverRoot` the server itself
+ * Returns the connection for commands that may use a kubeconfig. With --server only flags are used. Otherwise the
+ * chosen context is used, and --token replaces the credential of the context.
+ * @param rootOf turns the kubeconfig's `server` into the URL for requests: by default into the gateway's root;
+ * `serverRoot` keeps the server as it is
  * @throws Failure (usage) when something is missing or not supported
  */
 export function findConnection(
@@ -87,7 +87,7 @@ export function findConnection(
 }
 
 /**
- * The PEM text of a file with CA certificates.
+ * Reads a file with CA certificates and returns its PEM text.
  * @throws Failure (usage) when the file holds no certificate
  */
 export function readCa(path: string): string {
@@ -112,7 +112,8 @@ function credentialOf(flags: ConnectionFlags): CredentialParts {
     throw usageFailure('--token and --client-certificate cannot be used together', 'Give one of them.');
   }
   if (token !== undefined) {
-    // The characters that Go and Node accept in a header value. Security: the token itself is never put into a message.
+    // Only characters that Go and Node both accept in a header value. Security: the token itself is never put into a
+    // message.
     if (!/^[\x21-\x7e]+$/.test(token)) {
       throw usageFailure('the value of --token is empty or holds a space or other unusual character', 'Copy it again.');
     }
@@ -156,7 +157,7 @@ function credentialOfUser(user: KubeconfigEntry, context: string): CredentialPar
   const cert = dataOrFile(user, 'client-certificate');
   const key = dataOrFile(user, 'client-key');
   const tokenFile = textOf(user.value, 'tokenFile');
-  // When there are both, client-go prefers `tokenFile` to `token`, because tokens in files are renewed.
+  // client-go prefers `tokenFile` to `token` when a user has both, because tokens in files are renewed.
   const token =
     tokenFile === undefined
       ? textOf(user.value, 'token')
@@ -184,7 +185,7 @@ function proxyOfCluster(cluster: KubeconfigEntry, context: string): Connection['
   return { HTTPS_PROXY: url };
 }
 
-/** HTTPS_PROXY and NO_PROXY of the environment. As in Go, a server on this machine is never reached through a proxy. */
+/** Returns HTTPS_PROXY and NO_PROXY of the environment. As in Go, no proxy is used for a server on this machine. */
 function proxyOfEnvironment(root: string, env: Terminal['env']): Connection['proxyEnv'] {
   const { hostname } = new URL(root);
   if (hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)) return {};

@@ -1,5 +1,5 @@
-// Turns errors on the way to the gateway into a sentence and a next step. Node reports one mistake, the wrong CA, with
-// half a dozen codes, depending on where the verification fails.
+// Turns errors on the way to the gateway into a sentence and advice. Node has half a dozen error codes for one mistake,
+// the wrong CA, depending on where the verification fails.
 import { Failure } from '../failure.ts';
 import type { Connection } from './gateway-connection.ts';
 
@@ -9,8 +9,8 @@ const untrustedCodes = new Set([
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  // Node reports this error when the data directory of the gateway was made anew: the new CA has the same subject but
-  // another key.
+  // The error when the data directory of the gateway was created again: the new CA has the same subject as the old one
+  // but another key.
   'CERT_SIGNATURE_FAILURE',
   'ERR_SSL_CERTIFICATE_VERIFY_FAILED',
 ]);
@@ -18,7 +18,10 @@ const untrustedCodes = new Set([
 const caStep =
   'Pass the certificate of the CA that signed it: --certificate-authority DATA-DIR/ca.crt (`portcullis serve` makes one there).';
 
-/** Turns an error that occurred before the gateway answered into a {@link Failure}. */
+/**
+ * Turns an error that occurred before the gateway answered into a {@link Failure}.
+ * @param timeoutMs the timeout of the request, for the message
+ */
 export function explainConnection(error: unknown, connection: Connection, timeoutMs: number): Failure {
   const { root } = connection;
   const code = codeOf(error);
@@ -39,7 +42,7 @@ export function explainConnection(error: unknown, connection: Connection, timeou
   return explainTls(error, code, fail, root);
 }
 
-/** Explains errors of TLS, and gives a general message for all other errors before the gateway answered. */
+/** Explains errors of TLS. All other errors before the gateway answered get a general message. */
 function explainTls(
   error: unknown,
   code: string | undefined,
@@ -77,7 +80,8 @@ function explainTls(
 }
 
 /**
- * Turns an answer with a status other than 200 into a {@link Failure}, which includes the message of a `metav1.Status`.
+ * Turns an answer with a status other than 200 into a {@link Failure}. If the body is a `metav1.Status`, the Failure
+ * includes its message.
  */
 export function explainStatus(status: number, body: string, connection: Connection): Failure {
   const { root } = connection;
@@ -126,7 +130,7 @@ export function statusMessage(body: string): string | undefined {
       return parsed.message;
     }
   } catch {
-    // The body is not JSON, so another kind of server answered, and its page would not help.
+    // The body is not JSON, so another kind of server answered, and the text of its page would not help.
   }
   return undefined;
 }

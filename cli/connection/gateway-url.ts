@@ -1,5 +1,5 @@
-// URLs of the gateway: finds its root from any address in a kubeconfig, and makes addresses of clusters below the root.
-// The root may have a path of its own (a gateway behind another proxy), so only the gateway's known suffixes
+// URLs of the gateway: finds the gateway's root from any address in a kubeconfig, and makes addresses of clusters below
+// the root. The root may have a path of its own (a gateway behind another proxy), so only the gateway's known suffixes
 // `…/<name>/proxy` are removed.
 import { usageFailure } from '../failure.ts';
 
@@ -9,8 +9,8 @@ export const clustersPath = '/apis/gateway.portcullis.io/v1alpha1/clusters';
 // Matches the end of a cluster's address: `/clusters/<name>/proxy`, or the longer form below `/apis/<group>/<version>`.
 const clusterSuffix = /(?:\/apis\/[^/]+\/[^/]+\/(?:clusters|clustergateways)|\/clusters)\/[^/]+\/proxy$/;
 /**
- * Path of the index with native Kubernetes paths below it. A hub's kube-apiserver treats `proxy` as long-running and
- * therefore does not end watches here.
+ * Path of the index, below which the native paths of Kubernetes follow. A hub's kube-apiserver treats a path with
+ * `proxy` as long-running and therefore does not end watches below this path.
  */
 const indexPath = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 
@@ -27,7 +27,8 @@ export function gatewayRoot(server: string, what: string): string {
 }
 
 /**
- * Checks a URL as {@link gatewayRoot} does, but keeps the path of a cluster, for commands that ask the cluster itself.
+ * Checks a URL as {@link gatewayRoot} does, but keeps the whole path, for commands that send requests to the server of
+ * a kubeconfig itself.
  * @throws Failure (usage) in the same cases as {@link gatewayRoot}
  */
 export function serverRoot(server: string, what: string): string {
@@ -35,7 +36,7 @@ export function serverRoot(server: string, what: string): string {
   try {
     url = new URL(server);
   } catch {
-    // Security: the value is not put into the message, because it may contain a password even if it is no URL.
+    // Security: the value is not put into the message, because it may contain a password even if it is not a URL.
     throw usageFailure(`${what} is not a URL`, 'Give the address of the gateway, as in https://127.0.0.1:8443');
   }
   if (url.username !== '' || url.password !== '') {
@@ -50,12 +51,20 @@ export function serverRoot(server: string, what: string): string {
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
-/** The field `server` of a kubeconfig entry for one cluster. */
+/** Returns the URL of one cluster behind a gateway, for the field `server` of a kubeconfig entry. */
 export function clusterServer(root: string, cluster: string): string {
   return `${root}/clusters/${encodeURIComponent(cluster)}/proxy`;
 }
 
-/** The field `server` of a kubeconfig entry for the index, which answers for all clusters. */
+/**
+ * The root to which {@link clusterServer} appends clusters when the gateway is reached through an APIService of a hub.
+ * @param hubRoot URL of the hub's API server
+ */
+export function aggregatedRoot(hubRoot: string): string {
+  return hubRoot + clustersPath.slice(0, clustersPath.lastIndexOf('/'));
+}
+
+/** Returns the URL of the index, which answers for all clusters, for the field `server` of a kubeconfig entry. */
 export function indexServer(root: string): string {
   return `${root}${indexPath}`;
 }

@@ -1,5 +1,5 @@
-// A small HTTPS client for the gateway: sends one request, and turns errors into a Failure that says what to do.
-// Security: redirects are never followed, because the token would be sent along.
+// A small HTTPS client for the gateway: sends one request, and turns errors into a Failure with advice. Security:
+// redirects are never followed, because the token would be sent to the new address.
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { getCACertificates } from 'node:tls';
@@ -12,16 +12,16 @@ import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts'
 export interface RequestLimits {
   /** Milliseconds from connecting to the last byte of the answer. */
   readonly timeoutMs: number;
-  /** Longest accepted body in bytes. */
+  /** Longest accepted body in bytes; a longer one fails the request. */
   readonly maxBytes: number;
 }
 
-/** Limits that are enough for a list of 10,000 clusters over a slow line. A person would not wait longer. */
+/** By default: enough for a list of 10,000 clusters over a slow line, and not longer than a person would wait. */
 export const defaultLimits: RequestLimits = { timeoutMs: 30_000, maxBytes: 64 * 1024 * 1024 };
 
 /**
  * Sends a GET to a path below the gateway's root and returns the JSON object in the answer.
- * @param path with a leading slash
+ * @param path the path, with a leading slash
  * @param accept value of the Accept header
  * @throws Failure when the gateway cannot be reached, refuses, or answers something that is not a JSON object
  */
@@ -34,11 +34,12 @@ export async function getJson(
   return await askJson(connection, { method: 'GET', path, headers: { accept } }, explainStatus, limits);
 }
 
-/** Makes a {@link Failure} of an answer with a status other than 200. */
+/** Makes a {@link Failure} from an answer with a status other than 200. */
 export type ExplainStatus = (status: number, body: string, connection: Connection) => Failure;
 
 /**
  * Sends a request and returns the JSON object in the answer.
+ * @param explain makes the Failure for an answer with a status other than 200
  * @throws Failure when the gateway cannot be reached, refuses, or answers something that is not a JSON object
  */
 export async function askJson(
@@ -69,10 +70,10 @@ export async function askJson(
   return parsed;
 }
 
-/** One request to a path below the root of a connection. */
+/** One HTTP request to the server of a connection. */
 export interface Question {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** The path with a leading slash, below the root of the connection. */
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** The path with a leading slash, without the base URL of the connection, to which it is appended. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -87,16 +88,19 @@ export interface Answer {
 }
 
 /**
- * Makes an agent for many requests to one server, which keeps its connections, so that further requests need no
- * handshake.  @param connections maximum number of connections at the same time
+ * Makes an agent for many requests to one server. The agent keeps connections open, so that further requests need no
+ * TLS handshake.
+ * @param connections maximum number of connections at the same time
  */
 export function keepingAgent(connection: Connection, connections: number): Agent {
   return new Agent({ keepAlive: true, maxSockets: connections, proxyEnv: connection.proxyEnv, ...tlsOf(connection) });
 }
 
 /**
- * Sends one request. Rejects with the connection's error, or with a Failure when the answer is too long.
- * @param agent from {@link keepingAgent}; without one, the request has a connection of its own, which closes by itself
+ * Sends one request; resolves with the answer, whatever its status. Rejects with the connection's error, or with a
+ * Failure when the body is too long.
+ * @param agent from {@link keepingAgent}; without an agent, the request has a connection of its own, which is closed
+ * afterwards
  */
 export function send(
   connection: Connection,
@@ -113,8 +117,8 @@ export function send(
         bytes += chunk.length;
         chunks.push(chunk);
         if (bytes > limits.maxBytes) {
-          // Reject before the call is destroyed. When the whole answer has arrived already, its 'end' event follows
-          // at once and would resolve the promise.
+          // The promise must be rejected before the request is destroyed. When the whole answer has arrived already,
+          // the event 'end' follows at once and would resolve the promise.
           reject(new Failure(`${connection.root} answered more than ${limits.maxBytes} bytes`, 'Check --server.'));
           call.destroy();
         }
@@ -135,8 +139,9 @@ export function send(
 }
 
 /**
- * Begins a request and hands over the head of its answer, for answers that are read while they come. The caller calls
- * `end` and listens for 'error'.
+ * Makes a request whose body is read while it arrives, such as a watch. The caller must call `end` on the result to
+ * send the request, and listen for 'error'.
+ * @param onAnswer called when status and headers have arrived
  */
 export function open(
   connection: Connection,

@@ -1,5 +1,5 @@
-// `portcullis index`: shows the status of a gateway's index and runs operations on it. For each operation, the gateway
-// answers one sentence about what it did, which is printed.
+// `portcullis index`: shows the status of a gateway's index and runs operations on the index. The gateway answers each
+// operation with a sentence about what it did, which is printed.
 import { setTimeout as delay } from 'node:timers/promises';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
@@ -23,7 +23,7 @@ type Flags = ConnectionFlags & KubeconfigFlags;
 interface StatusFlags extends Flags {
   readonly output: 'table' | 'json' | 'yaml';
   readonly wait?: boolean;
-  /** Seconds to wait with `--wait`. */
+  /** Seconds to wait with `--wait`; then the command fails. */
   readonly timeout: number;
 }
 
@@ -51,8 +51,8 @@ Examples:
   $ portcullis index rebuild --all`;
 
 /**
- * Prints the status of the index; with `--wait`, waits first until the index holds all clusters completely.  @throws
- * Failure (rejects) when clusters are still missing after the timeout
+ * Prints the status of the index; with `--wait`, waits first until the index holds all clusters completely.
+ * @throws Failure (rejects) when clusters are still missing after the timeout
  */
 async function showStatus(flags: StatusFlags, terminal: Terminal): Promise<void> {
   const connection = findConnection(flags, terminal);
@@ -78,8 +78,10 @@ async function showStatus(flags: StatusFlags, terminal: Terminal): Promise<void>
 }
 
 /**
- * Makes the function that explains a refused operation: with the gateway's own message and a next step if there is one
- * for it, otherwise with a general explanation.
+ * Returns the function that explains a refused operation. It gives the gateway's own message with advice where there is
+ * advice for the status, otherwise a general explanation.
+ * @param verb RBAC verb that the operation needs
+ * @param operation name of the operation in RBAC, as in `indexes/status`
  */
 function explainOperation(verb: string, operation: string): ExplainStatus {
   return (status, body, connection) => {

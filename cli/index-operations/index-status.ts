@@ -1,15 +1,17 @@
-// The status of an index, as a person reads it. Security: all texts come from outside; control characters in them are
+// Prints the status of an index for people. Security: all texts come from outside, so control characters in them are
 // made visible.
 import { printable } from '../failure.ts';
 import { isRecord } from '../../lib/json/record.ts';
 import type { JsonRecord } from '../../lib/json/record.ts';
 import { printRows } from '../table.ts';
 
-/** The status of an index as received from the gateway. Fields that are missing or of another type are empty. */
+/**
+ * The status of an index as received from the gateway. A field that is missing or has an unexpected type is empty here.
+ */
 export interface IndexStatus {
   readonly store: JsonRecord;
   readonly isWhole: boolean;
-  /** The status of each replica that shares the index; undefined for an index in SQLite. */
+  /** The status of each gateway replica that shares the index; undefined for an index in SQLite. */
   readonly replicas: readonly JsonRecord[] | undefined;
   readonly clusters: readonly JsonRecord[];
 }
@@ -24,14 +26,14 @@ export function readIndexStatus({ store, whole, replicas, clusters }: JsonRecord
   };
 }
 
-/** One line for each cluster that is not completely in the index. */
+/** Returns a line with name and reason for each cluster that the index does not hold completely. */
 export function missingOf({ clusters }: IndexStatus): readonly string[] {
   return clusters
     .filter(({ indexed }) => indexed !== 'Synced')
     .map(({ cluster, message }) => printable(`${String(cluster)}: ${String(message)}`));
 }
 
-/** The status as text: a line about the store, then the replicas and the clusters. */
+/** The status as text: a line about the store, then the replicas, then the clusters. */
 export function describeIndex(status: IndexStatus): string {
   const { replicas, clusters } = status;
   const sum = clusters.reduce((objects, cluster) => objects + Number(cluster['objects'] ?? 0), 0);

@@ -1,5 +1,5 @@
-// Makes a kubeconfig of one context that needs no other file, so that it can be stored in a Secret of the hub. Programs
-// that get a credential (exec plugins) cannot go along, since they would have to run in the gateway.
+// Makes a kubeconfig with one context that refers to no other file, so that it can be stored in a Secret of the hub.
+// Exec plugins (programs that get a credential) are not supported, since they would have to run in the gateway.
 import { stringify } from 'yaml';
 import { dirname, resolve } from 'node:path';
 import { usageFailure } from '../failure.ts';
@@ -15,7 +15,8 @@ import type { Terminal } from '../terminal.ts';
 
 /**
  * Returns the kubeconfig as YAML.
- * @param context the context of the file; undefined for its current one
+ * @param file path of the kubeconfig to read
+ * @param context name of the context in the file; undefined for its current context
  * @throws Failure (usage) when the file or the context cannot be used
  */
 export function bootstrapKubeconfig(

@@ -1,4 +1,5 @@
-// Reads and writes objects of the hub for `portcullis join` and `unjoin`, as the person who runs them.
+// Reads and writes objects of the hub for `portcullis join` and `unjoin`, with the rights of the person who runs the
+// command.
 import { explainConnection, statusMessage } from '../connection/explain.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
 import { defaultLimits, send, type Answer, type Question } from '../connection/http.ts';
@@ -7,22 +8,24 @@ import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts'
 
 export const joinsPath = '/apis/join.portcullis.io/v1alpha1/clusterjoins';
 
-/** An object of the hub, of whose fields only metadata is known. */
+/** An object of the hub. Only `metadata.name` is known to be there; other fields must be checked. */
 export interface HubObject extends JsonObject {
   readonly metadata: { readonly name: string };
 }
 
 export interface HubObjects {
-  /** Returns the object; undefined when there is none. */
+  /** Returns the object at the path; undefined when there is none. */
   get(path: string): Promise<HubObject | undefined>;
   create(collection: string, object: object): Promise<HubObject>;
-  /** Changes the object by a merge patch. */
+  /** Changes the object at the path by a JSON merge patch. */
   patch(path: string, change: object): Promise<void>;
-  /** Deletes the object; false when there is none. */
+  /** Deletes the object at the path; resolves with false when there is none. */
   remove(path: string): Promise<boolean>;
 }
 
-/** Every method throws a Failure when the hub cannot be reached or refuses. */
+/**
+ * Makes a client for objects of a hub. Every method rejects with a Failure when the hub cannot be reached or refuses.
+ */
 export function hubObjects(connection: Connection): HubObjects {
   const ask = async (method: Question['method'], path: string, body?: object): Promise<Answer> => {
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
@@ -55,7 +58,10 @@ export function hubObjects(connection: Connection): HubObjects {
   };
 }
 
-/** A Status about a type that is not served has no name of an object in its details. */
+/**
+ * Tells the two causes of a 404 apart: true when the object does not exist, false when the hub does not serve the type.
+ * In the second case the Status has no object name in its details.
+ */
 function isAboutObject({ body }: Answer): boolean {
   try {
     const parsed: unknown = JSON.parse(body);

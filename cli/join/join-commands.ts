@@ -1,5 +1,5 @@
-// `portcullis join` and `portcullis unjoin`: the commands around ClusterJoin objects. They speak to the hub itself,
-// with the rights of the person who runs them.
+// `portcullis join` and `portcullis unjoin`: the commands that create and delete ClusterJoin objects. They send
+// requests to the hub's API server directly, with the rights of the person who runs them.
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { parseDuration } from '../../lib/duration.ts';
@@ -139,7 +139,7 @@ function timeout(): Option {
     .argParser((text) => parseDuration(duration(text))!);
 }
 
-/** The ClusterJoin has durations in hours, minutes and seconds only. */
+/** Returns a duration unchanged if a ClusterJoin accepts it: with hours, minutes and seconds only. */
 function duration(text: string): string {
   if (/^([0-9]+(h|m|s))+$/.test(text)) return text;
   throw new InvalidArgumentError('It must be a duration such as 90s, 30m or 24h.');

@@ -1,19 +1,19 @@
-// `portcullis join` and `unjoin`: write a ClusterJoin on the hub, and tell what the gateway makes of it until it is
-// done.
+// `portcullis join` and `unjoin`: create or delete a ClusterJoin on the hub, and print its conditions, which the
+// gateway writes, until the cluster has joined or left.
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure, usageFailure } from '../failure.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Terminal } from '../terminal.ts';
 import { joinsPath, type HubObject, type HubObjects } from './hub-objects.ts';
 
-/** What a join is made of. */
+/** What `portcullis join` needs to create the ClusterJoin and its bootstrap Secret. */
 export interface JoinRequest {
   readonly name: string;
-  /** Namespace of the bootstrap Secret. */
+  /** Namespace of the hub in which the bootstrap Secret is created. */
   readonly namespace: string;
-  /** The kubeconfig that the Secret gets. */
+  /** The bootstrap kubeconfig, which is stored in the Secret. */
   readonly kubeconfig: string;
-  /** Further fields of the ClusterJoin's spec. */
+  /** Fields of the ClusterJoin's spec other than the reference to the Secret. */
   readonly spec: JsonObject;
 }
 
@@ -22,15 +22,15 @@ export interface Waiting {
   readonly pollMs: number;
 }
 
-/** Faults that waiting does not mend. */
+/** Reasons of conditions for faults that do not go away by waiting; the command fails when it sees one of them. */
 const lasting = new Set([
   ...['RightsMissing', 'AlreadyJoined', 'NameTaken', 'ForeignObjects', 'OtherCluster'],
   ...['InvalidBootstrap', 'CredentialRefused', 'BundleMissing'],
 ]);
 
 /**
- * Makes the bootstrap Secret and the ClusterJoin.
- * @throws Failure when the hub refuses one of them; then neither is left
+ * Creates the bootstrap Secret and the ClusterJoin.
+ * @throws Failure when the hub refuses one of them; a Secret that was created already is then deleted again
  */
 export async function declareJoin(hub: HubObjects, { name, namespace, kubeconfig, spec }: JoinRequest): Promise<void> {
   if ((await hub.get(`${joinsPath}/${name}`)) !== undefined)
@@ -53,7 +53,10 @@ export async function declareJoin(hub: HubObjects, { name, namespace, kubeconfig
   }
 }
 
-/** Waits until the cluster is ready. @throws Failure when a step fails for good, or when the time is over */
+/**
+ * Waits until the cluster is ready.
+ * @throws Failure when a condition reports a fault that does not go away by waiting, or after the timeout
+ */
 export async function awaitReady(hub: HubObjects, name: string, terminal: Terminal, waiting: Waiting): Promise<void> {
   const tell = teller(terminal);
   await poll(terminal, waiting, async () => {
@@ -75,7 +78,8 @@ export async function awaitReady(hub: HubObjects, name: string, terminal: Termin
 
 /**
  * Deletes the ClusterJoin and waits until the cluster has left.
- * @param forceAfter duration after which an unreachable cluster is given up; undefined leaves that as it is
+ * @param forceAfter duration after which a cluster that cannot be reached is given up; when undefined, the policy in
+ * the ClusterJoin stays as it is
  */
 export async function leave(
   hub: HubObjects,
@@ -102,7 +106,10 @@ export async function leave(
   terminal.print(`${name} has left\n`);
 }
 
-/** Asks again until `ask` resolves with undefined. @throws Failure with what it said last when the time is over */
+/**
+ * Calls `ask` again and again until it resolves with undefined. Otherwise `ask` resolves with what is still missing.
+ * @throws Failure after the timeout, with what was missing last
+ */
 async function poll(terminal: Terminal, waiting: Waiting, ask: () => Promise<string | undefined>): Promise<void> {
   const deadline = terminal.nowMs() + waiting.timeoutMs;
   for (;;) {
@@ -129,7 +136,7 @@ function conditionsIn({ status }: HubObject): readonly Condition[] {
   return Array.isArray(conditions) ? (conditions as readonly Condition[]) : [];
 }
 
-/** Writes a line for each condition when it is new or says something else. */
+/** Returns a function that prints a condition, unless it printed the same text for this type of condition last. */
 function teller(terminal: Pick<Terminal, 'note'>): (condition: Condition) => void {
   const told = new Map<string, string>();
   return ({ type, status, message }) => {

@@ -1,6 +1,6 @@
-// Replaces a file so that readers see either the old or the new content, never half of it. The file gets mode 0600.
+// Replaces a file so that readers see either the old or the new content, never a part of it. The file gets mode 0600.
 // Easy to get wrong: renaming over a symbolic link replaces the link itself. People keep their kubeconfig as a link
-// into a repository of dotfiles, so the link's target is replaced.
+// into a repository of dotfiles, so the file at the end of the link is replaced.
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
@@ -18,8 +18,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { Failure, usageFailure } from '../failure.ts';
 
 /**
- * Writes `text` to `path`, or to the target when `path` is a link: into a temporary file in the same folder, flushed,
- * then renamed. The file gets mode 0600; missing folders are made with 0700.
+ * Writes `text` to `path`; if `path` is a link, to the file at its end. The text is written into a temporary file in
+ * the same folder, flushed to disk, and renamed. The file gets mode 0600; missing folders are made with 0700.
  * @throws Failure when the file cannot be written; the old file is then unchanged
  */
 export function replaceFile(path: string, text: string): void {
@@ -46,9 +46,10 @@ export function replaceFile(path: string, text: string): void {
 
 /**
  * Reads, changes and replaces a file while holding `<path>.lock`, the lock that kubectl takes when it changes a
- * kubeconfig (k8s.io/client-go/tools/clientcmd/config.go). `edit` gets '' when the file does not exist.
- * @throws Failure when another process has the lock, or the file cannot be read or written; errors of `edit` are passed
- * on
+ * kubeconfig (k8s.io/client-go/tools/clientcmd/config.go).
+ * @param edit returns the new text for the present text, which is '' when the file does not exist; its errors are
+ * passed on
+ * @throws Failure when another process has the lock, or the file cannot be read or written
  */
 export function editFile(path: string, edit: (text: string) => string): void {
   const lock = `${path}.lock`;
@@ -78,8 +79,8 @@ function takeLock(lock: string): void {
 }
 
 /**
- * The text of a file; '' when it does not exist.
- * @throws Failure (usage) when it cannot be read
+ * Returns the text of a file; '' when the file does not exist.
+ * @throws Failure (usage) when the file exists and cannot be read
  */
 export function readIfPresent(path: string): string {
   try {
@@ -91,7 +92,7 @@ export function readIfPresent(path: string): string {
 }
 
 /**
- * The file at the end of a chain of symbolic links, even when it does not exist yet.
+ * Returns the path at the end of a chain of symbolic links, even when no file exists there yet.
  * @throws the error of node:fs when the links form a loop
  */
 function linkTarget(path: string): string {
@@ -104,7 +105,7 @@ function linkTarget(path: string): string {
     return linkTarget(resolve(dirname(path), readlinkSync(path)));
   } catch (error) {
     // EINVAL: `path` exists but is no link, because another process has just created it. ENOENT: `path` does not exist.
-    // Both mean that `path` itself is the file to write.
+    // In both cases `path` itself is the file to write.
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'EINVAL') return path;
     throw error;
   }

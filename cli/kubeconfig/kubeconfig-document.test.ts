@@ -228,9 +228,10 @@ test('foreign entries are told from ours', () => {
   assert.equal(hasForeignEntries(merge('').text, 'other', 'f'), true);
 });
 
-test('the index has an entry of its own that is written when asked for, and is not taken for a cluster that is gone', () => {
+test('index and gateway have entries of their own that are written when asked for, and are not taken for clusters that are gone', () => {
   const { text, contexts } = merge('', { index: true });
-  assert.equal(contexts.at(-1), `${entries.prefix}-all`);
+  assert.deepEqual(contexts.slice(-2), [entries.prefix, `${entries.prefix}-all`]);
+  assert.match(text, new RegExp(`server: ${entries.root}\\n`));
   assert.match(text, new RegExp(`server: ${entries.root}/apis/search.portcullis.io/v1alpha1/indexes/default/proxy\\n`));
   assert.equal(merge(text, {}, true).text, text);
   assert.equal(merge(text, { index: true }, true).text, text);

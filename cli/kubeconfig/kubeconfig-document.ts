@@ -1,12 +1,12 @@
 // Writes entries for a gateway into the text of a kubeconfig and keeps everything else unchanged, including comments.
-// Easy to get wrong: an entry with a fitting name may still belong to somebody else. Only entries whose `server` is
-// this gateway may be changed or removed.
+// Easy to get wrong: an entry whose name fits may still belong to somebody else. Only entries whose `server` is this
+// gateway may be changed or removed.
 import { isMap, isScalar, isSeq, parseDocument } from 'yaml';
 import type { Document, ParsedNode, YAMLMap, YAMLSeq } from 'yaml';
 import { usageFailure } from '../failure.ts';
 import { clusterServer, gatewayRoot, indexServer } from '../connection/gateway-url.ts';
 
-/** The entries that a kubeconfig should have for one gateway. */
+/** The entries (clusters, contexts and a user) that a kubeconfig should have for one gateway. */
 export interface GatewayEntries {
   /** Clusters and contexts are called `<prefix>-<cluster>`; the only user is called `<prefix>`. */
   readonly prefix: string;
@@ -17,13 +17,16 @@ export interface GatewayEntries {
   readonly token: string | undefined;
   /** Certificate and key as PEM, written into the file. */
   readonly clientCertificate: { readonly cert: string; readonly key: string } | undefined;
-  /** Names of clusters, in the order in which they are written. */
+  /** Names of the clusters for which entries are written, in this order. */
   readonly clusters: readonly string[];
-  /** True to write also an entry for the index, which answers for all clusters. Its name ends in {@link indexEntry}. */
+  /**
+   * True to write also an entry for the index, which answers for all clusters, and one for the gateway itself. Their
+   * names are `<prefix>-all` and `<prefix>`.
+   */
   readonly index?: boolean;
 }
 
-/** Used in place of a cluster's name for the index: `<prefix>-all`. */
+/** Name that stands in place of a cluster's name in the entry for the index: `<prefix>-all`. */
 export const indexEntry = 'all';
 
 /** The new text of the kubeconfig and what was changed. */
@@ -39,9 +42,9 @@ export interface MergedKubeconfig {
 
 /**
  * Writes the entries for a gateway into a kubeconfig.
- * @param text the present content; '' when the file does not exist
- * @param options `file` is used in messages; `removeGone` removes entries of this gateway whose cluster is not in the
- * list
+ * @param text the present content of the file; '' when the file does not exist
+ * @param options `file` is the path for messages; with `removeGone`, entries of this gateway are removed whose cluster
+ * is not among `entries.clusters`
  * @throws Failure (usage) when the text is no kubeconfig, or when a needed name belongs to another server
  */
 export function mergeKubeconfig(
@@ -57,20 +60,19 @@ export function mergeKubeconfig(
 
   const targets = targetsOf(entries);
   for (const { name, server } of targets) {
-    const cluster = entryValue(document, clusters, `${entries.prefix}-${name}`, 'cluster');
+    const cluster = entryValue(document, clusters, name, 'cluster');
     setAll(cluster, {
       server,
       'certificate-authority-data': toBase64(entries.ca),
       'certificate-authority': undefined,
       'insecure-skip-tls-verify': undefined,
     });
-    const context = entryValue(document, contexts, `${entries.prefix}-${name}`, 'context');
-    setAll(context, { cluster: `${entries.prefix}-${name}`, user: entries.prefix });
+    setAll(entryValue(document, contexts, name, 'context'), { cluster: name, user: entries.prefix });
   }
   if (targets.length > 0) writeUser(document, users, entries);
   const removed = options.removeGone ? removeGone(clusters, contexts, entries) : [];
 
-  const written = targets.map(({ name }) => `${entries.prefix}-${name}`);
+  const written = targets.map(({ name }) => name);
   // The YAML library prints an empty list in block style as invalid YAML, so an empty list is printed as `[]`.
   for (const list of [clusters, contexts, users]) if (list.items.length === 0) list.flow = true;
   const current: unknown = document.get('current-context');
@@ -85,12 +87,14 @@ export function mergeKubeconfig(
   };
 }
 
+/** The entries to write, by their names in the kubeconfig. */
 function targetsOf({
+  prefix,
   root,
   clusters,
   index,
 }: GatewayEntries): readonly { readonly name: string; readonly server: string }[] {
-  const targets = clusters.map((name) => ({ name, server: clusterServer(root, name) }));
+  const targets = clusters.map((name) => ({ name: `${prefix}-${name}`, server: clusterServer(root, name) }));
   if (index !== true) return targets;
   if (clusters.includes(indexEntry)) {
     throw usageFailure(
@@ -98,11 +102,12 @@ function targetsOf({
       'Leave out --index, or choose clusters with --cluster NAME.',
     );
   }
-  return [...targets, { name: indexEntry, server: indexServer(root) }];
+  const own = { name: prefix, server: root };
+  return [...targets, own, { name: `${prefix}-${indexEntry}`, server: indexServer(root) }];
 }
 
 /**
- * Whether a kubeconfig has entries that {@link mergeKubeconfig} with this prefix would not have written.
+ * Whether a kubeconfig has entries that {@link mergeKubeconfig} with this prefix would not write.
  * @throws Failure (usage) when the text is no kubeconfig
  */
 export function hasForeignEntries(text: string, prefix: string, file: string): boolean {
@@ -114,8 +119,8 @@ export function hasForeignEntries(text: string, prefix: string, file: string): b
 }
 
 /**
- * When a credential is written, the other credential fields of the user are removed; otherwise client-go would prefer
- * or combine them.
+ * The credential fields of a user entry. All of them are removed when a credential is written; otherwise client-go
+ * would prefer an old field to the new credential, or combine the two.
  */
 const credentialFields = {
   token: undefined,
@@ -147,12 +152,12 @@ interface Sections {
 /**
  * Refuses to overwrite an entry that belongs to the person or to another gateway, because kubectl would then send
  * requests to another server than before.
- * @throws Failure (usage) that names the entry
+ * @throws Failure (usage) with the name of the entry
  */
 function refuseConflicts({ clusters, contexts }: Sections, entries: GatewayEntries, file: string): void {
   const remedy =
     'Choose other names with --prefix NAME, write another file with --output FILE, or remove it with kubectl config.';
-  const wanted = new Set(targetsOf(entries).map(({ name }) => `${entries.prefix}-${name}`));
+  const wanted = new Set(targetsOf(entries).map(({ name }) => name));
   const elsewhere = new Map<string, string>();
   for (const item of clusters.items) {
     const server = textAt(item, 'cluster', 'server');
@@ -179,7 +184,7 @@ function refuseConflicts({ clusters, contexts }: Sections, entries: GatewayEntri
 
 /**
  * Removes entries of this gateway whose cluster no longer exists, and returns the names of the removed contexts. A
- * cluster entry stays while a context of the person refers to it.
+ * cluster entry is kept while a context that the person made refers to it.
  */
 function removeGone(clusters: YAMLSeq, contexts: YAMLSeq, entries: GatewayEntries): readonly string[] {
   const kept = new Set(entries.clusters.map((name) => `${entries.prefix}-${name}`));
@@ -221,8 +226,8 @@ function parseKubeconfig(text: string, file: string): Document {
 function section(document: Document, key: 'clusters' | 'contexts' | 'users', file: string): YAMLSeq {
   const found: unknown = document.get(key);
   if (isSeq(found)) {
-    // `[]` is written in YAML's flow style. It is changed to block style; otherwise all entries would be printed on one
-    // endless line.
+    // An empty list `[]` is in YAML's flow style. It is changed to block style, because otherwise all entries would be
+    // printed on one endless line.
     if (found.items.length === 0 && isMap(document.contents) && document.contents.flow !== true) found.flow = false;
     return found;
   }
@@ -233,7 +238,7 @@ function section(document: Document, key: 'clusters' | 'contexts' | 'users', fil
   return made;
 }
 
-/** The map below `key` in the list entry called `name`; entry and map are created when they are missing. */
+/** Returns the map below `key` in the list entry called `name`. Entry and map are created when they are missing. */
 function entryValue(document: Document, list: YAMLSeq, name: string, key: 'cluster' | 'context' | 'user'): YAMLMap {
   let entry = list.items.find((item) => nameOf(item) === name);
   if (entry === undefined) {
@@ -273,8 +278,8 @@ function rootOf(server: string | undefined): string | undefined {
   try {
     return server === undefined ? undefined : gatewayRoot(server, 'server');
   } catch {
-    // Entries of other people may hold any text. If `server` is not a valid URL, the entry does not belong to this
-    // gateway.
+    // Entries that other people wrote may hold any text. If `server` is not a valid URL, the entry does not belong to
+    // this gateway.
     return undefined;
   }
 }
@@ -283,7 +288,7 @@ function toBase64(pem: string | undefined): string | undefined {
   return pem === undefined ? undefined : Buffer.from(pem).toString('base64');
 }
 
-/** Prints the document with the list indentation it had before. A file that was JSON stays JSON. */
+/** Prints the document with the indentation of lists that the text had before. A file that was JSON stays JSON. */
 function print(document: Document, before: string): string {
   const isJson = before.trimStart().startsWith('{');
   return document.toString({

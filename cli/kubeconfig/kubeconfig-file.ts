@@ -1,6 +1,6 @@
 // Reads kubeconfig files as kubectl does, and finds the cluster and user of one context. With several files in
-// KUBECONFIG, the first file that has a name wins. Easy to get wrong: relative paths refer to the folder of the file
-// they are in, not to the working directory.
+// KUBECONFIG, the first file that has an entry of a name wins. Easy to get wrong: a relative path in a file is relative
+// to the folder of that file, not to the working directory.
 import { readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
@@ -14,7 +14,7 @@ export interface KubeconfigEntry {
   readonly file: string;
 }
 
-/** The entries of several kubeconfig files together. */
+/** The entries of one or several kubeconfig files, merged. */
 export interface Kubeconfig {
   readonly files: readonly string[];
   readonly currentContext: string | undefined;
@@ -62,7 +62,7 @@ export function loadKubeconfig(
 }
 
 /**
- * The context called `wanted`, or else the current context, with its cluster and user.
+ * Returns the context called `wanted`, or else the current context, with its cluster and user.
  * @param needsUser false when the credential comes from a flag; then the user may be missing
  * @throws Failure (usage) that lists the existing contexts
  */
@@ -100,8 +100,8 @@ export function textOf(value: JsonObject, key: string): string | undefined {
 }
 
 /**
- * PEM text of a field such as `client-key`: from `<key>-data` in base64, or else from the file that `<key>` names, in
- * the same order as client-go. Undefined when there is neither.
+ * Returns the PEM text of a field such as `client-key`: from `<key>-data` in base64, or else from the file that `<key>`
+ * names, as client-go does; undefined when neither is there.
  * @throws Failure (usage) when the file cannot be read
  */
 export function dataOrFile(entry: KubeconfigEntry, key: string): string | undefined {
@@ -114,7 +114,8 @@ export function dataOrFile(entry: KubeconfigEntry, key: string): string | undefi
 }
 
 /**
- * Reads a file that the user named. Undefined when it does not exist and `mayBeAbsent` is true.
+ * Reads a file that the user named; undefined when the file does not exist and `mayBeAbsent` is true.
+ * @param where text that follows the path in messages
  * @throws Failure (usage) with the reason
  */
 export function readText(path: string, mayBeAbsent: boolean, where = ''): string | undefined {

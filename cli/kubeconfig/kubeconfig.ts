@@ -1,5 +1,5 @@
 // `portcullis kubeconfig`: writes one kubectl context for every cluster behind a gateway, to a new file, to standard
-// output, or into an existing kubeconfig. The result contains the caller's credential, so files get mode 0600.
+// output, or into an existing kubeconfig. The result contains the user's credential, so files get mode 0600.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { editFile, readIfPresent, replaceFile } from './atomic-file.ts';
@@ -93,12 +93,16 @@ function entriesFor(connection: Connection, clusters: readonly string[], prefix:
 
 interface ListedCluster {
   readonly name: string;
-  /** The gateway's reason why no request can reach the cluster under this name; undefined when requests can. */
+  /**
+   * The reason that the gateway gives why no request can reach the cluster under this name; undefined when requests
+   * can.
+   */
   readonly unusable: string | undefined;
 }
 
 /**
- * Names of the clusters for which contexts are written: those in `asked`, in that order, or all that can be used.
+ * Returns the names of the clusters for which contexts are written: those in `asked`, in that order, or all clusters
+ * that can be used.
  * @throws Failure when a cluster in `asked` does not exist or cannot be used
  */
 function chooseClusters(
@@ -138,7 +142,8 @@ function listedClusters(list: JsonObject, connection: Connection, terminal: Term
   }
   return items.flatMap((item: unknown) => {
     const name = isJsonObject(item) && isJsonObject(item['metadata']) ? item['metadata']['name'] : undefined;
-    // Security: the name becomes part of a path and of YAML, so anything but a valid Kubernetes name is refused.
+    // Security: the name becomes part of a path and of YAML, so a cluster with anything but a valid Kubernetes name is
+    // left out.
     if (typeof name === 'string' && name.length <= 253 && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(name)) {
       return [{ name, unusable: nameConflict(item) }];
     }
@@ -148,8 +153,8 @@ function listedClusters(list: JsonObject, connection: Connection, terminal: Term
 }
 
 /**
- * The message of a cluster's condition NameConflict; undefined without that condition. A cluster whose name is taken by
- * another is listed under a substitute name, by which it cannot be used.
+ * The message of a cluster's condition NameConflict; undefined without that condition. A cluster whose name another
+ * cluster has already is listed under a substitute name, by which no request can reach it.
  */
 function nameConflict(item: unknown): string | undefined {
   const status = isJsonObject(item) ? item['status'] : undefined;
@@ -188,7 +193,10 @@ export function addKubeconfigCommand(program: Command, terminal: Terminal): void
     .addOption(new Option('--cluster <name...>', 'only these clusters (default: all)').conflicts('all'))
     .option('--all', 'every cluster; with --merge also remove contexts of clusters that are gone')
     .addOption(new Option('--output <file>', 'write a new file (default: print to stdout)').conflicts('merge'))
-    .option('--index', 'also <prefix>-all: one list over all clusters, from the index; only to read')
+    .option(
+      '--index',
+      'also <prefix>-all: one list over all clusters, from the index, only to read; and <prefix>: the gateway itself',
+    )
     .option('--merge <file>', 'add to an existing kubeconfig, keeping everything else in it')
     .option('--prefix <name>', 'contexts are named <prefix>-<cluster>', 'portcullis')
     .addHelpText('after', examples)

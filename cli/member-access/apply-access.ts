@@ -1,6 +1,6 @@
 // Creates RBAC objects in a member cluster with an administrator's kubeconfig context, one by one, by server-side apply
-// (KEP-555). Easy to get wrong: the API server refuses to let somebody grant more rights than they have. So an object
-// in the middle may be refused, and the message says what was applied before it.
+// (KEP-555). Easy to get wrong: an API server refuses to let somebody grant more rights than they have. So any of the
+// objects may be refused, and the message says which ones were applied before.
 import { explainConnection, statusMessage } from '../connection/explain.ts';
 import { Failure } from '../failure.ts';
 import { defaultLimits, send } from '../connection/http.ts';
@@ -33,8 +33,8 @@ export async function applyAccess(
 }
 
 async function apply(connection: Connection, path: string, object: AccessObject): Promise<Answer> {
-  // `force` overwrites fields that somebody else has changed: the person who runs the command asked for exactly these
-  // objects.
+  // `force` overwrites fields that somebody else has changed, because the person who runs the command asks for exactly
+  // these objects.
   const query = `?fieldManager=${fieldManager}&force=true`;
   const headers = { accept: 'application/json', 'content-type': 'application/apply-patch+yaml' };
   try {

@@ -1,5 +1,6 @@
 // `portcullis generate member-access`: prints the RBAC objects that a member cluster needs, for an administrator to
-// read and apply. They grant the gateway nothing that was not asked for, and the output says how to check that.
+// read and apply. The objects grant the gateway only the rights that the flags ask for, and the output says how to
+// check that.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
@@ -83,7 +84,7 @@ async function madeOf(flags: MemberAccessFlags, terminal: Terminal): Promise<Mad
   return { head: headOf(access), objects: memberAccessObjects(access) };
 }
 
-/** RBAC objects for the index only, for a gateway that may impersonate in the cluster already. */
+/** RBAC objects for the index only, for a cluster in which the gateway may impersonate already. */
 function indexAlone(flags: MemberAccessFlags): Made {
   const index = readIndex(flags);
   if (index === undefined) {
@@ -162,7 +163,8 @@ async function readableResources(
 }
 
 /**
- * Refuses flags that choose a cluster when the command will not send a request to one.
+ * Refuses flags that choose a cluster when the command sends no request to a cluster, so that they would have no
+ * effect.
  * @throws Failure (usage)
  */
 function checkMemberFlags({ apply, discovery, kubeconfig, context }: MemberAccessFlags): void {
@@ -179,7 +181,7 @@ function connectionToMember(flags: MemberAccessFlags, terminal: Terminal): Conne
     return findConnection(flags, terminal, serverRoot);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    // The advice in the original error names flags that this command does not have, so it is replaced.
+    // The advice in the original error names flags that this command does not have, so it is replaced by other advice.
     const otherwise = flags.apply === true ? 'leave out --apply' : 'give --discovery FILE';
     throw usageFailure(error.message, `Choose the cluster with --kubeconfig and --context, or ${otherwise}.`, error);
   }

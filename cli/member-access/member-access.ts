@@ -1,6 +1,6 @@
 // The least RBAC that a member cluster must grant the gateway's credential: to impersonate users, and to ask what it
 // may do. Easy to get wrong: for RBAC an exec over WebSocket is a `get`. So read-only access lists single resources,
-// and none that opens a connection. RBAC has no patterns for verbs either: "impersonate-on:user-info:*" would match
+// and no resource that opens a connection. RBAC has no patterns for verbs: "impersonate-on:user-info:*" would match
 // nothing, and "*" would allow everything.
 import { impersonationRules, userExtras } from '../../lib/rights/impersonation-rules.ts';
 import { indexRules, parseIndexResource, reviewRules } from '../../lib/rights/index-rules.ts';
@@ -8,41 +8,44 @@ import type { PolicyRule } from '../../lib/rights/policy-rule.ts';
 import { usageFailure } from '../failure.ts';
 import type { MemberResource } from './member-discovery.ts';
 
-/** The access to a member cluster that RBAC objects should grant. */
+/** The access to a member cluster that the generated RBAC objects grant. */
 export interface MemberAccess {
   readonly account: { readonly namespace: string; readonly name: string };
   /** True for constrained impersonation (KEP-5284), which is on by default from Kubernetes 1.36. */
   readonly constrained: boolean;
   /**
-   * The resources that may be read. Undefined: everything that the caller's own RBAC allows. Only used with
-   * `constrained`.
+   * The resources that may be read through the gateway; undefined for everything that the caller's own RBAC allows.
+   * Only used with `constrained`.
    */
   readonly readable: readonly MemberResource[] | undefined;
-  /** True when the gateway runs with `--impersonation-mode=username`. */
+  /** True when the gateway impersonates by user name only (`--impersonation-mode=username`). */
   readonly usernameOnly: boolean;
-  /** Keys of the user's extra that clusters may see, as in the gateway's `--impersonate-extra`; `*` means all keys. */
+  /**
+   * Keys of the user's `extra` that the gateway passes on to clusters, as in its flag `--impersonate-extra`; `*` means
+   * all keys.
+   */
   readonly extra: readonly string[];
-  /** The resources that the gateway indexes; `default` means its default resources, undefined means no index. */
+  /** The resources that the gateway indexes; `default` for its default resources, undefined for no index. */
   readonly index?: readonly string[] | 'default' | undefined;
 }
 
 const authentication = 'authentication.k8s.io';
 const rbac = 'rbac.authorization.k8s.io';
-/** The user that the gateway's probe impersonates. */
+/** The user that the gateway impersonates when it probes a cluster. */
 const probeUser = 'portcullis:probe';
 const roleName = 'portcullis-impersonator';
 const probeRoleName = 'portcullis-probe';
-/** The user that the gateway's index impersonates. */
+/** The user that the gateway impersonates when it reads objects for the index. */
 const indexUser = 'portcullis:index';
 const indexRoleName = 'portcullis-index';
 const reviewRoleName = 'portcullis-index-review';
 
 const resourceVerbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
-/** For requests that are not about a resource, the RBAC verb is the HTTP method. */
+/** RBAC verbs for requests that are not about a resource: the HTTP methods. */
 const urlVerbs = ['get', 'head', 'post', 'put', 'patch', 'delete', 'options'];
 const readVerbs = ['get', 'list', 'watch'];
 
-/** Discovery, OpenAPI, version and health, which clients read before anything else. */
+/** Paths of discovery, OpenAPI, version and health, which clients read before anything else. */
 const readableUrls = [
   '/api',
   '/api/*',
@@ -59,7 +62,7 @@ const readableUrls = [
   '/version/',
 ];
 
-/** Reviews of the caller's own rights. They are made with the verb `create` but change nothing. */
+/** Reviews by which callers ask for their own rights. They are made with the verb `create` but change nothing. */
 const selfReviews: readonly MemberResource[] = [
   { group: authentication, name: 'selfsubjectreviews', verbs: ['create'] },
   { group: 'authorization.k8s.io', name: 'selfsubjectaccessreviews', verbs: ['create'] },
@@ -67,13 +70,13 @@ const selfReviews: readonly MemberResource[] = [
 ];
 
 /**
- * Subresources that reading cannot turn into an action. The list names what is known to be safe: an API can have other
+ * Subresources for which a `get` only reads. The list names what is known to be safe, because an API can have other
  * subresources than exec that run something on `get`, such as KubeVirt's console.
  */
 const readableSubresources: ReadonlySet<string> = new Set(['status', 'scale']);
 const readablePodSubresources: ReadonlySet<string> = new Set(['log', 'ephemeralcontainers', 'resize']);
 
-/** A cluster-scoped RBAC object. */
+/** An RBAC object, always cluster-scoped. */
 export interface AccessObject {
   readonly apiVersion: string;
   readonly kind: 'ClusterRole' | 'ClusterRoleBinding';
@@ -88,7 +91,9 @@ export function indexAccessObjects(index: NonNullable<MemberAccess['index']>): r
   ];
 }
 
-/** Returns the entry of `--index-resources`. @throws Failure (usage) when it names no resource */
+/**
+ * Returns an entry of `--index-resources` unchanged if it names a resource. @throws Failure (usage) when it does not
+ */
 function checkedResource(entry: string): string {
   if (parseIndexResource(entry) !== undefined) return entry;
   throw usageFailure(
@@ -97,13 +102,17 @@ function checkedResource(entry: string): string {
   );
 }
 
-/** The objects to apply in the cluster: two ClusterRoles with their bindings, and two more of each with an index. */
+/**
+ * The objects to apply in the cluster: two ClusterRoles with their bindings; with an index, two more ClusterRoles and
+ * bindings.
+ */
 export function memberAccessObjects(access: MemberAccess): readonly AccessObject[] {
   const account = { kind: 'ServiceAccount', name: access.account.name, namespace: access.account.namespace };
   return [
     clusterRole(roleName, access.constrained ? constrainedRules(access) : impersonationRules(access)),
     binding(roleName, [account]),
-    // By default every authenticated user has the following rights, but a hardened cluster may have removed them.
+    // By default every authenticated user has the following rights, but a hardened cluster may have removed them, so
+    // they are granted here.
     clusterRole(probeRoleName, [
       {
         apiGroups: ['authorization.k8s.io'],
@@ -124,9 +133,9 @@ export function memberAccessObjects(access: MemberAccess): readonly AccessObject
 }
 
 /**
- * Rules for constrained impersonation: first whom the gateway may impersonate, then what it may do as them
+ * Rules for constrained impersonation: first whom the gateway may impersonate, then what it may do as these users
  * (pkg/endpoints/filters/impersonation/mode.go of k8s.io/apiserver). ServiceAccounts are impersonated by name only,
- * since the verb for them allows nothing else.
+ * since the RBAC verb for ServiceAccounts allows nothing else.
  */
 function constrainedRules({ usernameOnly, extra, readable }: MemberAccess): readonly PolicyRule[] {
   const identity = usernameOnly ? ['users'] : ['groups', 'uids', 'users', ...userExtras(extra)];
@@ -157,7 +166,7 @@ function onVerbs(verbs: readonly string[]): readonly string[] {
   return ['user-info', 'serviceaccount'].flatMap((mode) => verbs.map((verb) => `impersonate-on:${mode}:${verb}`));
 }
 
-/** One rule for all resources of an API group that have the same read verbs. */
+/** Makes one rule for all resources of an API group that have the same read verbs. */
 function readRules(resources: readonly MemberResource[], wanted: readonly string[] = readVerbs): readonly PolicyRule[] {
   const rules = new Map<
     string,
@@ -180,10 +189,11 @@ function readRules(resources: readonly MemberResource[], wanted: readonly string
     }));
 }
 
-/** True for a resource where a get, list or watch can neither run nor change anything. */
+/** True for a resource whose get, list or watch can neither run nor change anything. */
 export function isReadable(group: string, resource: string): boolean {
   const [name = '', subresource, ...rest] = resource.split('/');
-  // Security: an API server chooses the names of its resources. A `*` among them would grant a right to everything.
+  // Security: the API server of the cluster chooses the names of its resources. A name `*` would grant a right to
+  // everything.
   if (rest.length > 0 || !/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name) || !/^[a-z0-9.-]*$/.test(group)) return false;
   if (subresource === undefined || readableSubresources.has(subresource)) return true;
   return group === '' && name === 'pods' && readablePodSubresources.has(subresource);

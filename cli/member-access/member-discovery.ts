@@ -12,19 +12,19 @@ import { readText } from '../kubeconfig/kubeconfig-file.ts';
 export interface MemberResource {
   /** API group; '' is the core group. */
   readonly group: string;
-  /** Plural name of a resource, or resource and subresource: `pods` or `pods/log`. */
+  /** Plural name of a resource, with a subresource after a slash: `pods` or `pods/log`. */
   readonly name: string;
   readonly verbs: readonly string[];
 }
 
-/** Asks for aggregated discovery (KEP-3352), which describes all API groups in one answer. */
+/** Accept header for aggregated discovery (KEP-3352), which describes all API groups in one answer. */
 const acceptDiscovery = ['v2', 'v2beta1']
   .map((version) => `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`)
   .join(',');
 
 /**
- * Asks the cluster for its resources.
- * @throws Failure (rejects) when it cannot be reached, refuses, or is older than Kubernetes 1.26
+ * Asks the cluster which resources it serves.
+ * @throws Failure (rejects) when the cluster cannot be reached, refuses, or is older than Kubernetes 1.26
  */
 export async function discoverResources(connection: Connection): Promise<readonly MemberResource[]> {
   const documents: JsonObject[] = [];
@@ -54,8 +54,8 @@ export async function discoverResources(connection: Connection): Promise<readonl
 }
 
 /**
- * Reads a file with saved discovery: objects of kind APIGroupDiscoveryList or APIResourceList, as JSON or YAML,
- * separated by `---`.
+ * Reads a file with saved answers of discovery: objects of kind APIGroupDiscoveryList or APIResourceList, as JSON or
+ * YAML, separated by `---`.
  * @throws Failure (usage) when the file cannot be read or names no resources
  */
 export function readDiscovery(file: string): readonly MemberResource[] {
@@ -79,8 +79,8 @@ export function readDiscovery(file: string): readonly MemberResource[] {
 }
 
 /**
- * All resources in one discovery document. Entries of an unexpected form are left out, since no right may be granted by
- * guessing.
+ * All resources in one discovery document. Entries of an unexpected form are left out, since a guess could grant a
+ * right that nobody wanted.
  */
 function resourcesOf(document: JsonObject): readonly MemberResource[] {
   if (document['kind'] === 'APIResourceList') {

@@ -1,5 +1,5 @@
-// Knows the kinds of objects: those in the index, of all clusters together, are read once. For an object of a kind that
-// is not in the index, the discovery of its cluster is read.
+// Knows the resource types. Those in the index, of all clusters together, are read once after login. For an object of
+// another type, the discovery of its cluster is read.
 import { signal } from '@preact/signals';
 import { askJson } from '../session/api.ts';
 import { groupPath, paths } from '../kube.ts';
@@ -22,11 +22,11 @@ interface GroupList {
 
 const aggregated = 'application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io';
 
-/** The kinds in the index of which the caller may see something; undefined until they have been read. */
+/** The types in the index of which the user may see objects; undefined until they have been read. */
 export const kinds = signal<readonly Kind[] | undefined>(undefined);
 let asked: Promise<readonly Kind[]> | undefined;
 
-/** Reads the kinds in the index once. */
+/** Reads the types in the index, unless they have been read or are being read. */
 export function loadKinds(): Promise<readonly Kind[]> {
   asked ??= readKinds().catch((error: unknown) => {
     asked = undefined;
@@ -35,7 +35,7 @@ export function loadKinds(): Promise<readonly Kind[]> {
   return asked;
 }
 
-/** Forgets the kinds when somebody logs in or out, since another caller may see other kinds. */
+/** Forgets the types at login and logout, since another user may see other types. */
 export function forgetKinds(): void {
   asked = undefined;
   kinds.value = undefined;
@@ -76,7 +76,7 @@ function kindOf(
   };
 }
 
-/** The kinds that people look for most. Lists of kinds begin with them; the others follow by name. */
+/** The types that people look for most. Lists of types begin with these; the others follow by name. */
 const first = [
   'pods',
   'deployments.apps',
@@ -95,7 +95,7 @@ function byUse(a: Kind, b: Kind): number {
   return rank(a) - rank(b) || a.id.localeCompare(b.id);
 }
 
-/** Finds the kind that a plural, singular, short name or id means. Among several, the core and apps groups win. */
+/** Finds the type for a plural name, kind, short name or id. If several match, the core and apps groups come first. */
 export function findKind(all: readonly Kind[], text: string): Kind | undefined {
   const name = text.toLowerCase();
   return (
@@ -115,7 +115,10 @@ interface ResourceList {
   }[];
 }
 
-/** Finds a kind in the discovery of one cluster; undefined when the cluster does not serve it. */
+/**
+ * Finds a resource type by kind or plural name, in the index or in the discovery of one cluster; undefined when the
+ * cluster does not serve it.
+ */
 export async function kindOnCluster(
   cluster: string,
   apiVersion: string,

@@ -1,5 +1,6 @@
-// A table of objects that is kept up to date: it lists, watches from the list's version, and lists again when the watch
-// cannot go on. Changed rows are shown at most four times a second, so that a busy fleet does not keep the page busy.
+// A table of objects that is kept up to date: it lists the objects, watches from the list's resourceVersion, and lists
+// again when the watch cannot continue. Changed rows are shown at most four times a second, so that many changes do not
+// make the page slow.
 import { batch, signal } from '@preact/signals';
 import { ApiError, ask, askJson, linesOf, tableForm } from '../session/api.ts';
 import { clusterOf } from '../kube.ts';
@@ -9,7 +10,7 @@ export interface Column {
   readonly name: string;
   readonly type: string;
   readonly description: string;
-  /** 0 for columns that are always shown, more for those of `kubectl get -o wide`. */
+  /** 0 for columns that are always shown; above 0 for those of `kubectl get -o wide`. */
   readonly priority: number;
 }
 
@@ -35,7 +36,8 @@ interface TableDocument {
 }
 
 /**
- * `paused`: the watch is closed while the page is hidden. `retrying`: a request failed, so the rows may be out of date.
+ * `live`: the watch is open. `paused`: the watch is closed, because the page has been hidden for a minute. `retrying`:
+ * a request failed, so the rows may be out of date. `failed`: a request failed, and there are no rows.
  */
 export type LiveState = 'loading' | 'live' | 'paused' | 'retrying' | 'failed';
 
@@ -53,10 +55,10 @@ export class LiveTable {
   readonly state = signal<LiveState>('loading');
   readonly error = signal<ApiError | undefined>(undefined);
   readonly warnings = signal<readonly string[]>([]);
-  /** How many rows the gateway has beyond those that are shown. */
+  /** How many rows exist beyond those that are shown, of which there are at most `mostRows`. */
   readonly more = signal(0);
   /**
-   * Counts the changes of rows, so that a view can ask again for what depends on them, such as the counts of facets.
+   * Counts the changes of rows. A view that depends on them, such as the counts of facets, can send its request again.
    */
   readonly changes = signal(0);
   readonly #path: string;
@@ -64,14 +66,14 @@ export class LiveTable {
   readonly #closed = new AbortController();
   #watching: AbortController | undefined;
   #version = '';
-  /** How many attempts in a row have brought nothing. */
+  /** Attempts since the watch last delivered something. */
   #failures = 0;
   #known = new Map<string, Row>();
   #flush: ReturnType<typeof setTimeout> | undefined;
   #hidden: ReturnType<typeof setTimeout> | undefined;
   #resume: (() => void) | undefined;
 
-  /** @param query selectors, which the list and the watch share */
+  /** @param query selectors, which are sent with the list and with the watch */
   constructor(path: string, query: URLSearchParams) {
     this.#path = path;
     this.#query = query;
@@ -88,7 +90,7 @@ export class LiveTable {
     this.#resume?.();
   }
 
-  /** Sends the next request at once instead of after the waiting time that follows a failure. */
+  /** Sends the next request at once, without the wait that follows a failure. */
   retry(): void {
     this.#resume?.();
   }
@@ -103,18 +105,21 @@ export class LiveTable {
         if (this.#closed.signal.aborted) return;
         waitMs = this.#fail(error);
       }
-      // A watch that has brought something may begin anew soon; attempts that bring nothing become rarer.
+      // After a watch that has delivered something, the next one begins soon. The more attempts in a row deliver
+      // nothing, the longer the wait.
       this.#failures += 1;
       await this.#wait(Math.max(waitMs, Math.min(longestWaitMs, 500 * 2 ** Math.min(this.#failures - 1, 5))));
     }
   }
 
-  /** Shows an error, and returns for how many milliseconds the gateway asks to wait. */
+  /** Shows an error. Returns the milliseconds that the gateway asks to wait. */
   #fail(error: unknown): number {
-    // The stream of the watch broke off. The next attempt shows whether the gateway can still be reached.
+    // Any other error means that the stream of the watch broke off. The next attempt shows whether the gateway can be
+    // reached.
     if (!(error instanceof ApiError)) return 0;
     if (error.status >= 400 && error.status < 500 && error.status !== 429) this.#version = '';
-    // A version that is too old is no fault: the list is read again, and only then an error is shown.
+    // A resourceVersion that is too old (410) is normal: the list is read again. An error is shown only if that fails
+    // too.
     if (error.status === 410 && this.#failures === 0) return 0;
     batch(() => {
       this.error.value = error;
@@ -149,8 +154,8 @@ export class LiveTable {
       next = page.metadata?.continue ?? '';
       left = next === '' ? 0 : (page.metadata?.remainingItemCount ?? left);
       const isLast = next === '' || known.size >= mostRows;
-      // The first page is shown at once. When the list is read again, the old rows stay until all of the new ones are
-      // there.
+      // The first page is shown at once. When the list is read again, the old rows stay until all new rows have
+      // arrived.
       if (isLast || this.#known.size === 0 || this.state.peek() === 'loading')
         this.#show(known, columns, warnings, left);
       if (isLast) return;

@@ -62,3 +62,11 @@ test('a word for the shell can hold nothing that the shell would run', () => {
   assert.equal(quoted('web-1'), 'web-1');
   assert.equal(quoted("$(x)'; y"), String.raw`'$(x)'\''; y'`);
 });
+
+test('whatever an address says, the command that people copy runs nothing but kubectl', () => {
+  const { parameters } = readQuestion('ns:shop;touch$IFS/tmp/x', 'pods');
+  assert.equal(
+    kubectlLine(pods, '/api/v1/pods', parameters),
+    "kubectl --context portcullis-all get pods -n 'shop;touch$IFS/tmp/x'",
+  );
+});

@@ -1,18 +1,18 @@
-// Turns the text of the search bar into a question to the index. The words of the bar are the filters of the index's
-// API, so a question that the bar shows can be given to kubectl as well.
+// Turns the text of the search bar into query parameters of the index. The words before a colon stand for filters of
+// the index's API, so that kubectl can send the same query.
 import type { Kind } from '../kube.ts';
 
-/** A question to the index about one kind. */
+/** The text of the search bar, parsed: a query for one resource type. */
 export interface Question {
-  /** The words of the text without the one that names the kind. */
+  /** The words of the text, without the word `kind:…`. */
   readonly words: readonly string[];
-  /** The kind that the text names by `kind:`; it wins over the kind that is chosen beside the bar. */
+  /** The type that the text names by `kind:`; it takes precedence over the type that is chosen in the menu. */
   readonly kind: string | undefined;
   /** Query parameters for the index's API. */
   readonly parameters: URLSearchParams;
 }
 
-/** The parameter of the index's API for each word that may stand before a colon, such as `ns` in `ns:shop`. */
+/** The query parameter for each word that may stand before a colon, such as `ns` in `ns:shop`. */
 const parameterOf: Readonly<Record<string, string>> = {
   cluster: 'clusters',
   clusters: 'clusters',
@@ -25,7 +25,7 @@ const parameterOf: Readonly<Record<string, string>> = {
   since: 'since',
   before: 'before',
 };
-/** Parameters that are sent once for each value; the others take all their values in one, separated by commas. */
+/** Parameters that are repeated for each value. All others are sent once, with their values separated by commas. */
 const repeated: ReadonlySet<string> = new Set(['nameContains', 'text', 'filter']);
 
 /** Splits a text at blanks, but not inside of quotes. */
@@ -33,7 +33,7 @@ export function wordsOf(text: string): readonly string[] {
   return [...text.matchAll(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"'])+/g)].map(([word]) => word);
 }
 
-/** Why the containers of a Pod wait: CrashLoopBackOff, ImagePullBackOff and the like. */
+/** Path of the reasons why containers of a Pod wait, such as CrashLoopBackOff or ImagePullBackOff. */
 const waitingPath = 'status.containerStatuses[].state.waiting.reason';
 
 /** Returns the full field path for short names such as `image`, `phase` and `node`. */
@@ -82,16 +82,19 @@ function unquoted(text: string): string {
   return /^".*"$/s.test(text) ? text.slice(1, -1).replaceAll(/\\(.)/g, '$1') : text.replace(/^'(.*)'$/s, '$1');
 }
 
-/** A property, such as the cluster or namespace, by whose values a click narrows the question. */
+/**
+ * A property of objects, such as the cluster or namespace. The page counts its values, and a click on a value adds it
+ * to the query.
+ */
 export interface Facet {
   readonly title: string;
-  /** Column or path that the index groups by. */
+  /** Column or field path by which the index groups objects. */
   readonly by: string;
   /** What the search bar writes before a value: `cluster:` in `cluster:staging`. */
   readonly prefix: string;
 }
 
-/** The facets by which a question about a kind can be narrowed. */
+/** The facets that are offered for a resource type. */
 export function facetsOf(kind: Kind): readonly Facet[] {
   return [
     { title: 'Cluster', by: 'cluster', prefix: 'cluster:' },
@@ -103,7 +106,7 @@ export function facetsOf(kind: Kind): readonly Facet[] {
   ];
 }
 
-/** The values of a facet that the text names already. */
+/** The values of a facet that the text of the search bar contains. */
 export function chosenOf(facet: Facet, text: string): readonly string[] {
   return wordsOf(text)
     .filter((word) => word.startsWith(facet.prefix))
@@ -118,7 +121,8 @@ export function withoutFacet(facet: Facet, text: string): string {
 }
 
 /**
- * Returns the text after a click on a value of a facet: the value is added, or removed when the text has it already.
+ * Returns the text of the search bar after a click on a value of a facet: the value is added, or removed when the text
+ * contains it.
  */
 export function toggled(facet: Facet, value: string, text: string): string {
   const chosen = chosenOf(facet, text);
@@ -129,8 +133,8 @@ export function toggled(facet: Facet, value: string, text: string): string {
 }
 
 /**
- * Returns the kubectl command that lists the same objects as the view. Filters that kubectl has no flag for are sent by
- * `kubectl get --raw`.
+ * Returns the kubectl command that lists the same objects as the view. If kubectl has no flag for a filter, the command
+ * is `kubectl get --raw`.
  */
 export function kubectlLine(kind: Kind, path: string, parameters: URLSearchParams): string {
   const names = new Set(parameters.keys());
@@ -139,7 +143,7 @@ export function kubectlLine(kind: Kind, path: string, parameters: URLSearchParam
   names.delete('labelSelector');
   if (namespaces.length === 1) names.delete('namespaces');
   if (names.size > 0) return `kubectl --context portcullis get --raw ${quoted(`${path}?${parameters}`)}`;
-  const where = !kind.namespaced ? '' : namespaces.length === 1 ? ` -n ${namespaces[0]}` : ' -A';
+  const where = !kind.namespaced ? '' : namespaces.length === 1 ? ` -n ${quoted(namespaces[0]!)}` : ' -A';
   const selected = labels.length === 0 ? '' : ` -l ${quoted(labels.join(','))}`;
   return `kubectl --context portcullis-all get ${kind.id}${where}${selected}`;
 }

@@ -1,10 +1,13 @@
-// Gives views that show one document, and not a list, an answer of the API as a signal.
+// Hooks for views that show the answer to one request, and not a table that is kept up to date by a watch.
 import { signal, useSignalEffect } from '@preact/signals';
 import type { ReadonlySignal, Signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { ApiError } from '../session/api.ts';
 
-/** What a view knows of an answer; until the first answer comes, only `loading` is set. */
+/**
+ * The answer to a request, as far as it has come; until then only `loading` is set. After an error `value` is the
+ * earlier answer.
+ */
 export interface Answer<T> {
   readonly loading: boolean;
   readonly value?: T | undefined;
@@ -12,7 +15,8 @@ export interface Answer<T> {
 }
 
 /**
- * Sends a request when the view appears and each time `key` changes; a request that is still open is aborted.
+ * Sends a request when the view appears and each time `key` changes. A request that is still open then is aborted.
+ * @param question sends the request
  * @param key changes when the request has to be sent again
  * @returns the answer, and a function that sends the request again
  */
@@ -49,7 +53,7 @@ async function run<T>(
   }
 }
 
-/** The present time, renewed once a second while some view shows an age. */
+/** The present time in Unix milliseconds, renewed every second while a view uses it. */
 const now = signal(Date.now());
 let watchers = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
@@ -70,7 +74,7 @@ export function useNow(): ReadonlySignal<number> {
   return now;
 }
 
-/** Sets the title of the page while the view is shown. */
+/** Sets the title of the page, and again when a signal that `text` reads changes. */
 export function useTitle(text: () => string): void {
   useSignalEffect(() => {
     document.title = `${text()} · Portcullis`;

@@ -1,5 +1,5 @@
-// Finds out what the caller may do in each cluster, from the rules that each cluster's own authorizer lists for the
-// caller.
+// Finds out what the user may do in each cluster, with Kubernetes' self-subject reviews, which each cluster answers
+// itself.
 import { clusterOf, paths } from '../kube.ts';
 import type { Metadata } from '../kube.ts';
 import { post } from '../session/api.ts';
@@ -11,12 +11,12 @@ export interface Rule {
   readonly resourceNames?: readonly string[];
 }
 
-/** An action that a permission is asked for, such as `create pods/exec`. */
+/** An action for which a right is needed, such as `create pods/exec`. */
 export interface Deed {
   readonly title: string;
   readonly verb: string;
   readonly group: string;
-  /** Plural of the resource, with the subresource if there is one: `pods/exec`. */
+  /** Plural name of the resource, with the subresource if there is one, such as `pods/exec`. */
   readonly resource: string;
 }
 
@@ -33,7 +33,7 @@ export const deeds: readonly Deed[] = [
   { title: 'read secrets', verb: 'get', group: '', resource: 'secrets' },
 ];
 
-/** Whether RBAC rules allow an action: for all names, for some names only, or not at all. */
+/** Whether RBAC rules allow an action: for all names (`yes`), only for some names (`some`), or not at all (`no`). */
 export function judge(
   rules: readonly Rule[],
   { verb, group, resource }: Pick<Deed, 'verb' | 'group' | 'resource'>,
@@ -56,7 +56,10 @@ function has(list: readonly string[], word: string): boolean {
 export interface ClusterRules {
   readonly cluster: string;
   readonly rules: readonly Rule[];
-  /** True when the cluster could not list all rules, as with a webhook authorizer; then a `no` may be wrong. */
+  /**
+   * True when the cluster could not list all rules, for example because it uses a webhook authorizer. The verdict `no`
+   * may then be wrong.
+   */
   readonly incomplete: boolean;
 }
 
@@ -66,7 +69,7 @@ interface ReviewList<S> {
 
 const reviews = `${paths.everyCluster}/apis/authorization.k8s.io/v1`;
 
-/** Reads the rules that hold for the caller in one namespace of every cluster, by one request. */
+/** Reads the rules of the user in one namespace of every cluster, with one request. */
 export async function readRules(
   namespace: string,
   signal: AbortSignal,
@@ -91,7 +94,7 @@ export interface AccessAnswer {
   readonly reason: string;
 }
 
-/** Asks every cluster by one request whether the caller may do something. An empty namespace means all namespaces. */
+/** Asks every cluster with one request whether the user may do something. An empty namespace means all namespaces. */
 export async function askAccess(
   { verb, resource, group, namespace }: Record<'verb' | 'resource' | 'group' | 'namespace', string>,
   signal: AbortSignal,
@@ -118,7 +121,7 @@ export async function askAccess(
   return { answers, warnings: list.warnings };
 }
 
-/** What a permission in one cluster is asked for, as in a SelfSubjectAccessReview. */
+/** `resourceAttributes` of a SelfSubjectAccessReview: the action whose permission is checked. */
 export interface Attributes {
   readonly verb: string;
   readonly group?: string;
@@ -128,7 +131,7 @@ export interface Attributes {
   readonly name?: string;
 }
 
-/** Asks one cluster whether the caller may do something, and why not. */
+/** Asks one cluster whether the user may do something; `reason` says why, if the cluster gives a reason. */
 export async function mayDo(
   cluster: string,
   resourceAttributes: Attributes,

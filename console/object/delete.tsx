@@ -1,4 +1,4 @@
-// The button that deletes an object, and the question before it.
+// The button that deletes an object, and the dialog in which the user confirms it.
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { pathOfPlace, paths } from '../kube.ts';
@@ -45,7 +45,7 @@ function Question({ view, onClose }: { view: ObjectView; onClose: () => void }):
       </Notice>
     );
   const onYes = async (): Promise<void> => {
-    // With its uid, another object that has got the same name meanwhile is not deleted in its place.
+    // With the UID, an object that was created under the same name meanwhile is not deleted.
     const body = JSON.stringify({ propagationPolicy: 'Background', preconditions: { uid: object.metadata.uid } });
     await askJson(paths.cluster(place.cluster) + pathOfPlace(place), { method: 'DELETE', body });
     go(address(['search'], { kind: place.group === '' ? place.plural : `${place.plural}.${place.group}` }));

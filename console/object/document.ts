@@ -1,4 +1,5 @@
-// Reads and writes YAML, and compares two objects as a JSON merge patch (RFC 7386). Loaded only when a view shows YAML.
+// Reads and writes YAML, and compares two objects as a JSON merge patch (RFC 7386). This file is loaded only when a
+// view shows YAML.
 import { parseDocument, stringify } from 'yaml';
 
 type Fields = Record<string, unknown>;

@@ -1,5 +1,5 @@
-// The text editor (CodeMirror), loaded only when a view shows YAML. Its style elements carry the page's nonce, since
-// the page's Content-Security-Policy would block them without it.
+// The text editor (CodeMirror). This file is loaded only when a view shows YAML. The editor's style elements carry the
+// page's nonce, since the page's Content-Security-Policy would block them without one.
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { yaml } from '@codemirror/lang-yaml';
 import {
@@ -50,7 +50,7 @@ const look = EditorView.theme({
   '&.cm-merge-b .cm-changedLine': { backgroundColor: 'var(--good-back)' },
 });
 
-/** Opens an editor with a text inside of an element. */
+/** Opens an editor with `text` inside of `parent`. With `before`, it shows how `text` differs from that. */
 export function openEditor(parent: HTMLElement, { text, before, label, onType }: EditorOptions): Editor {
   const isRead = onType === undefined;
   const extensions: Extension[] = [
@@ -63,8 +63,8 @@ export function openEditor(parent: HTMLElement, { text, before, label, onType }:
     syntaxHighlighting(colours),
     look,
     EditorView.lineWrapping,
-    // The Tab key moves the focus out of the editor. If it indented, people who use only the keyboard would be caught
-    // in it.
+    // The Tab key moves the focus out of the editor. If it indented the line, people who use only the keyboard could
+    // not leave the editor.
     keymap.of([...defaultKeymap, ...searchKeymap, ...foldKeymap, ...(isRead ? [] : historyKeymap)]),
     EditorView.contentAttributes.of({ 'aria-label': label, ...(isRead && { tabindex: '0' }) }),
   ];

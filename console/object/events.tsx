@@ -1,4 +1,4 @@
-// The tab of events about an object. The events come from the object's cluster and are kept up to date while shown.
+// The tab with the Events of an object. They are listed and watched in the object's cluster while the tab is shown.
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import { paths } from '../kube.ts';

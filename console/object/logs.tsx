@@ -1,5 +1,5 @@
-// Streams the log of a container. Lines are shown as plain text: escape sequences are cut out, markup is not
-// interpreted.
+// The tab with the log of a container. Lines are shown as plain text: terminal escape sequences are removed, and HTML
+// in them is not interpreted.
 import { useSignal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import type { JSX } from 'preact';
@@ -15,7 +15,10 @@ import { go, here, place as now } from '../route.ts';
 import { ApiError, ask, linesOf, post } from '../session/api.ts';
 import { podContainers } from './summary.tsx';
 
-/** Returns the Pods whose logs the page of an object offers: the Pod itself, or the Pods that the object owns. */
+/**
+ * Returns the Pods whose logs the tab offers: the object itself if it is a Pod, else the Pods below it in the tree of
+ * owners, two levels deep.
+ */
 async function readPods({ place, object }: ObjectView, signal: AbortSignal): Promise<readonly KubeObject[]> {
   if (object.kind === 'Pod') return [object];
   const below = (ownerSeniority: number): Promise<{ readonly items: readonly KubeObject[] }> =>
@@ -49,7 +52,7 @@ export function LogsTab(view: ObjectView): JSX.Element {
 
 const ranges = { '5m': '300', '1h': '3600', '1d': '86400', all: '' } as const;
 
-/** What the address says about the log of a Pod: which container, since when, of the last run or the one before. */
+/** Reads from the address what to show: the container, the log of the last or the previous run, and since when. */
 function readChoice(pod: KubeObject): {
   readonly container: string;
   readonly previous: boolean;
@@ -137,7 +140,7 @@ function LogTools({ pods, pod, wrap, find }: LogToolsProps): JSX.Element {
   );
 }
 
-/** A menu whose choice stands in the address. */
+/** A menu whose choice is stored in a query parameter of the address. */
 function Choice(props: { name: string; title: string; value: string; values: readonly string[] }): JSX.Element {
   return (
     <label>
@@ -152,7 +155,8 @@ function Choice(props: { name: string; title: string; value: string; values: rea
 }
 
 /**
- * Matches escape sequences and control characters of terminals, which set colours and titles or write to the clipboard.
+ * Matches terminal escape sequences and control characters. They could set colours and titles, or write to the
+ * clipboard.
  */
 const escapes =
   /\u001B(?:\][^\u0007\u001B]*(?:\u0007|\u001B\\)?|\[[0-?]*[ -/]*[@-~]|.)|[\u0000-\u0008\u000B-\u001F\u007F]/g;
@@ -162,14 +166,14 @@ export function plainLine(line: string): string {
 }
 
 const mostLines = 100_000;
-/** How many lines form one block. The browser lays out only the blocks that are in sight. */
+/** Lines in one block of the page. The browser lays out only the blocks that are in sight. */
 const blockLines = 200;
 
-/** A log that is read while its view is shown. */
+/** The log of one container, which is read while its tab is shown. */
 interface OpenLog {
   /** The latest lines, at most `mostLines`. */
   readonly lines: { current: string[] };
-  /** How many lines have come. */
+  /** How many lines have arrived, including those that were dropped. */
   readonly count: Signal<number>;
   readonly state: Signal<'loading' | 'open' | 'ended'>;
   readonly error: Signal<ApiError | undefined>;

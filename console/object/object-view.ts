@@ -1,4 +1,4 @@
-// What the tabs of an object's page share: the object, and the beginnings of kubectl commands about it.
+// What all tabs of an object's page use: the object, and the beginning of kubectl commands about it.
 import { paths } from '../kube.ts';
 import type { KubeObject, ObjectPlace } from '../kube.ts';
 import { quoted } from '../live/question.ts';
@@ -10,25 +10,30 @@ export interface ObjectView {
   readonly object: KubeObject;
   /** True when the cluster does not answer and `object` is the copy in the index. */
   readonly isCopy: boolean;
-  /** Reads the object again from its cluster, as after a change. */
+  /** Reads the object again from its cluster, for example after a change. */
   readonly again: () => void;
 }
 
-/** The beginning of a kubectl command for the object's cluster and namespace. */
+/** Returns the beginning of a kubectl command, with context and namespace of the object. */
 export function kubectl({ cluster, namespace }: ObjectPlace): string {
-  return `kubectl --context portcullis-${cluster}${namespace === undefined ? '' : ` -n ${namespace}`}`;
+  const where = namespace === undefined ? '' : ` -n ${quoted(namespace)}`;
+  return `kubectl --context ${quoted(`portcullis-${cluster}`)}${where}`;
 }
 
-/** Returns the name of the object for kubectl commands: `deployments.apps/web`. */
+/** Returns the object as kubectl commands name it, such as `deployments.apps/web`. */
 export function kubectlName({ group, plural, name }: ObjectPlace): string {
-  return `${group === '' ? plural : `${plural}.${group}`}/${quoted(name)}`;
+  return quoted(`${group === '' ? plural : `${plural}.${group}`}/${name}`);
 }
 
-/** The label of a cluster in which every change needs a typed name. */
+/** The label of a Cluster that is protected: before each change in it, the user has to type a name. */
 const protectedLabel = 'console.portcullis.io/protected';
 
-/** Whether a cluster is marked as protected; a cluster whose labels the caller may not read is treated as such. */
+/**
+ * Whether a cluster has the label of protected clusters. A cluster whose labels cannot be read is treated as protected.
+ */
 export async function isProtected(cluster: string, signal?: AbortSignal): Promise<boolean> {
-  const found = await askJson<KubeObject>(`${paths.clusters}/${cluster}`, { signal }).catch(() => undefined);
+  const found = await askJson<KubeObject>(`${paths.clusters}/${encodeURIComponent(cluster)}`, { signal }).catch(
+    () => undefined,
+  );
   return found === undefined || (found.metadata.labels?.[protectedLabel] ?? 'false') !== 'false';
 }

@@ -1,9 +1,10 @@
-// The tab of owners and owned objects: owners are named by the object itself, owned objects come from the index, two
-// levels deep.
+// The tab with an object's owners and the objects that it owns. The owners are read from owner references, the owned
+// objects from the index, two levels deep.
 import type { JSX } from 'preact';
-import { clusterOf, objectAddress, paths } from '../kube.ts';
+import { clusterOf, groupPath, objectAddress, paths } from '../kube.ts';
 import type { Kind, KubeObject, OwnerReference } from '../kube.ts';
 import { kindOnCluster, loadKinds } from '../live/kinds.ts';
+import { quoted } from '../live/question.ts';
 import { useAnswer } from '../live/resource.ts';
 import { kubectl, kubectlName } from './object-view.ts';
 import type { ObjectView } from './object-view.ts';
@@ -17,18 +18,21 @@ interface Relative {
 }
 
 interface Relatives {
-  /** Sorted from the topmost owner to the nearest. */
+  /** Sorted from the topmost owner to the direct one. */
   readonly owners: readonly Relative[];
   readonly owned: readonly KubeObject[];
   readonly kinds: readonly Kind[];
+  /** Paths of the index's API that list the owned objects, one for each type and level. */
+  readonly lists: readonly string[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Kinds that the query for owned objects leaves out: they are many and own nothing themselves, and would make it slow.
+ * Types that the query for owned objects leaves out: they have many objects that own nothing, which would make the
+ * query slow.
  */
 const uninteresting = new Set(['events', 'leases.coordination.k8s.io', 'endpoints']);
-/** Resource metrics, which the index lists but does not keep: they own nothing and are owned by nothing. */
+/** API group of resource metrics. The index can list them but does not store them, and they have no owners. */
 const liveGroup = 'metrics.k8s.io';
 const mostOwners = 5;
 
@@ -67,9 +71,28 @@ async function readRelatives(view: ObjectView, signal: AbortSignal): Promise<Rel
   return {
     owners,
     owned: [...children.items, ...grandchildren.items],
+    lists: [children, grandchildren].flatMap(({ items }, level) => listsOf(items, kinds, view, level)),
     kinds,
     warnings: [...new Set([...children.warnings, ...grandchildren.warnings])],
   };
+}
+
+/**
+ * Returns paths of the index's API that list these objects. @param level 0 for objects that the object owns, 1 for
+ * objects that those own
+ */
+function listsOf(
+  items: readonly KubeObject[],
+  kinds: readonly Kind[],
+  { place, object }: ObjectView,
+  level: number,
+): readonly string[] {
+  const query = new URLSearchParams({ clusters: place.cluster, ownerUID: object.metadata.uid ?? '' });
+  if (level > 0) query.set('ownerSeniority', String(level));
+  const found = new Set(items.flatMap((item) => kindOf(item, kinds) ?? []));
+  return [...found].map(
+    ({ group, version, plural }) => `${paths.copies}${groupPath(group, version)}/${plural}?${query}`,
+  );
 }
 
 export function RelatedTab(view: ObjectView): JSX.Element {
@@ -91,13 +114,19 @@ export function RelatedTab(view: ObjectView): JSX.Element {
           <Level relatives={[...value.owners, { object, href: undefined }]} view={view} rest={value} />
         </div>
       )}
-      <CommandLine line={`${kubectl(place)} get ${kubectlName(place)} -o jsonpath='{.metadata.ownerReferences}'`} />
+      {object.metadata.ownerReferences !== undefined && (
+        <CommandLine line={`${kubectl(place)} get ${kubectlName(place)} -o jsonpath='{.metadata.ownerReferences}'`} />
+      )}
+      {value?.lists.map((path) => (
+        <CommandLine key={path} line={`kubectl --context portcullis get --raw ${quoted(path)}`} />
+      ))}
     </>
   );
 }
 
 /**
- * Draws each owner as a list inside of the owner above it, then the object in the innermost list, then what it owns.
+ * Draws nested lists: each owner contains the next one, the innermost owner contains the object, and the object
+ * contains what it owns.
  */
 function Level({
   relatives,
@@ -140,9 +169,13 @@ function Owned({ by, rest, depth }: { by: KubeObject; rest: Relatives; depth: nu
   );
 }
 
+function kindOf({ apiVersion, kind }: KubeObject, kinds: readonly Kind[]): Kind | undefined {
+  const [version = '', group = ''] = apiVersion.split('/').toReversed();
+  return kinds.find((each) => each.kind === kind && each.group === group && each.version === version);
+}
+
 function hrefOf(object: KubeObject, kinds: readonly Kind[]): string | undefined {
-  const [version = '', group = ''] = object.apiVersion.split('/').toReversed();
-  const kind = kinds.find((each) => each.kind === object.kind && each.group === group && each.version === version);
+  const kind = kindOf(object, kinds);
   return kind && objectAddress(clusterOf(object.metadata), kind, object.metadata);
 }
 
@@ -165,7 +198,10 @@ function Entry({ relative: { object, href }, isThis }: { relative: Relative; isT
   );
 }
 
-/** Returns one word for the state of an object: that of its worst container, its replicas, or its phase. */
+/**
+ * Returns one word for the state of an object: of a Pod's first container that does not run, else the ready replicas
+ * such as `2/3`, else the phase.
+ */
 function stateOf(object: KubeObject): string {
   if (object.kind === 'Pod') {
     const worst = podContainers(object).find(({ state }) => !['Running', 'Completed'].includes(state));

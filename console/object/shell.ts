@@ -1,5 +1,5 @@
-// Opens a terminal (xterm) and the WebSocket to a container's shell, by the protocol of `kubectl exec`: the first byte
-// of each message names the channel. Loaded only when somebody opens a shell.
+// Opens a terminal (xterm) and a WebSocket to a shell in a container, by the protocol of `kubectl exec`: the first byte
+// of each message is the number of the channel. This file is loaded only when the user opens a shell.
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import { nonce } from '../parts/nonce.ts';
@@ -10,14 +10,17 @@ export interface Shell {
 }
 
 const channels = { input: 0, output: 1, errors: 2, status: 3, size: 4 } as const;
-/** Milliseconds between messages with the size of the terminal, since proxies end connections without traffic. */
+/**
+ * Every so many milliseconds the size of the terminal is sent, only to keep the connection open: proxies close
+ * connections without traffic.
+ */
 const keepAliveMs = 25_000;
-/** Runs bash if the container has it, otherwise sh. The exit code is that of the shell. */
+/** Starts bash if the container has it, otherwise sh. `exec` makes the exit code that of the shell. */
 const command = ['sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash; exec sh'];
 
 /**
  * Opens a shell in an element of the page.
- * @param onEnd called once with the reason why the shell ended, in words
+ * @param onEnd called once when the shell has ended, with the reason as text
  */
 export function openShell(parent: HTMLElement, path: string, container: string, onEnd: (why: string) => void): Shell {
   const { terminal, fit } = openTerminal(parent);
@@ -75,8 +78,10 @@ function openTerminal(parent: HTMLElement): { readonly terminal: Terminal; reado
   terminal.loadAddon(fit);
   terminal.open(parent);
   restore();
-  // Security: a program in the container must not write to the clipboard of the person who looks at the terminal.
+  // Security: OSC 52 lets a program in the container write to the clipboard of the person at the terminal.
   terminal.parser.registerOscHandler(52, () => true);
+  // OSC 8 lets a program show a link whose text is another address than its target.
+  terminal.parser.registerOscHandler(8, () => true);
   terminal.attachCustomKeyEventHandler((event) => {
     if (!(event.ctrlKey && event.shiftKey && event.key.toLowerCase() === 'e')) return true;
     if (event.type === 'keydown') document.querySelector<HTMLElement>('.tools button')?.focus();
@@ -91,7 +96,7 @@ interface ExecStatus {
   readonly details?: { readonly causes?: readonly { readonly reason: string; readonly message: string }[] };
 }
 
-/** Returns a sentence for the status that the cluster sends when the command has ended. */
+/** Returns a text for the `Status` that the cluster sends when the command has ended. */
 export function statusWords(text: string): string {
   try {
     const { status, message, details } = JSON.parse(text) as ExecStatus;
@@ -105,7 +110,7 @@ export function statusWords(text: string): string {
 
 /**
  * Gives the page's nonce to all style elements that are created until the returned function is called. xterm creates
- * some and cannot be given a nonce (xtermjs/xterm.js#4445).
+ * style elements and has no option for a nonce (xtermjs/xterm.js#4445).
  */
 function stampStyles(): () => void {
   const create = document.createElement.bind(document);

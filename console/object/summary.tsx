@@ -1,4 +1,4 @@
-// The tab that sums up an object: its state, its containers or data, labels, annotations and conditions.
+// The tab with a summary of an object: state, containers or data, labels, annotations and conditions.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { clusterOf } from '../kube.ts';
@@ -10,14 +10,14 @@ import { Age, CommandLine, Pairs, State, Text, toneOf } from '../parts/parts.tsx
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Returns the value at a path such as `status.phase`; undefined when the object has none. */
+/** Returns the value at a path such as `status.phase`; undefined when a field on the path is absent. */
 export function at(object: unknown, path: string): unknown {
   let value: unknown = object;
   for (const step of path.split('.')) value = (value as Fields | null | undefined)?.[step];
   return value;
 }
 
-/** For each kind, titles and field paths of the values that the summary shows beside metadata and conditions. */
+/** For each kind, title and field path of the values that the summary shows beside metadata and conditions. */
 const facts: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   Pod: [
     ['Phase', 'status.phase'],
@@ -123,8 +123,8 @@ function tags(values: Readonly<Record<string, string>> = {}): ComponentChildren 
 }
 
 /**
- * Annotations that are not shown: the cluster name that the index adds, and kubectl's last manifest, which the YAML
- * shows.
+ * Annotations that are not shown: the cluster name that the index adds, and the last manifest that kubectl applied,
+ * which the YAML tab shows.
  */
 const unshown = /^(?:shadow\.clusterpedia\.io\/cluster-name|kubectl\.kubernetes\.io\/last-applied-configuration)$/;
 
@@ -205,7 +205,10 @@ function Containers({ containers }: { containers: readonly ContainerFacts[] }): 
   );
 }
 
-/** The data of a ConfigMap, or the keys of a Secret, whose values are shown one by one and only when asked for. */
+/**
+ * The data of a ConfigMap or Secret. Of a Secret only the keys are shown, and each value when the user clicks on its
+ * button.
+ */
 function Data({ object }: { object: KubeObject }): JSX.Element | null {
   const data = Object.entries((object['data'] ?? {}) as Record<string, string>);
   if (clusterOf(object.metadata) !== '' && object.kind === 'Secret') return null;

@@ -1,4 +1,4 @@
-// The tab with a shell in a container. The code of the terminal is loaded only when somebody opens a shell.
+// The tab with a shell in a container of a Pod. The code of the terminal is loaded only when the user opens a shell.
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';

@@ -1,5 +1,6 @@
-// The tab with the object as YAML, to read, change, try by a dry run, compare and send. Only the difference is sent,
-// with the resourceVersion that was read, so the cluster refuses it if somebody changed the object meanwhile.
+// The tab with the object as YAML, which the user can change. A change is first sent as a dry run and the result is
+// compared. Only the difference is sent, with the resourceVersion that was read, so that the cluster refuses it if
+// somebody has changed the object meanwhile.
 import { useSignal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import type { JSX } from 'preact';
@@ -28,18 +29,18 @@ type Step =
 
 const mergePatch = 'application/merge-patch+json';
 
-/** What somebody does with the text, step by step. */
+/** The state of the tab while the user edits the YAML. */
 interface Editing {
   readonly step: Signal<Step>;
   readonly busy: Signal<boolean>;
   readonly managed: Signal<boolean>;
-  /** The text in the editor; undefined while nobody has edited. */
+  /** The text in the editor; undefined while the user has not changed anything. */
   readonly typed: { current: string | undefined };
-  /** The object that changes are compared with. */
+  /** The object as the user began to edit it; the difference to it is sent. */
   readonly base: KubeObject;
-  /** True while the name of a protected cluster has to be typed. */
+  /** True while the dialog is open in which the user types the name of a protected cluster. */
   readonly asks: Signal<boolean>;
-  /** Sends the change as a dry run and shows what it would change. */
+  /** Sends the change as a dry run, and shows how the object would differ. */
   compare(): Promise<void>;
   /** Sends the change. Rejects with the ApiError when the cluster refuses it. */
   apply(): Promise<void>;
@@ -51,10 +52,10 @@ function useEditing({ place, object, again }: ObjectView): Editing {
   const managed = useSignal(false);
   const asks = useSignal(false);
   const typed = useRef<string>(undefined);
-  // While somebody edits, changes are compared with the object as it was when editing began, even if the page reads it
-  // again.
+  // While the user edits, the text is compared with the object as it was when editing began, even if the page has read
+  // a newer one.
   const base = useRef(object);
-  // Until the page has read the object again, the cluster's answer to the last change stands for it.
+  // After a change, the cluster's answer is shown until the page has read the object again.
   const applied = useRef<{ readonly from: KubeObject; readonly to: KubeObject }>(undefined);
   if (step.value.at === 'reading') base.current = applied.current?.from === object ? applied.current.to : object;
   const send = (dryRun: boolean, body: string): Promise<KubeObject> => {
@@ -195,7 +196,8 @@ function Fault({ fault }: { fault: ApiError | string }): JSX.Element {
 }
 
 /**
- * Returns the object as it is shown: a Secret without its values, and without managedFields unless `managed` is set.
+ * Returns the object as the tab shows it: a Secret without its values, and without managedFields unless `managed` is
+ * true.
  */
 function readable(object: KubeObject, managed: boolean): KubeObject {
   const { warnings: _warnings, ...own } = object;
@@ -215,7 +217,7 @@ interface TextViewProps {
   /** The text to show; undefined shows `object` as YAML. */
   readonly text: string | undefined;
   readonly object?: KubeObject;
-  /** The text that the shown text is compared with. */
+  /** A text with which the shown text is compared; differences are marked. */
   readonly before?: string;
   readonly label: string;
   /** Called with the text after each change; undefined makes the text read-only. */

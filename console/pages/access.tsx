@@ -1,4 +1,5 @@
-// The access page: who the caller is, what the rules of each cluster allow, and one permission asked of all clusters.
+// The access page: who the user is, what the user may do in each cluster, and a form that asks all clusters for one
+// permission.
 import type { JSX } from 'preact';
 import { askAccess, deeds, judge, readRules } from '../live/rights.ts';
 import type { ClusterRules, Verdict } from '../live/rights.ts';
@@ -38,7 +39,7 @@ export function AccessPage(): JSX.Element {
   );
 }
 
-/** Puts the fields of a form into the address. */
+/** Writes the fields of a form into the query of the address. */
 function submit(event: SubmitEvent, names: readonly string[]): void {
   event.preventDefault();
   const data = new FormData(event.currentTarget as HTMLFormElement);
@@ -55,8 +56,10 @@ function WhoAmI(): JSX.Element {
           ['Groups', (identity.groups ?? []).map((group) => <code key={group}>{group}</code>)],
           ['Logged in by', way],
           [
-            'Until',
-            expiresAtMs === undefined ? 'the gateway no longer takes it' : new Date(expiresAtMs).toLocaleTimeString(),
+            'Logged in until',
+            expiresAtMs === undefined
+              ? 'you log out or load the page again'
+              : new Date(expiresAtMs).toLocaleTimeString(),
           ],
         ]}
       />
@@ -186,7 +189,7 @@ function Answers({ verb, resource, namespace }: Record<'verb' | 'resource' | 'na
         </ul>
       )}
       <CommandLine
-        line={`kubectl --context portcullis-CLUSTER auth can-i ${verb} ${quoted(asked.group === '' ? asked.resource : asked.resource.replace(/^[^/]+/, `$&.${asked.group}`))}${namespace === '' ? ' -A' : ` -n ${quoted(namespace)}`}`}
+        line={`kubectl --context portcullis-CLUSTER auth can-i ${quoted(verb)} ${quoted(asked.group === '' ? asked.resource : asked.resource.replace(/^[^/]+/, `$&.${asked.group}`))}${namespace === '' ? ' -A' : ` -n ${quoted(namespace)}`}`}
       />
     </>
   );

@@ -1,9 +1,10 @@
-// The page of all clusters that the gateway knows and the caller may list, each with its state and the reason for it.
+// The page with all clusters that the user may list, each with its state and the reason for that state.
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
-import { age, paths } from '../kube.ts';
+import { paths } from '../kube.ts';
 import type { Condition, KubeObject } from '../kube.ts';
 import { LiveTable } from '../live/live-table.ts';
+import { quoted } from '../live/question.ts';
 import type { Row } from '../live/live-table.ts';
 import { useAnswer, useTitle } from '../live/resource.ts';
 import { Conditions } from '../parts/conditions.tsx';
@@ -18,7 +19,10 @@ interface Facets {
   readonly facets: readonly { readonly value: string; readonly count: number }[];
 }
 
-/** Returns the tone and one word for a cluster's state, from the `Available` column and the reason beside it. */
+/**
+ * Returns tone (colour and shape) and one word for a cluster's state. @param available the `Available` column @param
+ * reason the `Reason` column
+ */
 export function clusterState(available: string, reason: string): readonly [Tone, string] {
   if (available === 'True') return ['good', 'Available'];
   if (available === 'False') return ['bad', reason || 'Not available'];
@@ -131,7 +135,7 @@ function columnsOf(table: LiveTable, counts: ReadonlyMap<string, number>): reado
     {
       name: 'Age',
       wide: true,
-      value: (row) => age(row.metadata.creationTimestamp),
+      value: (row) => row.metadata.creationTimestamp,
       cell: (row) => <Age since={row.metadata.creationTimestamp} />,
     },
   ];
@@ -152,7 +156,7 @@ interface ClusterFreshness {
 function ClusterDetails({ name }: { name: string }): JSX.Element {
   const { answer, again } = useAnswer(async (signal) => {
     const [cluster, freshness] = await Promise.all([
-      askJson<KubeObject>(`${paths.clusters}/${name}`, { signal }),
+      askJson<KubeObject>(`${paths.clusters}/${encodeURIComponent(name)}`, { signal }),
       askJson<{ clusters: readonly ClusterFreshness[] }>(`${paths.index}/freshness`, { signal }).catch(() => undefined),
     ]);
     return { cluster, copies: freshness?.clusters.find(({ cluster: each }) => each === name)?.resources ?? [] };
@@ -217,7 +221,7 @@ function ClusterFacts({
       <p>
         <a href={address(['search'], { kind: 'pods', q: `cluster:${name}` })}>Pods in {name}</a>
       </p>
-      <CommandLine line={`kubectl --context portcullis get clusters.gateway.portcullis.io ${name} -o yaml`} />
+      <CommandLine line={`kubectl --context portcullis get clusters.gateway.portcullis.io ${quoted(name)} -o yaml`} />
     </>
   );
 }

@@ -1,4 +1,5 @@
-// A page for developers of the console: the parts that all views are made of, in every state, to check in both themes.
+// A page for developers of the console. It shows the components of all views in every state, to check them in the light
+// and the dark theme.
 import type { JSX } from 'preact';
 import { useTitle } from '../live/resource.ts';
 import { CommandLine, Loading, Notice, Pairs, Problem, State, Text, Warnings } from '../parts/parts.tsx';

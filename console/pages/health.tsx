@@ -1,5 +1,5 @@
-// The health page: the gateway's own checks, the state of the index, and the requests of this page with their audit
-// ids, which the gateway's log and the clusters' audit logs have too.
+// The health page: the gateway's health checks, the state of the index, and the latest requests of this page with their
+// audit ids, by which they are found in the gateway's log and the clusters' audit logs.
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { paths } from '../kube.ts';
@@ -14,7 +14,7 @@ interface Check {
   readonly note: string;
 }
 
-/** Parses the lines `[+]name ok: note` and `[-]name failed: why` of a health endpoint. */
+/** Parses the lines `[+]name ok: note` and `[-]name failed: reason` in the answer of a health endpoint. */
 export function readChecks(text: string): readonly Check[] {
   return [...text.matchAll(/^\[([+-])\](\S+) (?:ok|failed)(?:: (.*))?$/gm)].map(([, sign, name, note]) => ({
     name: name!,
@@ -27,7 +27,7 @@ async function askChecks(signal: AbortSignal): Promise<readonly Check[]> {
   try {
     return readChecks(await (await ask('/readyz?verbose', { accept: '*/*', signal })).text());
   } catch (error) {
-    // A gateway that is not ready says so with 500 and the same lines.
+    // A gateway that is not ready answers with status 500, and with the same lines.
     const checks = error instanceof ApiError && error.status === 500 ? readChecks(error.message) : [];
     if (checks.length === 0) throw error;
     return checks;

@@ -1,5 +1,5 @@
-// The login view offers the ways to log in that this gateway has. It does not change the address, so the view of the
-// address is shown after the login.
+// The login view, with those ways to log in that the gateway accepts. It leaves the address as it is, so that after
+// login the page shows the view that the address names.
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { Notice } from '../parts/parts.tsx';

@@ -1,4 +1,5 @@
-// One object of one cluster: read from the cluster itself, and from the index's copy while the cluster does not answer.
+// The page of one object of one cluster. The object is read from the cluster, or, while the cluster does not answer,
+// from the index.
 import type { JSX } from 'preact';
 import { DeleteButton } from '../object/delete.tsx';
 import { EventsTab } from '../object/events.tsx';
@@ -24,9 +25,9 @@ async function readObject(place: ObjectPlace, signal: AbortSignal): Promise<Pick
     return { object: await askJson<KubeObject>(paths.cluster(place.cluster) + path, { signal }), isCopy: false };
   } catch (error) {
     if (!(error instanceof ApiError) || error.status < 502) throw error;
-    const copy = await askJson<KubeObject>(`${paths.copies}/clusters/${place.cluster}${path}`, { signal }).catch(
-      () => undefined,
-    );
+    const copy = await askJson<KubeObject>(`${paths.copies}/clusters/${encodeURIComponent(place.cluster)}${path}`, {
+      signal,
+    }).catch(() => undefined);
     if (copy === undefined) throw error;
     return { object: copy, isCopy: true };
   }

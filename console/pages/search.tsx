@@ -1,5 +1,5 @@
-// The search page lists objects of one kind over all clusters. A search bar and facets choose the objects, the index
-// answers, and a watch keeps the table up to date. All choices are in the address.
+// The search page lists objects of one resource type over all clusters. The search bar and the facets filter the
+// objects, the index answers, and a watch keeps the table up to date. All choices are stored in the address.
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
@@ -8,7 +8,7 @@ import type { Kind } from '../kube.ts';
 import { findKind, kinds, loadKinds } from '../live/kinds.ts';
 import { LiveTable } from '../live/live-table.ts';
 import { useAnswer, useTitle } from '../live/resource.ts';
-import { facetsOf, kubectlLine, readQuestion } from '../live/question.ts';
+import { facetsOf, kubectlLine, quoted, readQuestion } from '../live/question.ts';
 import { Facets } from '../parts/facets.tsx';
 import { LiveRows, readSorting, sorted } from '../parts/live-rows.tsx';
 import { CommandLine, Loading, Notice, Problem, Said, State, Warnings } from '../parts/parts.tsx';
@@ -51,7 +51,7 @@ function KindSearch({ known }: { known: readonly Kind[] }): JSX.Element {
               .map(({ id }) => id)
               .join(', ')}
             {known.length > 12 ? ' …' : ''}. What is indexed is chosen by <code>--index-resources</code>; in a cluster
-            itself you find it with <code>kubectl --context portcullis-CLUSTER get {asked}</code>.
+            itself you find it with <code>kubectl --context portcullis-CLUSTER get {quoted(asked)}</code>.
           </p>
         </Notice>
       ) : (
@@ -61,25 +61,26 @@ function KindSearch({ known }: { known: readonly Kind[] }): JSX.Element {
   );
 }
 
-/** Returns the API path that lists objects of a kind over all clusters. */
+/** Returns the path in the index's API that lists objects of a type over all clusters. */
 const listPath = (kind: Kind): string => `${paths.copies}${groupPath(kind.group, kind.version)}/${kind.plural}`;
 
 function Results({ kind, text }: { kind: Kind; text: string }): JSX.Element {
   const { parameters } = readQuestion(text, kind.plural);
   const asked = parameters.toString();
-  // The old table stays on the page until that of a new question has its first rows, or the question is refused.
+  // After a change of the query, the old table stays on the page until the new one has its first rows or its request is
+  // refused.
   const shown = useSignal<LiveTable | undefined>(undefined);
   const table = useMemo(() => new LiveTable(listPath(kind), new URLSearchParams(asked)), [kind.id, asked]);
   useEffect(() => () => table.close(), [table]);
   if (shown.peek() === undefined || table.state.value === 'live') shown.value = table;
   const current = shown.value!;
-  const isRefused = table.state.value === 'failed' && current !== table;
   const error = table.error.value;
   const sorting = readSorting();
   const columns = objectColumns(kind, current.columns.value);
   const rows = sorted(current.rows.value, columns, sorting);
   const total = current.rows.value.length + current.more.value;
   const hasRows = rows.length > 0;
+  const keepsRows = table.state.value === 'failed' && current !== table && hasRows;
   return (
     <>
       {error && error.status === 400 && (
@@ -92,7 +93,7 @@ function Results({ kind, text }: { kind: Kind; text: string }): JSX.Element {
       <div class="search">
         <Facets kind={kind} text={text} facets={facetsOf(kind)} table={current} />
         <div class="results">
-          <Summary table={table} total={total} kind={kind} isRefused={isRefused} />
+          <Summary table={table} total={total} kind={kind} keepsRows={keepsRows} />
           {table.state.value === 'loading' && current === table && <Loading what={kind.plural} />}
           {table.state.value === 'live' && !hasRows && (
             <Notice tone="quiet" title={`No ${kind.plural} here`}>
@@ -127,12 +128,12 @@ function Summary({
   table,
   total,
   kind,
-  isRefused,
+  keepsRows,
 }: {
   table: LiveTable;
   total: number;
   kind: Kind;
-  isRefused: boolean;
+  keepsRows: boolean;
 }): JSX.Element {
   const state = table.state.value;
   const words = {
@@ -140,12 +141,17 @@ function Summary({
     live: <State tone="good">live</State>,
     paused: <State tone="quiet">paused while nobody looks</State>,
     retrying: <State tone="warn">not live: trying again</State>,
-    failed: <State tone="bad">{isRefused ? 'refused; the rows of the last question are shown' : 'refused'}</State>,
+    failed: <State tone="bad">{keepsRows ? 'refused; the rows of the last question are shown' : 'refused'}</State>,
   }[state];
   const left = table.more.value;
   return (
     <p class="summary">
-      <strong>{total.toLocaleString('en')}</strong> {total === 1 ? kind.kind : kind.plural} {words}
+      {(state !== 'failed' || total > 0) && (
+        <>
+          <strong>{total.toLocaleString('en')}</strong> {total === 1 ? kind.kind : kind.plural}{' '}
+        </>
+      )}
+      {words}
       {left > 0 && state === 'live' && (
         <span class="quiet"> {left.toLocaleString('en')} more are not shown: narrow it down</span>
       )}

@@ -1,10 +1,10 @@
-// Shows the conditions of an object; good and bad ones look different.
+// Shows the conditions of an object, each with a colour and shape for good or bad.
 import type { JSX } from 'preact';
 import type { Condition } from '../kube.ts';
 import { Age, State } from './parts.tsx';
 import type { Tone } from './parts.tsx';
 
-/** Conditions whose `True` is bad news. */
+/** Types of conditions for which `True` is bad, such as `MemoryPressure`. */
 const badWhenTrue = /Overprivileged|Pressure|Failure|Degraded|Terminating|Unavailable|Stalled|NamesNotAccepted/;
 
 export function Conditions({ conditions }: { conditions: readonly Condition[] }): JSX.Element | null {

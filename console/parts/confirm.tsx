@@ -1,5 +1,5 @@
-// A dialog before a change that does harm when it is a mistake: it says in which cluster and namespace the change
-// happens, and goes on only when somebody has typed a name.
+// A dialog before a change that may do harm. It shows the cluster and namespace of the change, and enables the button
+// only when the user has typed a name.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -10,11 +10,11 @@ import { Problem } from './parts.tsx';
 interface ConfirmProps {
   readonly title: string;
   readonly place: Pick<ObjectPlace, 'cluster' | 'namespace'>;
-  /** The name that has to be typed. */
+  /** The name that the user has to type. */
   readonly word: string;
-  /** What the button says. */
+  /** Label of the button. */
   readonly action: string;
-  /** Makes the change; when it rejects with an ApiError, the dialog stays and shows it. */
+  /** Makes the change. If it rejects with an ApiError, the dialog stays open and shows the error. */
   readonly onYes: () => Promise<void>;
   readonly onClose: () => void;
   readonly children?: ComponentChildren;

@@ -1,5 +1,6 @@
-// Counts how the found objects spread over clusters, namespaces and other properties; a click on a value narrows the
-// question. The gateway counts all objects that the caller may see, not only the rows that are shown.
+// The facets beside the search results: how many of the found objects each cluster, namespace or other value has. A
+// click on a value adds it to the query. The counts are of all objects that the user may see, not only of the rows that
+// are shown.
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { paths } from '../kube.ts';
@@ -16,7 +17,7 @@ interface FacetCounts {
 }
 
 const mostValues = 12;
-/** Milliseconds between two requests for the counts while rows change. */
+/** While rows change, the counts are requested at most once in so many milliseconds. */
 const refreshMs = 10_000;
 
 interface FacetsProps {
@@ -43,7 +44,7 @@ function FacetValues({
   facet,
   table,
 }: Omit<FacetsProps, 'facets'> & { readonly facet: Facet }): JSX.Element | null {
-  // The facet's own words are left out of the question, so that values which are not chosen yet are counted, too.
+  // The facet's own words are left out of the query. Otherwise only values that are chosen already would be counted.
   const { parameters } = readQuestion(withoutFacet(facet, text), kind.plural);
   const query = new URLSearchParams(parameters);
   query.set('resource', kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`);
@@ -81,7 +82,10 @@ function FacetValues({
   );
 }
 
-/** Calls `again` when `changes` grows: at once, or later if the last call was less than `refreshMs` ago. */
+/**
+ * Calls `again` each time `changes` has grown, but at most once in `refreshMs`; a call that would come too early is
+ * delayed.
+ */
 function useRefresh(changes: number, again: () => void): void {
   const last = useRef(Date.now());
   useEffect(() => {

@@ -1,4 +1,4 @@
-// Keyboard shortcuts beyond Tab and Enter. They can be switched off until the page is loaded again.
+// Keyboard shortcuts beyond Tab and Enter. The user can switch them off until the page is loaded again.
 import { useSignal, signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -9,6 +9,7 @@ const keys: readonly (readonly [string, string])[] = [
   ['/', 'go to the search bar'],
   ['g c', 'clusters'],
   ['g s', 'search'],
+  ['g w', 'works'],
   ['g a', 'access'],
   ['g h', 'health'],
   ['j k', 'next and previous row'],
@@ -24,7 +25,7 @@ const keys: readonly (readonly [string, string])[] = [
 const enabled = signal(true);
 const open = signal(false);
 
-const goals: Readonly<Record<string, string>> = { c: 'clusters', s: 'search', a: 'access', h: 'health' };
+const goals: Readonly<Record<string, string>> = { c: 'clusters', s: 'search', w: 'works', a: 'access', h: 'health' };
 const tabs: Readonly<Record<string, string>> = { y: 'yaml', e: 'events', r: 'related', l: 'logs', s: 'terminal' };
 
 export function useKeys(): void {
@@ -52,7 +53,8 @@ export function useKeys(): void {
 function toSearch(event: Event): void {
   event.preventDefault();
   const focus = (): void => document.querySelector<HTMLInputElement>('#question')?.focus();
-  // Focus at once where the bar is on the page: what somebody types within the next frame would be lost otherwise.
+  // If the bar is on the page, it gets the focus at once. A key that is typed before the next frame would be lost
+  // otherwise.
   if (place.peek().segments[0] === 'search') return focus();
   go(address(['search']));
   requestAnimationFrame(focus);

@@ -1,4 +1,5 @@
-// The columns of a table of objects: cluster, namespace and name, then the columns that the server has for the kind.
+// The columns of a table of objects: cluster, namespace and name, then the columns that the server defines for the
+// type.
 import type { JSX } from 'preact';
 import { age, objectAddress } from '../kube.ts';
 import type { Kind } from '../kube.ts';
@@ -6,7 +7,7 @@ import type { Column, Row } from '../live/live-table.ts';
 import type { ShownColumn } from './live-rows.tsx';
 import { Age, State, toneOf } from './parts.tsx';
 
-/** Columns whose words tell the state of an object; they are shown in colour. */
+/** Columns that contain the state of an object as a word. It is shown with a colour and shape. */
 const stateColumns = new Set(['Status', 'Phase', 'Available', 'State', 'Synced', 'Healthy', 'Established', 'Complete']);
 
 export function objectColumns(kind: Kind, columns: readonly Column[]): readonly ShownColumn[] {
@@ -14,6 +15,7 @@ export function objectColumns(kind: Kind, columns: readonly Column[]): readonly 
   const own = columns.flatMap((column, at) =>
     ['Cluster', 'Name'].includes(column.name) && at < 2 ? [] : [columnOf(column, at)],
   );
+  const stateAt = columns.findIndex(({ name }) => stateColumns.has(name));
   return [
     { name: 'Cluster', value: ({ cluster }) => cluster, cell: ({ cluster }) => cluster },
     ...(kind.namespaced
@@ -29,13 +31,32 @@ export function objectColumns(kind: Kind, columns: readonly Column[]): readonly 
       name: 'Name',
       value: ({ metadata }) => metadata.name,
       cell: (row) => (
-        <a class="row" href={hrefOf(row)}>
-          {row.metadata.name}
-        </a>
+        <>
+          {stateAt >= 0 && <NarrowState word={wordOf(row, row.cells[stateAt])} />}
+          <a class="row" href={hrefOf(row)}>
+            {row.metadata.name}
+          </a>
+        </>
       ),
     },
     ...own,
   ];
+}
+
+/**
+ * The shape of the object's state beside its name, for narrow screens, on which the column with the state is hidden.
+ */
+function NarrowState({ word }: { word: string }): JSX.Element {
+  return (
+    <span class={`state narrow ${toneOf(word)}`} aria-hidden="true">
+      <span class="shape" />
+    </span>
+  );
+}
+
+/** Returns the word for a row's state: `Terminating` for an object that is being deleted, else the cell. */
+function wordOf({ metadata }: Row, cell: unknown): string {
+  return metadata.deletionTimestamp === undefined ? String(cell ?? '') : 'Terminating';
 }
 
 function columnOf(column: Column, at: number): ShownColumn {
@@ -56,7 +77,7 @@ function columnOf(column: Column, at: number): ShownColumn {
 function cellOf(name: string, text: string, type: string, row: Row): JSX.Element | string {
   if (type === 'date' || /^\d{4}-\d\d-\d\dT/.test(text)) return age(text);
   if (stateColumns.has(name) && /[a-z]/i.test(text)) {
-    const word = row.metadata.deletionTimestamp === undefined ? text : 'Terminating';
+    const word = wordOf(row, text);
     return <State tone={toneOf(word)}>{word}</State>;
   }
   if (name === 'Ready' && /^\d+\/\d+$/.test(text)) {

@@ -1,4 +1,4 @@
-// The small pieces that all views are made of: states, notices, ages, lines to copy, links to other origins.
+// The small components of which all views are made: states, notices, ages, command lines to copy, links to other sites.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { age } from '../kube.ts';
@@ -6,7 +6,8 @@ import { useNow } from '../live/resource.ts';
 import type { ApiError } from '../session/api.ts';
 
 /**
- * The state of something. Each tone has a colour and a shape, so that nobody has to tell them apart by colour alone.
+ * How good a state is. Each tone has a colour and a shape, so that people who cannot tell the colours apart see the
+ * shape.
  */
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'quiet';
 
@@ -27,7 +28,7 @@ const badWords =
   /^(?:Failed|Error|False|CrashLoopBackOff|.*BackOff|.*Err|.*Error|OOMKilled|Evicted|Lost|Forbidden|NotReady|Unreachable|failed|.*NotReady.*)$/;
 const warnWords = /^(?:Unknown|Stale|Warning|NodeLost|.*SchedulingDisabled|Degraded|retrying)$/;
 
-/** The tone of a word that Kubernetes writes into a status column. */
+/** Returns the tone of a word that Kubernetes writes into a status column. */
 export function toneOf(word: string): Tone {
   if (goodWords.test(word)) return 'good';
   if (busyWords.test(word)) return 'busy';
@@ -35,7 +36,7 @@ export function toneOf(word: string): Tone {
   return warnWords.test(word) ? 'warn' : 'quiet';
 }
 
-/** Shows how long ago `since` was, renewed while the view is shown. */
+/** Shows how long ago `since` was, updated every second while it is shown. */
 export function Age({ since }: { since: string | undefined }): JSX.Element {
   const now = useNow();
   return (
@@ -65,7 +66,7 @@ export function Notice({
   );
 }
 
-/** Returns a hint on what to do about an HTTP status; 0 means that no answer came. */
+/** Returns a hint on what the user can do about an HTTP status; status 0 means that no answer came. */
 function nextStep(status: number): string {
   if (status === 0) return 'Is the gateway running, and does the network reach it? The page tries again by itself.';
   if (status === 401) return 'Log in again.';
@@ -79,8 +80,8 @@ function nextStep(status: number): string {
 }
 
 /**
- * Shows an error with the gateway's own message, a hint on what to do, and the audit id by which the logs name the
- * request.
+ * Shows an error with the gateway's own message, a hint on what the user can do, and the audit id, by which the request
+ * is found in the logs.
  */
 export function Problem({ error, again }: { error: ApiError; again?: (() => void) | undefined }): JSX.Element {
   const title = error.status === 0 ? 'No answer' : `${error.status} ${error.reason}`.trim();
@@ -102,7 +103,7 @@ export function Problem({ error, again }: { error: ApiError; again?: (() => void
   );
 }
 
-/** Shows the warnings of an answer, such as the names of clusters that are missing in it. */
+/** Shows the warnings of an answer, such as the names of clusters that are missing in the answer. */
 export function Warnings({ texts }: { texts: readonly string[] }): JSX.Element | null {
   if (texts.length === 0) return null;
   return (
@@ -127,7 +128,7 @@ export function Loading({ what }: { what: string }): JSX.Element {
   );
 }
 
-/** Shows a kubectl command that prints the same as the view, with a button that copies it. */
+/** Shows a kubectl command that prints what the view shows, with a button that copies the command. */
 export function CommandLine({ line }: { line: string }): JSX.Element {
   const said = useSignal('Copy');
   const copy = async (): Promise<void> => {
@@ -148,8 +149,8 @@ export function CommandLine({ line }: { line: string }): JSX.Element {
 }
 
 /**
- * Shows a text that comes from an object. Only http and https addresses become links, and the host stays visible, since
- * an annotation could hold a `javascript:` address or a look-alike.
+ * Shows a text from an object. Only http and https addresses become links, with the host beside the text: an annotation
+ * could hold a `javascript:` address, or one that looks like another.
  */
 export function Text({ children }: { children: string }): JSX.Element {
   const url = /^https?:\/\/\S+$/.test(children) && URL.canParse(children) ? new URL(children) : undefined;
@@ -161,7 +162,7 @@ export function Text({ children }: { children: string }): JSX.Element {
   );
 }
 
-/** Names and values, one below the other. */
+/** A list of names, each with its value. */
 export function Pairs({ rows }: { rows: readonly (readonly [string, ComponentChildren])[] }): JSX.Element {
   return (
     <dl class="pairs">
@@ -177,7 +178,7 @@ export function Pairs({ rows }: { rows: readonly (readonly [string, ComponentChi
   );
 }
 
-/** A table that scrolls sideways where the screen is too narrow, by mouse and by keyboard. */
+/** A table that can be scrolled sideways on a narrow screen, by mouse and by keyboard. */
 export function WideTable({ label, children }: { label: string; children: ComponentChildren }): JSX.Element {
   return (
     <div class="wide-table" tabIndex={0} role="region" aria-label={label}>
@@ -186,7 +187,7 @@ export function WideTable({ label, children }: { label: string; children: Compon
   );
 }
 
-/** Text for screen readers, which read it aloud when it changes. */
+/** A text only for screen readers, which read it aloud when it changes. */
 export function Said({ text }: { text: string }): JSX.Element {
   return (
     <span class="unseen" aria-live="polite">

@@ -1,5 +1,5 @@
-// The search bar: a menu of kinds, and words that filter the objects. Values are completed from those in the index that
-// the caller may see.
+// The search bar: a menu of resource types, and a text field with words that filter the objects. Values are completed
+// from those that the index has and the user may see.
 import { useComputed, useSignal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import type { JSX } from 'preact';
@@ -12,7 +12,7 @@ import { go, here } from '../route.ts';
 import { askJson } from '../session/api.ts';
 
 interface Suggestion {
-  /** The text that takes the place of the last word when the suggestion is chosen. */
+  /** The text that replaces the last word when the suggestion is chosen. */
   readonly word: string;
   readonly says: string;
 }
@@ -28,7 +28,7 @@ const beginnings: readonly Suggestion[] = [
   { word: 'node=', says: 'on this node' },
   { word: 'since:', says: 'created since, 2026-01-31' },
 ];
-/** For each word that the bar completes, the column or field path whose values the index lists. */
+/** For each word whose values can be completed, the column or field path by which the index lists its values. */
 const valuesBy: Readonly<Record<string, string>> = {
   cluster: 'cluster',
   ns: 'namespace',
@@ -69,7 +69,7 @@ export function QuestionBar(props: QuestionBarProps): JSX.Element {
   );
 }
 
-/** The text field with its suggestions below it. */
+/** The text field, with suggestions below it. */
 function Words(props: QuestionBarProps): JSX.Element {
   const field = useRef<HTMLInputElement>(null);
   const { typed, offered, at, onInput, onKeyDown, choose } = useTyping(props, field);
@@ -120,21 +120,24 @@ function Words(props: QuestionBarProps): JSX.Element {
 interface Typing {
   readonly typed: Signal<string>;
   readonly offered: Signal<readonly Suggestion[]>;
-  /** Index of the suggestion that the arrow keys have reached; -1 for none. */
+  /** Index of the suggestion that is marked by the arrow keys; -1 for none. */
   readonly at: Signal<number>;
   readonly onInput: (value: string) => void;
   readonly onKeyDown: (event: KeyboardEvent) => void;
   readonly choose: (suggestion: Suggestion) => void;
 }
 
-/** What happens while somebody types: words are completed, and the address follows a moment later. */
+/**
+ * The state of the text field while the user types: suggestions are offered, and `typingMs` after the last key the
+ * address is changed.
+ */
 function useTyping({ known, kind, text }: QuestionBarProps, field: { current: HTMLInputElement | null }): Typing {
   const typed = useSignal(text);
   const offered = useSignal<readonly Suggestion[]>([]);
   const at = useSignal(-1);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  // A click on a facet changes the text in the address, and the field follows; while somebody types, the field is left
-  // alone.
+  // A click on a facet changes the text in the address, and the field then shows that text. While the user types, the
+  // field is left alone.
   useEffect(() => {
     if (document.activeElement !== field.current || text === '') typed.value = text;
   }, [text]);

@@ -1,5 +1,5 @@
-// The light or dark theme: the system's until somebody chooses one. The console stores nothing but this choice in the
-// browser.
+// The light or dark theme: that of the operating system until the user chooses one. The choice is stored in the
+// browser's localStorage, the only thing that the console keeps there.
 import { signal } from '@preact/signals';
 
 const key = 'portcullis-theme';

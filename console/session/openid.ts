@@ -1,6 +1,6 @@
-// Log-in by an OpenID Connect provider: authorization code with PKCE as a public client. While the browser is at the
-// provider, only what checks the answer is stored (verifier, state, nonce), and it is deleted before the answer is
-// read.
+// Login by an OpenID Connect provider: authorization code flow with PKCE, as a public client. While the browser is at
+// the provider, sessionStorage holds only the values that the answer is checked with (verifier, state, nonce). They are
+// deleted before the answer is read.
 import * as oauth from 'oauth4webapi';
 
 export interface OpenIdSettings {
@@ -18,13 +18,13 @@ interface Pending {
   readonly verifier: string;
   readonly state: string;
   readonly nonce: string;
-  /** Path below /console/ that is shown after the login. */
+  /** Address below /console/ that is shown after the login. */
   readonly back: string;
 }
 
 const pendingKey = 'portcullis-login';
 const redirectUri = (): string => `${location.origin}/console/oidc`;
-/** A public client: it has no secret, PKCE binds the code to this page. */
+/** A public client has no secret; PKCE ties the authorization code to this page. */
 const noSecret = oauth.None();
 
 async function providerOf({ issuer }: OpenIdSettings): Promise<oauth.AuthorizationServer> {
@@ -60,8 +60,8 @@ export async function beginLogin(settings: OpenIdSettings, back: string): Promis
 }
 
 /**
- * Reads the provider's answer from the address of the page.
- * @throws Error (rejects) when the provider refused, or the answer does not belong to a login that this page began
+ * Reads the provider's answer from the address of the page, and exchanges its code for tokens.
+ * @throws Error (rejects) when the provider refused, or the answer does not belong to a login that this tab began
  */
 export async function finishLogin(
   settings: OpenIdSettings,
@@ -92,7 +92,7 @@ export async function finishLogin(
 
 /**
  * Exchanges a refresh token for new tokens. The refresh token is kept in memory only, like the bearer token.
- * @returns undefined when the provider refuses the refresh token, so that only another login helps
+ * @returns the new tokens; undefined when the provider refuses the refresh token, so that only another login helps
  * @throws Error (rejects) when the provider cannot be reached or fails, so that another attempt may help
  */
 export async function refresh(settings: OpenIdSettings, refreshToken: string): Promise<Tokens | undefined> {
@@ -113,7 +113,10 @@ function tokensOf({ id_token: idToken, refresh_token: refreshToken }: oauth.Toke
   return { idToken, refreshToken };
 }
 
-/** Returns the path to show after a login. Security: anything but a view of the console is replaced by `/console/`. */
+/**
+ * Returns the address to show after a login. Security: an address that is not a view of the console is replaced by
+ * `/console/`.
+ */
 export function safeBack(back: string): string {
   return /^\/console\/(?!\/)[^\\]*$/.test(back) ? back : '/console/';
 }

@@ -1,11 +1,11 @@
-// Notices that the gateway serves another build of the console than the one that made this page, as after an upgrade.
-// Parts that this page has not loaded yet may be gone then, and only loading the page again helps.
+// Notices that the gateway serves another build of the console than this page came from, for example after an upgrade.
+// Code that this page loads only on demand may not be served any more, and only a reload of the page helps.
 import { signal } from '@preact/signals';
 
-/** True when the gateway serves another build of the console. */
+/** True once a check has found that the gateway serves another build of the console. */
 export const outdated = signal(false);
 
-/** Compares the build of this page with the one that the gateway serves now. */
+/** Compares the script that this page uses with the one in the page that the gateway serves now. */
 export async function checkBuild(): Promise<void> {
   const own = document.querySelector('script[src]')?.getAttribute('src') ?? '';
   const page = await fetch('/console/', { credentials: 'omit', cache: 'no-store' })
@@ -15,8 +15,8 @@ export async function checkBuild(): Promise<void> {
 }
 
 /**
- * Loads a part of the console that is loaded on demand.
- * @throws Error (rejects) in words for people when it cannot be loaded
+ * Loads code of the console that is loaded on demand.
+ * @throws Error (rejects) with a message for the user when it cannot be loaded
  */
 export async function part<T>(load: () => Promise<T>): Promise<T> {
   try {

@@ -1,20 +1,23 @@
-// Renews a login of OpenID Connect before its token expires, by a refresh token. There is never more than one renewal
-// at a time. While the provider does not answer, it is asked again, and the views stay.
+// Renews an OpenID Connect login by its refresh token before the ID token expires. At most one renewal runs at a time.
+// While the provider does not answer, the renewal is repeated, and the views stay.
 import { signal } from '@preact/signals';
 import type { OpenIdSettings, Tokens } from './openid.ts';
 
-/** What a renewal came to: `unreachable` when the provider did not answer, so that a later attempt may succeed. */
+/**
+ * The result of a renewal: `refused` when only a new login helps, `unreachable` when the provider did not answer, so
+ * that a later attempt may succeed.
+ */
 export type Renewal = 'renewed' | 'refused' | 'unreachable';
 
 /**
- * What stands against the next renewal: `none`, `no-refresh` when the provider has given no refresh token and the
- * token expires soon, `unreachable` when the provider does not answer.
+ * Why the login will not be renewed: `no-refresh` when there is no usable refresh token and the ID token expires soon,
+ * `unreachable` when the provider does not answer, `none` when nothing is wrong.
  */
 export const obstacle = signal<'none' | 'no-refresh' | 'unreachable'>('none');
 
-/** How many milliseconds before its expiry a token is renewed; for short lives, a quarter of the life. */
+/** A token is renewed this many milliseconds before it expires, but not before three quarters of its life are over. */
 const renewBeforeMs = 60_000;
-/** Milliseconds between two attempts while the provider does not answer. */
+/** Milliseconds from a failed renewal to the next one, while the provider does not answer. */
 const retryMs = 10_000;
 
 interface Renewed {
@@ -27,7 +30,7 @@ let kept: Renewed | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 let running: Promise<Renewal> | undefined;
 
-/** Keeps a login renewed until `stopRenewal`. `onRenewed` is called with each new ID token. */
+/** Renews a login from now on, until `stopRenewal` is called. @param onRenewed called with each new ID token */
 export function keepRenewed(settings: OpenIdSettings, tokens: Tokens, onRenewed: (idToken: string) => void): void {
   kept = { settings, tokens, onRenewed };
   schedule(tokens.idToken);
@@ -39,7 +42,7 @@ export function stopRenewal(): void {
   obstacle.value = 'none';
 }
 
-/** Renews the login at once; those who ask while a renewal runs get its result. */
+/** Renews the login at once. A call while a renewal runs returns the result of that one. */
 export function renewNow(): Promise<Renewal> {
   running ??= attempt().finally(() => (running = undefined));
   return running;
@@ -82,7 +85,7 @@ function schedule(idToken: string): void {
   );
 }
 
-/** Returns when a JWT expires, in milliseconds since 1970; undefined for a token of another form. */
+/** Returns when a JWT expires, in milliseconds since 1970; undefined for a token that is not a JWT or has no `exp`. */
 export function expiryOf(token: string): number | undefined {
   try {
     const payload = token.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/');

@@ -1,5 +1,5 @@
 // Knows who is logged in. The token is kept only in this page's memory, so a reload or another tab begins without one.
-// After every kind of login the gateway is asked which user it sees.
+// After every login the gateway is asked which user it sees (SelfSubjectReview).
 import { batch, signal } from '@preact/signals';
 import { forgetKinds } from '../live/kinds.ts';
 import { here } from '../route.ts';
@@ -7,12 +7,12 @@ import { ApiError, askJson, post, setToken, whenUnauthenticated } from './api.ts
 import type { OpenIdSettings } from './openid.ts';
 import { expiryOf, keepRenewed, renewNow, stopRenewal } from './renewal.ts';
 
-/** What the gateway tells every visitor about the ways to log in. */
+/** The ways to log in that the gateway accepts, as it tells everybody in /console/config.json. */
 export interface LoginSettings {
   readonly openid?: OpenIdSettings;
-  /** Whether the gateway takes client certificates. */
+  /** Whether the gateway accepts client certificates. */
   readonly certificate: boolean;
-  /** Whether the fragment of a link (`#login=`) may carry a one-time code, which only the demo allows. */
+  /** Whether a link may log in by a one-time code in its fragment (`#login=`). Only the demo allows that. */
   readonly link: boolean;
 }
 
@@ -28,17 +28,17 @@ export type Way = 'token' | 'OpenID Connect' | 'client certificate' | 'demo link
 export interface Session {
   readonly identity: Identity;
   readonly way: Way;
-  /** When the token expires; undefined when that cannot be read from it. */
+  /** When the token expires, in Unix milliseconds; undefined when the token does not say. */
   readonly expiresAtMs: number | undefined;
 }
 
 export const settings = signal<LoginSettings | undefined>(undefined);
 export const session = signal<Session | undefined>(undefined);
-/** True until the page has found out whether somebody is logged in. */
+/** True until the page knows whether the user is logged in. */
 export const starting = signal(true);
-/** Why the last session ended or the last login failed; '' when there is nothing to say. */
+/** Why the last session ended or the last login failed; '' for no reason to show. */
 export const trouble = signal('');
-/** The user that the gateway takes from the browser's client certificate; undefined without one. */
+/** The user that the gateway sees by the browser's client certificate; undefined without one. */
 export const certificateUser = signal<Identity | undefined>(undefined);
 
 const selfReview = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
@@ -50,12 +50,13 @@ async function whoAmI(): Promise<Identity> {
 }
 
 /**
- * Called once when the page loads: finishes a login at the provider, uses the demo's link, or leaves it to the login
- * view.
+ * Called once when the page loads. Finishes a login at the provider, or logs in by the demo's link. Otherwise the login
+ * view is shown.
  */
 export async function startSession(): Promise<void> {
   whenUnauthenticated(onUnauthenticated);
-  // The fragment is removed before any request, so that nobody copies an address with a code in it.
+  // The fragment is removed from the address before any request, so that nobody copies an address that contains the
+  // code.
   const code = /^#login=([\w-]+)$/.exec(location.hash)?.[1];
   if (location.hash !== '') history.replaceState(null, '', location.pathname + location.search);
   try {
@@ -82,7 +83,7 @@ async function logInByLink(code: string): Promise<void> {
 
 /**
  * Logs in with a bearer token.
- * @throws ApiError (rejects) when the gateway does not take it
+ * @throws Error (rejects) when the gateway does not accept the token; ApiError when the request fails otherwise
  */
 export async function logIn(token: string, way: Way): Promise<void> {
   setToken(token);
@@ -107,7 +108,7 @@ export function continueWithCertificate(): void {
   if (identity !== undefined) session.value = { identity, way: 'client certificate', expiresAtMs: undefined };
 }
 
-/** Ends the session and shows the login view with the reason. The views disappear, which closes their open streams. */
+/** Ends the session and shows the login view with the reason. All other views disappear, which closes their streams. */
 export function end(reason: string): void {
   setToken(undefined);
   stopRenewal();
@@ -122,7 +123,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Sends the browser to the identity provider, which leads back to the present view after the login. */
+/** Sends the browser to the identity provider. After the login, the present view is shown again. */
 export async function goToProvider(): Promise<void> {
   const { beginLogin } = await import('./openid.ts');
   await beginLogin(settings.peek()!.openid!, location.pathname === '/console/oidc' ? '/console/' : here({}));
@@ -140,7 +141,10 @@ async function finishOpenId(): Promise<void> {
   });
 }
 
-/** Renews the login when the gateway refuses the token, or ends the session when the login cannot be renewed. */
+/**
+ * Called when the gateway answers 401: renews the login, or ends the session when the provider refuses. Resolves to
+ * whether the login was renewed.
+ */
 async function onUnauthenticated(): Promise<boolean> {
   if (session.peek() === undefined) return false;
   const result = await renewNow();

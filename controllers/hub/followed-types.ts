@@ -1,5 +1,5 @@
-// Watches collections of objects for several users, such as the policies or works of a hub: each collection once, and
-// only while some user needs it.
+// Watches collections of objects for several users, such as the import policies or ManifestWorks that need them. Each
+// collection is watched once, and only while some user needs it. A user is any name that the caller chooses.
 import type { HubClient, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { resourceKey } from '../../cache/hub/hub-paths.ts';
 import { startReflector, type Reflector, type ReflectorState } from '../../cache/hub/reflector.ts';
@@ -7,11 +7,11 @@ import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
 
 export interface FollowedTypesOptions {
   readonly client: Pick<HubClient, 'request' | 'open' | 'url'>;
-  /** True if only the metadata of the objects is read. */
+  /** True if only the metadata of the objects is requested (PartialObjectMetadata). */
   readonly metadataOnly?: boolean;
   /** Called when objects changed; `keys` are `namespace/name`, or `name` for cluster-scoped objects. */
   readonly onObjects: (type: WatchedResource, keys: readonly string[]) => void;
-  /** Called when a type became readable or unreadable. */
+  /** Called when lists and watches of a type begin to succeed or to fail. */
   readonly onState: (type: WatchedResource) => void;
   readonly onError: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
@@ -19,24 +19,28 @@ export interface FollowedTypesOptions {
 
 export interface FollowedTypes {
   /**
-   * Replaces the types that a user reads; an empty list ends all of that user's watches. Does nothing after `close`.
+   * Replaces the types that a user needs; an empty list means that the user needs none any more. A type that no user
+   * needs is watched no longer. Does nothing after `close`.
    */
   use(user: string, types: readonly WatchedResource[]): void;
-  /** Returns the names of the users that read a type. */
+  /** Returns the names of the users that need a type. */
   usersOf(type: WatchedResource): readonly string[];
-  /** Returns the types that a user reads; empty for an unknown user. */
+  /** Returns the types that a user needs; empty for an unknown user. */
   typesOf(user: string): readonly WatchedResource[];
-  /** Returns the watched objects of a type; undefined when no user reads the type. */
+  /** Returns the watched objects of a type; undefined when no user needs the type. */
   objects(type: WatchedResource): HubObjects | undefined;
   state(type: WatchedResource): ReflectorState | undefined;
   close(): void;
 }
 
-/** Longest wait in milliseconds between attempts, so a newly granted right is noticed within this time. */
+/**
+ * Longest wait in milliseconds between attempts to list a type, so a newly granted RBAC rule is noticed within this
+ * time.
+ */
 const retryMs = 5_000;
 /**
- * Milliseconds between requests for a type that the server does not serve yet. Short, since discovery already names the
- * type.
+ * Milliseconds between requests for a type that the server does not serve yet. The time is short, because discovery
+ * lists the type already and its path will be served in a moment.
  */
 const missingPollMs = 1_000;
 
@@ -59,7 +63,7 @@ export function makeFollowedTypes(options: FollowedTypesOptions): FollowedTypes 
 
   return {
     use(user, types) {
-      // Work that was under way at the end may still ask for types. Watching them would keep the process alive.
+      // A reconcile that still runs after `close` may ask for types. Watching them would keep the process alive.
       if (closed) return;
       if (types.length === 0) users.delete(user);
       else users.set(user, types);

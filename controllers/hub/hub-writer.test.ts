@@ -39,3 +39,20 @@ test('an object that was made anew under its name is neither changed nor deleted
   await writer.remove(type, old);
   assert.notEqual(hub.get(collection, 'x'), undefined);
 });
+
+test('a writer that has ended sends nothing more, and gives up what is under way', async () => {
+  const hub = new FakeHub();
+  const object = hub.put('pediaclusters.cluster.clusterpedia.io', { metadata: { name: 'x' } });
+  const ended = new AbortController();
+  const signals: (AbortSignal | undefined)[] = [];
+  const writer = makeHubWriter({ request: (call) => (signals.push(call.signal), hub.request(call)) }, ended.signal);
+  await writer.patch(type, object, { spec: {} });
+  ended.abort();
+  const before = hub.writes.length;
+  await assert.rejects(writer.remove(type, object), { name: 'AbortError' });
+  assert.equal(hub.writes.length, before);
+  assert.deepEqual(
+    signals.map((signal) => signal?.aborted),
+    [true],
+  );
+});

@@ -1,11 +1,15 @@
-// Writes objects of an API server, mostly of the hub. An error says what was refused and why, with the missing rule if
-// RBAC refused it. Quoted values are removed from the server's message, since they may be those of the object.
+// Writes objects of an API server, mostly of the hub. The message of an error says what was refused and why, and which
+// RBAC rule is missing. Values that the server quotes are removed from its message, since they may be those of the
+// object.
 import { collectionPath } from '../../cache/hub/hub-paths.ts';
-import type { HubAnswer, HubClient, HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
+import type { HubAnswer, HubCall, HubClient, HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { oneLine } from '../../cache/sources/objects/hub-object.ts';
 import { textsAt, type ResourceType } from '../objects.ts';
 
-/** The hub answered with an error status. Everybody who can see the object may see the message. */
+/**
+ * The API server answered with an error status. Values that the server quotes are removed from the message, because
+ * callers write it where everybody who can see the object may read it.
+ */
 export class HubRefusal extends Error {
   override readonly name = 'HubRefusal';
   readonly status: number;
@@ -19,42 +23,50 @@ export class HubRefusal extends Error {
 }
 
 /**
- * Writes objects; namespaced ones into the namespace in their metadata.
- * Every method throws HubRefusal, or GatewayError HUB_UNAVAILABLE when no answer came.
+ * Writes objects, namespaced ones into the namespace that their metadata names.
+ * Every method throws HubRefusal when the server refuses, and GatewayError HUB_UNAVAILABLE when no answer came. Once
+ * the AbortSignal of {@link makeHubWriter} is aborted, every method rejects instead.
  */
 export interface HubWriter {
   /** Creates an object, and returns it as the hub stored it. */
   create(type: ResourceType, object: object): Promise<HubObject>;
   /**
-   * Changes an object by a JSON merge patch (null removes a field, lists are replaced), and returns it as the hub
-   * stored it.
-   * @param subresource with its slash, as in `/status`
+   * Changes an object by a JSON merge patch (null removes a field, lists are replaced), and returns the object as the
+   * hub stored it.
+   * @param subresource path of a subresource with its slash, as in `/status`; by default the object itself
    */
   patch(type: ResourceType, object: HubObject, patch: object, subresource?: '' | '/status'): Promise<HubObject>;
-  /** Deletes the object with this UID. An object that is already gone is no error. */
+  /** Deletes the object with this name and UID. It is no error when the object is already gone. */
   remove(type: ResourceType, object: HubObject): Promise<void>;
 }
 
 /**
- * Adds or removes a finalizer, if that changes anything. @throws HubRefusal, 409 when the object changed since it was
- * read
+ * Adds or removes a finalizer; returns whether the object was changed.
+ * @throws HubRefusal with status 409 when the object changed since it was read
  */
 export async function setFinalizer(
   writer: HubWriter,
   type: ResourceType,
   object: HubObject,
   { finalizer, wanted }: { readonly finalizer: string; readonly wanted: boolean },
-): Promise<void> {
+): Promise<boolean> {
   const present = textsAt(object, 'metadata', 'finalizers');
-  if (present.includes(finalizer) === wanted) return;
+  if (present.includes(finalizer) === wanted) return false;
   const finalizers = wanted ? [...present, finalizer] : present.filter((each) => each !== finalizer);
   const { resourceVersion } = object.metadata;
   await writer.patch(type, object, { metadata: { resourceVersion, finalizers } });
+  return true;
 }
 
 const timeoutMs = 15_000;
 
-export function makeHubWriter(client: Pick<HubClient, 'request'>): HubWriter {
+/**
+ * Makes a writer.
+ * @param ended when aborted, running calls are given up and later calls send nothing. A controller that was stopped may
+ * still be in the middle of a reconcile while another process is the leader
+ */
+export function makeHubWriter(hub: Pick<HubClient, 'request'>, ended?: AbortSignal): HubWriter {
+  const client = ended === undefined ? hub : { request: (call: HubCall) => requestUntil(hub, call, ended) };
   return {
     async create(type, object) {
       const { metadata } = object as { readonly metadata?: { readonly namespace?: string } };
@@ -66,8 +78,8 @@ export function makeHubWriter(client: Pick<HubClient, 'request'>): HubWriter {
         method: 'PATCH',
         path: `${objectPath(type, metadata)}${subresource}`,
         contentType: 'application/merge-patch+json',
-        // With the UID, the hub answers 409 if the object was deleted and another one with the same name was created
-        // since.
+        // Because the patch holds the UID, the hub answers 409 if the object was deleted meanwhile and another one with
+        // the same name was created.
         body: { ...patch, metadata: { ...(patch as { metadata?: object }).metadata, uid: metadata.uid } },
         timeoutMs,
       } as const;
@@ -83,6 +95,11 @@ export function makeHubWriter(client: Pick<HubClient, 'request'>): HubWriter {
   };
 }
 
+function requestUntil(hub: Pick<HubClient, 'request'>, call: HubCall, ended: AbortSignal): Promise<HubAnswer> {
+  ended.throwIfAborted();
+  return hub.request({ ...call, signal: ended });
+}
+
 function within(type: ResourceType, metadata: { readonly namespace?: string } = {}): WatchedResource {
   const { namespace } = metadata;
   return namespace === undefined ? type : { ...type, namespace };
@@ -92,7 +109,7 @@ function objectPath(type: ResourceType, metadata: HubObject['metadata']): string
   return `${collectionPath(within(type, metadata), {})}/${encodeURIComponent(metadata.name)}`;
 }
 
-/** Returns the object in an answer. @throws HubRefusal for any status that is no success */
+/** Returns the object in an answer. @throws HubRefusal for any status from 300 */
 function read(answer: HubAnswer, verb: string, type: ResourceType): HubObject {
   check(answer, verb, type);
   return JSON.parse(answer.body.toString('utf8')) as HubObject;
@@ -103,7 +120,7 @@ export function isConflict(error: unknown): boolean {
   return error instanceof HubRefusal && error.status === 409;
 }
 
-/** Checks the status of an answer. @throws HubRefusal for any status that is no success */
+/** Returns when the answer is a success. @throws HubRefusal for any status from 300 */
 export function check(answer: HubAnswer, verb: string, { group, resource }: ResourceType): void {
   if (answer.status < 300) return;
   const { reason = '', message = '' } = statusIn(answer.body);
@@ -116,7 +133,7 @@ export function check(answer: HubAnswer, verb: string, { group, resource }: Reso
   throw new HubRefusal(answer.status, reason, words === '' ? `${verb} of ${what}: status ${answer.status}` : words);
 }
 
-/** Matches `Invalid value: "…"` and its like in messages of field.Error, up to the colon that ends the value. */
+/** Matches `Invalid value: "…"`, and the same with Unsupported or Duplicate, in messages of Kubernetes' field.Error. */
 const quotedValue = /((?:Invalid|Unsupported|Duplicate) value): (?:"(?:[^"\\]|\\.)*"|\{.*\}|[^\s:]+)/g;
 
 function statusIn(body: Buffer): { readonly reason?: string; readonly message?: string } {

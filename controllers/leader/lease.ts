@@ -1,16 +1,17 @@
 // Leader election by a Lease, compatible with client-go's: of all processes that use the Lease, one leads.
-// The controllers of import/ use the Leases of Clusterpedia's own components, so both never write at the same time.
+// The controllers of import/ use the Leases of Clusterpedia's own components, so that the gateway and Clusterpedia
+// never write at the same time.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { check, HubRefusal } from '../hub/hub-writer.ts';
 
 export interface LeaseTiming {
-  /** Milliseconds after which others may take over the Lease of a holder that did not renew it. */
+  /** Milliseconds after which other processes may take over the Lease of a holder that did not renew it. */
   readonly durationMs: number;
   /** Milliseconds after which a leader that could not renew the Lease stops leading. */
   readonly renewWithinMs: number;
-  /** Milliseconds between renewals by the leader, and between looks at the Lease by others. */
+  /** Milliseconds between renewals by the leader, and between reads of the Lease by the other processes. */
   readonly periodMs: number;
 }
 
@@ -18,11 +19,13 @@ export interface LeaseOptions {
   readonly client: Pick<HubClient, 'request'>;
   readonly namespace: string;
   readonly name: string;
-  /** Name of this process as holder of the Lease; no two processes may have the same. */
+  /** Name of this process as holder of the Lease. No two processes may have the same name, or both would lead. */
   readonly identity: string;
   /** Called when this process becomes the leader; the function that it returns is called when it stops leading. */
   readonly lead: () => () => void;
-  /** Called with the reason why the Lease cannot be read or written; with undefined once that has ended. */
+  /**
+   * Called with the reason when the Lease cannot be read or written; called with undefined once it can be used again.
+   */
   readonly onFault: (message: string | undefined) => void;
   readonly onLeader?: (holder: string) => void;
   readonly timing?: Partial<LeaseTiming>;
@@ -30,11 +33,11 @@ export interface LeaseOptions {
 }
 
 export interface Election {
-  /** Stops leading and releases the Lease, so that another process can lead at once. */
+  /** Stops leading and releases the Lease, so that another process can become the leader at once. */
   close(): Promise<void>;
 }
 
-/** The defaults of client-go with a longer `periodMs`, so with fewer renewals. */
+/** The times of client-go's leader election, except for a longer `periodMs`, which means fewer renewals. */
 export const defaultLeaseTiming: LeaseTiming = { durationMs: 15_000, renewWithinMs: 10_000, periodMs: 2_500 };
 
 interface LeaseSpec {
@@ -50,7 +53,7 @@ interface Lease {
   readonly spec?: LeaseSpec;
 }
 
-/** Takes part in the election from now on until closed. */
+/** Takes part in the election from now on, until `close` of the result is called. */
 export function startElection(options: LeaseOptions): Election {
   const election = new LeaseElection(options);
   void election.run();
@@ -63,8 +66,8 @@ class LeaseElection implements Election {
   readonly #random: () => number;
   readonly #ended = Promise.withResolvers<void>();
   /**
-   * The Lease as it was last read, and when this process noticed its last change. Times in the Lease are not used,
-   * since the clocks of other processes may be wrong.
+   * The Lease as it was last read, and when this process noticed its last change, on this process's own clock. The
+   * times in the Lease are not used, since the clocks of other processes may be wrong.
    */
   #seen: { readonly spec: LeaseSpec; readonly atMs: number } | undefined;
   #endLeading: (() => void) | undefined;
@@ -86,7 +89,7 @@ class LeaseElection implements Election {
         await this.#round();
         this.#report(undefined);
       } catch (error) {
-        // Another process wrote the Lease first; the next round reads who holds it.
+        // 409: another process wrote the Lease first. The next loop reads which process holds it.
         const conflict = error instanceof HubRefusal && error.status === 409;
         if (!conflict) this.#report(error instanceof Error ? error.message : 'unknown fault');
       }
@@ -127,7 +130,7 @@ class LeaseElection implements Election {
     if (!this.#closed) this.#endLeading ??= this.#options.lead();
   }
 
-  /** Returns the fields that only a new holder of the Lease sets. */
+  /** Returns the fields of the Lease that are set only when its holder changes. */
   #taken({ leaseTransitions = 0, holderIdentity = '' }: LeaseSpec): LeaseSpec {
     const transitions = holderIdentity === '' && leaseTransitions === 0 ? 0 : leaseTransitions + 1;
     return { acquireTime: microTime(), leaseTransitions: transitions };
@@ -139,7 +142,9 @@ class LeaseElection implements Election {
     await this.#write(lease, { ...spec, holderIdentity: identity, leaseDurationSeconds, renewTime: microTime() });
   }
 
-  /** Empties the holder in the Lease, so that another process need not wait until the Lease ends. */
+  /**
+   * Removes the holder from the Lease, so that another process can take it at once and need not wait until it expires.
+   */
   async #release(): Promise<void> {
     const lease = await this.#get();
     if (lease?.spec?.holderIdentity !== this.#options.identity) return;
@@ -203,7 +208,7 @@ class LeaseElection implements Election {
 
 const leaseType = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
 
-/** Returns the present time as a metav1.MicroTime. */
+/** Returns the present time in the format of a metav1.MicroTime, with six digits after the point. */
 function microTime(): string {
   return new Date().toISOString().replace(/Z$/, '000Z');
 }

@@ -1,9 +1,9 @@
-// Makes work queues that write failures to the log.
+// Makes work queues whose failures are written to the log.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { HubRefusal, isConflict } from '../hub/hub-writer.ts';
 import { makeWorkQueue, type Outcome, type WorkQueue, type WorkQueueOptions } from './work-queue.ts';
 
-/** The methods of the logger that controllers use. */
+/** The methods of the logger that controllers need. */
 export interface ControllerLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -12,8 +12,8 @@ export interface ControllerLog {
 
 /**
  * Makes a queue whose keys are names of objects.
- * @param kind kind of these objects, for the log
- * @param what beginning of the log messages, such as `import`
+ * @param kind kind of these objects, as it appears in the log
+ * @param what text with which the log messages begin, such as `import`
  */
 export function makeQueue(
   kind: string,
@@ -26,8 +26,8 @@ export function makeQueue(
     ...options,
     reconcile,
     onError(name, error) {
-      // Somebody else changed the object at the same time. That is not logged, since the next round reads the new
-      // object.
+      // 409: somebody else changed the object at the same time. This is not logged, because the key is retried and then
+      // reads the changed object.
       if (isConflict(error)) return;
       if (error instanceof HubRefusal || error instanceof GatewayError)
         log.warn({ kind, name, fault: error.message }, `${what}: a write to the hub failed and is tried again`);

@@ -67,3 +67,18 @@ test('a closed queue begins nothing', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 10));
   assert.deepEqual(begun, ['a']);
 });
+
+test('a key that has to wait for longer than a timer can is not handled at once', async (t) => {
+  const { queue, begun, ends } = makeScene(t);
+  queue.add('late');
+  ends[0]!({ afterMs: 2 ** 40 });
+  queue.add('soon');
+  for (let times = 1; times < 5; times += 1) {
+    await until(() => ends.length === times + 1);
+    ends[times]!({ afterMs: 2 });
+  }
+  assert.deepEqual(
+    begun.filter((key) => key === 'late'),
+    ['late'],
+  );
+});

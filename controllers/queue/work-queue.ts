@@ -1,41 +1,44 @@
 // A queue of keys to reconcile, as controllers of Kubernetes have it: a key that is added several times waits once, a
-// key is never handled twice at the same time, and a failed key is repeated after growing waiting times.
+// key is never handled twice at the same time, and a failed key is retried after a waiting time that grows.
 import { makeBackoff, type Backoff } from '../../lib/backoff.ts';
 
 /**
- * `retry`: handle the key again after a growing waiting time. `afterMs`: handle it again after that time; that is no
- * failure.
+ * The result of reconciling one key. `retry`: it failed; handle the key again after a waiting time that grows with each
+ * failure. `afterMs`: it did not fail; handle the key again after so many milliseconds.
  */
 export type Outcome = 'done' | 'retry' | { readonly afterMs: number };
 
 export interface WorkQueueOptions {
   /**
-   * Makes the cluster as the object of the key asks for. An error that it throws goes to `onError` and counts as
-   * `retry`.
+   * Reads the object of the key and brings everything into the state that the object asks for. An error that is thrown
+   * goes to `onError` and counts as `retry`.
    */
   readonly reconcile: (key: string) => Promise<Outcome>;
   readonly onError: (key: string, error: unknown) => void;
-  /** How many keys are handled at once. */
+  /** How many keys are handled at the same time; 10 by default. */
   readonly workers?: number;
-  /** Shortest and longest waiting time after failures, in milliseconds. */
+  /** Shortest and longest waiting time after failures, in milliseconds; 500 and 60,000 by default. */
   readonly firstRetryMs?: number;
   readonly maxRetryMs?: number;
-  /** Returns a number between 0 and 1, by which waiting times vary; tests replace it. */
+  /** Returns a number between 0 and 1, by which waiting times vary at random; tests replace it. */
   readonly random?: () => number;
 }
 
 export interface WorkQueue {
-  /** Adds a key, to be handled when a worker is free. A key that is being handled is handled once more afterwards. */
+  /**
+   * Adds a key, which is handled when a worker is free. A key that is being handled now is handled once more
+   * afterwards.
+   */
   add(key: string): void;
-  /** How many milliseconds the longest waiting key has waited for a worker; 0 when none waits. */
+  /** For how many milliseconds the key that has waited longest has waited for a worker; 0 when no key waits. */
   longestWaitMs(): number;
-  /** Starts no further key. Keys that are being handled are finished, and their outcomes are ignored. */
+  /** Starts no further key. Keys that are being handled now are finished, and their outcomes are ignored. */
   close(): void;
 }
 
 export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
   const { reconcile, onError, workers = 10 } = options;
-  /** Since when each key has waited, on the clock of `performance.now()`. */
+  /** For each waiting key the time since when it has waited, on the clock of `performance.now()`. */
   const waiting = new Map<string, number>();
   const active = new Set<string>();
   const repeats = makeRepeats(options, add);
@@ -66,8 +69,8 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
     active.delete(key);
     if (closed) return;
     if (outcome !== 'retry') repeats.forgetFailures(key);
-    // A key that was added while it was being handled is handled again at once, and that outcome decides whether it is
-    // repeated.
+    // A key that was added while it was being handled is handled again at once. The outcome of that second run decides
+    // whether the key is repeated, so this outcome is not used.
     if (outcome !== 'done' && !waiting.has(key)) repeats.start(key, outcome);
     next();
   }
@@ -86,7 +89,13 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
   };
 }
 
-/** The keys that are added again when a time has passed. */
+/**
+ * The longest time that a timer of Node can wait: about 25 days. After a longer `afterMs` was cut to this, the key is
+ * handled too early, and its outcome says to wait again.
+ */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** Timers that add keys to the queue again when their waiting time has passed. */
 function makeRepeats(options: Partial<WorkQueueOptions>, add: (key: string) => void) {
   const { firstRetryMs = 500, maxRetryMs = 60_000, random = Math.random } = options;
   const timers = new Map<string, NodeJS.Timeout>();
@@ -100,13 +109,13 @@ function makeRepeats(options: Partial<WorkQueueOptions>, add: (key: string) => v
   return {
     start(key: string, outcome: Exclude<Outcome, 'done'>): void {
       clearTimeout(timers.get(key));
-      timers.set(key, setTimeout(add, waitOf(key, outcome), key).unref());
+      timers.set(key, setTimeout(add, Math.min(waitOf(key, outcome), longestTimerMs), key).unref());
     },
     cancel(key: string): void {
       clearTimeout(timers.get(key));
       timers.delete(key);
     },
-    /** The next failure of the key waits for the shortest time again. */
+    /** Called after a success: the next failure of the key waits for the shortest time again. */
     forgetFailures: (key: string): boolean => failures.delete(key),
     close(): void {
       for (const timer of timers.values()) clearTimeout(timer);

@@ -1,4 +1,4 @@
-// Defines one manifest that is to be applied, with everything that the update strategies need.
+// One manifest that is to be applied to an object of a member, with everything that the update strategies need.
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
 import type { UpdateStrategy } from '../work/manifest-config.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';

@@ -1,12 +1,12 @@
-// Hashes that show whether an object has changed.
+// Hashes by which the gateway sees that an object or a manifest has changed.
 import { createHash } from 'node:crypto';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { objectAt } from '../work/manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 /**
- * Hashes what a manifest can set of an object: all fields but status, and of the metadata labels, annotations and
- * owners.
+ * Hashes the fields of an object that a manifest can set: everything except status and metadata, and of the metadata
+ * the labels, annotations and owner references.
  */
 export function contentHash(object: JsonObject): string {
   const { metadata, status: _, ...content } = object;
@@ -14,7 +14,7 @@ export function contentHash(object: JsonObject): string {
   return hashOf({ ...content, labels, annotations, owners: fieldOf(metadata, 'ownerReferences') });
 }
 
-/** Returns the same hash for the same content, in whatever order the fields are. */
+/** Hashes a JSON value. The order of fields makes no difference. */
 export function hashOf(value: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(sorted(value)))

@@ -1,17 +1,18 @@
-// Leaves out of a manifest the fields that its `ignoreFields` names, so that server-side apply leaves them to other
-// managers once the object exists. Expressions of jq are refused, since the gateway has no jq interpreter, and a field
-// that is not ignored would be overwritten.
+// Leaves out of a manifest the fields that its `ignoreFields` names, so that server-side apply leaves these fields to
+// other field managers once the object exists. A jq expression is refused: the gateway has no jq interpreter, and
+// without the expression it would overwrite fields that it should leave alone.
 import { parsePrinterPath } from '../../tables/printer-path.ts';
 import type { IgnoredFields } from '../work/manifest-config.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
-/** A rule in `ignoreFields` cannot be followed, and the message says why. */
+/** Thrown when a rule in `ignoreFields` cannot be followed; the message says why. */
 export class IgnoreFieldFault extends Error {
   override readonly name = 'IgnoreFieldFault';
 }
 
 /**
- * Returns a copy of the manifest without the fields that rules with the condition `OnSpokePresent` name.
+ * Returns a copy of the manifest without the fields that the rules name. Rules with the condition `OnSpokeChange`
+ * remove nothing.
  * @throws IgnoreFieldFault when a rule cannot be followed
  */
 export function withoutIgnored(manifest: JsonObject, rules: readonly IgnoredFields[]): JsonObject {

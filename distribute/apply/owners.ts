@@ -1,5 +1,6 @@
-// Owner references from applied objects to AppliedManifestWorks. Several works may own one object, so a reference is
-// added or removed without touching the other references.
+// Owner references from applied objects to AppliedManifestWorks. An AppliedManifestWork records in the member what one
+// ManifestWork has applied. Several works may own one object, so a reference is added or removed without touching the
+// others.
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt, type OwnerReference } from '../../controllers/objects.ts';
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
@@ -9,7 +10,8 @@ import { type JsonObject } from '../../lib/objects/json-object.ts';
 const kind = 'AppliedManifestWork';
 
 /**
- * Makes the reference to an AppliedManifestWork. It has no `controller`, since several works may own the same object.
+ * Makes the reference to an AppliedManifestWork. `controller` is not set, since several ManifestWorks may own the same
+ * object.
  */
 export function ownerReferenceTo({ name, uid }: { readonly name: string; readonly uid: string }): OwnerReference {
   return { apiVersion: workApiVersion, kind, name, uid };
@@ -23,14 +25,14 @@ export function isOwnedBy(object: JsonObject, uid: string): boolean {
   return ownersIn(object).some((owner) => owner.uid === uid);
 }
 
-/** Whether an AppliedManifestWork other than the one with this UID owns the object, too. */
+/** Whether an AppliedManifestWork with another UID than this one owns the object too. */
 export function hasOtherWork(object: JsonObject, uid: string): boolean {
   return ownersIn(object).some(
     (owner) => owner.apiVersion === workApiVersion && owner.kind === kind && owner.uid !== uid,
   );
 }
 
-/** Returns the references with `owner` added or removed; the very same list if nothing changes. */
+/** Returns the list with `owner` added or removed; the same JavaScript array when nothing changes. */
 export function withOwner(
   owners: readonly OwnerReference[],
   owner: OwnerReference,
@@ -42,7 +44,8 @@ export function withOwner(
 }
 
 /**
- * Adds `owner` to the owner references of an existing object, or removes it if `wanted` is false.
+ * Adds `owner` to the owner references of an existing object, or removes it if `wanted` is false. Sends no request when
+ * nothing changes.
  * @returns the object as it is afterwards
  * @throws MemberRefusal, with status 409 when the object has changed since it was read
  */

@@ -1,4 +1,4 @@
-// Applies one manifest by server-side apply, without the fields that its `ignoreFields` names.
+// Applies one manifest by server-side apply. Once the object exists, the fields that `ignoreFields` names are left out.
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
 import { MemberRefusal } from '../member/member-objects.ts';
@@ -11,11 +11,15 @@ import { setOwner } from './owners.ts';
 import type { ApplyTask } from './apply-task.ts';
 
 /**
- * Annotation with a hash of the applied manifest. While the hash is the same, changes that others make are not undone.
+ * Annotation of an object with a hash of the manifest that was applied, without its ignored fields. While the manifest
+ * has this hash it is not applied again, so changes that others make to the object stay.
  */
 const hashAnnotation = 'open-cluster-management.io/config-spec-hash';
 
-/** Field managers of client-side apply, whose fields the executor takes over at its first server-side apply. */
+/**
+ * Field managers of client-side apply. Before the first server-side apply of an object, the gateway takes over their
+ * fields.
+ */
 const earlierManagers = new Set(['kubectl-client-side-apply', 'before-first-apply']);
 
 export async function applyServerSide(task: ApplyTask, live: JsonObject | undefined): Promise<JsonObject> {
@@ -46,8 +50,8 @@ function isFieldConflict(error: unknown): error is MemberRefusal {
 }
 
 /**
- * Moves the fields of client-side apply, and those of the executor's own earlier updates, to the field manager of
- * server-side apply. Otherwise a field that is removed from the manifest later would stay in the object.
+ * Hands the fields that client-side apply, or an earlier update by the gateway, has set to the field manager of the
+ * server-side apply. Otherwise a field that is later removed from the manifest would stay in the object.
  */
 async function takeFields({ objects, object, strategy }: ApplyTask, live: JsonObject): Promise<void> {
   const entries = listAt(live, 'metadata', 'managedFields').filter(isJsonObject);
@@ -70,7 +74,7 @@ async function takeFields({ objects, object, strategy }: ApplyTask, live: JsonOb
   await objects.patch(object, { type: 'json', fieldManager, body });
 }
 
-/** Returns the union of two sets of fields, as `fieldsV1` of `managedFields` writes them. */
+/** Returns the union of two `fieldsV1`, the sets of fields in `metadata.managedFields`. */
 function joined(one: JsonObject, other: JsonObject): JsonObject {
   const all: Record<string, unknown> = { ...one };
   for (const [key, value] of Object.entries(other))
@@ -84,7 +88,7 @@ function withAnnotation(manifest: JsonObject, hash: string): JsonObject {
   return { ...manifest, metadata: { ...metadata, annotations } };
 }
 
-/** Removes `creationTimestamp: null`, which would raise the object's generation at every apply. */
+/** Removes `creationTimestamp: null`: with it, every apply would raise the object's generation. */
 function withoutEmptyTimes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmptyTimes);
   if (!isJsonObject(value)) return value;

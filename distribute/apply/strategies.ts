@@ -1,5 +1,5 @@
-// Applies a manifest by one of the four update strategies. Each strategy takes the object as it is and returns it as it
-// is afterwards.
+// Applies a manifest by one of the four update strategies. Each strategy gets the object as it was read and returns it
+// as it is after the write.
 import { setTimeout as pause } from 'node:timers/promises';
 import { MemberRefusal } from '../member/member-objects.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
@@ -14,8 +14,10 @@ const conflictRetries = 4;
 const firstRetryMs = 10;
 
 /**
- * Applies the manifest to an object, and again if somebody else changes the object at the same time.
+ * Applies the manifest to an object. If somebody else changes the object at the same time, reads and applies it again,
+ * up to four times.
  * @param live the object as it was just read; undefined when it does not exist
+ * @returns the object as it is afterwards
  * @throws MemberRefusal, GatewayError, IgnoreFieldFault, ApplyConflict
  */
 export async function applyManifest(task: ApplyTask, live: JsonObject | undefined): Promise<JsonObject> {
@@ -26,7 +28,7 @@ export async function applyManifest(task: ApplyTask, live: JsonObject | undefine
     } catch (error) {
       const mayPass = error instanceof MemberRefusal && error.status === 409 && attempt < conflictRetries;
       if (!mayPass) throw error;
-      // Somebody else wrote the object after it was read, so it is read and applied again.
+      // Status 409: somebody else wrote the object after it was read.
       await pause(firstRetryMs * 5 ** attempt);
       before = await task.objects.get(task.object);
     }
@@ -42,7 +44,8 @@ async function applyOnce(task: ApplyTask, live: JsonObject | undefined): Promise
     return await setOwner(objects, object, live, { ...ownership, fieldManager: defaultFieldManager });
   const wanted = changedObject(live, manifest, ownership);
   if (isAsWanted(live, wanted)) return live;
-  // If nobody has changed the object since it was applied, it differs from the manifest only by defaults of the server.
+  // The object is as the last apply left it, so it differs from the manifest only by defaults that the API server has
+  // set.
   const isUntouched = task.lastContent !== undefined && task.lastContent === contentHash(live);
   if (isUntouched && isSameMetadata(live['metadata'], wanted['metadata'])) return live;
   return await objects.update(object, wanted);

@@ -1,5 +1,5 @@
-// Applies the manifests of one work once, and reads the state of their objects. For an object that the watch shows to
-// be unchanged, no request is sent.
+// Applies all manifests of one ManifestWork once, and reads the state of their objects. If the watch shows that an
+// object is unchanged since the last time, no request is sent for it.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { conditionsOf, findCondition } from '../../controllers/conditions.ts';
@@ -28,20 +28,28 @@ export interface ApplyPassParts {
   readonly objects: MemberObjects;
   readonly known: KnownObjects;
   readonly owner: OwnerReference;
-  /** Whether values that are objects or lists are fed back to the hub as JSON text. */
+  /** Whether feedback values that are objects or lists are written into the ManifestWork's status as JSON text. */
   readonly rawJson: boolean;
-  /** Whether the work is complete: then its objects are only read, and nothing is applied. */
+  /** Whether the ManifestWork has the condition Complete: its objects are then only read, and nothing is applied. */
   readonly isComplete: boolean;
 }
 
 export interface ApplyPass {
   readonly results: readonly ManifestResult[];
-  /** The objects of the work, which the session is to watch from now on. */
+  /**
+   * The objects of the ManifestWork. The caller has them watched, so that a change of one causes the work to be applied
+   * again.
+   */
   readonly objects: readonly ObjectName[];
-  /** Milliseconds until the work has to be applied again; undefined: not before something changes. */
+  /** Milliseconds after which the ManifestWork has to be applied again; undefined when only a change requires that. */
   readonly againMs: number | undefined;
-  /** Whether a manifest failed in a way that may end by itself. */
+  /** Whether a manifest failed and no time for the next attempt is set, so that the work queue has to choose one. */
   readonly failed: boolean;
+  /**
+   * Namespaces of the objects for which the executor (the identity that writes them) lacks a right; '' stands for
+   * cluster-scoped objects.
+   */
+  readonly denied: ReadonlySet<string>;
 }
 
 interface Manifest {
@@ -50,12 +58,12 @@ interface Manifest {
   readonly object: JsonObject | undefined;
 }
 
-/** How many manifests are applied at once, of those that do not depend on each other. */
+/** How many manifests of a group in `inApplyOrder` are applied at the same time. */
 const parallel = 8;
 
 /**
- * Applies all manifests once.
- * @throws GatewayError when the member cannot be reached; what `known` remembers of the objects stays
+ * Applies all manifests of a ManifestWork once.
+ * @throws GatewayError when the member cannot be reached; `known` then keeps what it remembers of the objects
  */
 export async function runApplyPass(parts: ApplyPassParts): Promise<ApplyPass> {
   const pass = new Pass(parts);
@@ -69,6 +77,7 @@ class Pass {
   readonly #keys = new Set<string>();
   #againMs: number | undefined;
   #failed = false;
+  readonly #denied = new Set<string>();
 
   constructor(parts: ApplyPassParts) {
     this.#parts = parts;
@@ -79,7 +88,13 @@ class Pass {
     const manifests = isComplete ? recordedManifests(work) : givenManifests(work);
     for (const group of inApplyOrder(manifests)) await eachOf(group, parallel, (manifest) => this.#one(manifest));
     if (!isComplete) known.keepOnly(work.metadata.name, this.#keys);
-    return { results: this.#results, objects: this.#objects, againMs: this.#againMs, failed: this.#failed };
+    return {
+      results: this.#results,
+      objects: this.#objects,
+      againMs: this.#againMs,
+      failed: this.#failed,
+      denied: this.#denied,
+    };
   }
 
   async #one({ meta, object: manifest }: Manifest): Promise<void> {
@@ -105,7 +120,7 @@ class Pass {
     await this.#bring(full, object, manifest);
   }
 
-  /** Applies one manifest, unless its object is known to be unchanged since the last time. */
+  /** Applies one manifest, unless the watch shows that its object is unchanged since the last time. */
   async #bring(meta: ResourceMeta, object: ObjectName, manifest: JsonObject | undefined): Promise<void> {
     const { work, executor, session, known, owner } = this.#parts;
     const config = configOf(work, meta);
@@ -149,7 +164,10 @@ class Pass {
     }
   }
 
-  /** Whether nothing is to be applied now: the object is as the executor left it, or it must not be tried again yet. */
+  /**
+   * Whether the manifest is not applied now: the object is as the last apply left it, or the manifest must wait before
+   * the next attempt, or manifest or ManifestWork is complete.
+   */
   #mayWait({ meta, config, manifest, before }: Task, live: JsonObject | undefined): boolean {
     const { work, known } = this.#parts;
     if (manifest === undefined || isManifestComplete(work, meta)) return true;
@@ -163,7 +181,8 @@ class Pass {
 
   async #apply({ object, manifest, config, isOwn, before }: Task, live: JsonObject | undefined) {
     const { objects, executor, owner } = this.#parts;
-    // An executor that could not delete the object must not create it, since it is deleted with its work.
+    // The object will be deleted with its ManifestWork, as the same executor (the identity that writes the objects). So
+    // an executor that may not delete it must not create it.
     const isNew = before === undefined || before.fault !== undefined;
     if (executor.isNamed && isOwn && isNew && !(await objects.may('delete', object)))
       throw new MissingRight(`${executor.key} may not delete it`);
@@ -205,6 +224,7 @@ class Pass {
   }
 
   #tell(meta: ResourceMeta, fault: ApplyFault | undefined, seen: Seen): void {
+    if (fault?.isDenial === true) this.#denied.add(meta.namespace);
     if (fault?.againMs !== undefined) this.#again(fault.againMs);
     else if (fault !== undefined) this.#failed = true;
     const applied = fault === undefined ? 'done' : { reason: fault.reason, message: fault.message };
@@ -219,7 +239,7 @@ class Pass {
 interface Task {
   readonly meta: ResourceMeta;
   readonly object: ObjectName;
-  /** The manifest; undefined when nothing is to be applied. */
+  /** The manifest; undefined when the object is only read, because the ManifestWork is complete. */
   readonly manifest: JsonObject | undefined;
   readonly config: ManifestConfig;
   readonly isOwn: boolean;
@@ -227,7 +247,7 @@ interface Task {
   readonly before: KnownObject | undefined;
 }
 
-/** How often objects are read that the executor cannot watch, in milliseconds. */
+/** An object that the executor cannot watch is read at this interval, in milliseconds. */
 const unwatchedMs = 60_000;
 
 function givenManifests(work: HubObject): readonly Manifest[] {
@@ -237,7 +257,7 @@ function givenManifests(work: HubObject): readonly Manifest[] {
   });
 }
 
-/** The objects that the status of a complete work names. */
+/** The objects that the status of a complete ManifestWork lists, in place of its manifests. */
 function recordedManifests(work: HubObject): readonly Manifest[] {
   return listAt(work, 'status', 'resourceStatus', 'manifests').map((entry) => ({
     meta: objectAt(entry, 'resourceMeta') as unknown as ResourceMeta,
@@ -245,7 +265,7 @@ function recordedManifests(work: HubObject): readonly Manifest[] {
   }));
 }
 
-/** Removes what a manifest must not set from it, such as the UID, and sets the namespace. */
+/** Removes from a manifest what it must not set, such as the UID, and sets the object's namespace. */
 function cleaned(manifest: JsonObject, { namespace }: ObjectName): JsonObject {
   const {
     uid: _uid,
@@ -257,7 +277,10 @@ function cleaned(manifest: JsonObject, { namespace }: ObjectName): JsonObject {
   return { ...manifest, metadata: { ...metadata, ...(namespace === '' ? {} : { namespace }) } };
 }
 
-/** Whether the status says that the manifest's object is complete, so that it is not updated any more. */
+/**
+ * Whether the ManifestWork's status says that the object of this manifest is complete. Such an object is not updated
+ * any more.
+ */
 function isManifestComplete(work: HubObject, meta: ResourceMeta): boolean {
   const entry = listAt(work, 'status', 'resourceStatus', 'manifests').find((each) =>
     isSameObject(objectAt(each, 'resourceMeta'), meta),
@@ -270,7 +293,7 @@ function isSameObject(recorded: JsonObject, { group, kind, name, namespace }: Re
   return Object.entries({ group, kind, name, namespace }).every(([field, value]) => recorded[field] === value);
 }
 
-/** Whether a manifest that the member refused may be tried again now. */
+/** Whether a manifest that failed may be applied again now, since its waiting time is over. */
 function mayTryAgain({ fault, refusedUntilMs }: KnownObject): boolean {
   return fault !== undefined && performance.now() >= refusedUntilMs;
 }

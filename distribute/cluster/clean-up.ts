@@ -1,5 +1,6 @@
-// Ends a work: its AppliedManifestWork is deleted, with it the objects, and when they are gone the work itself. An
-// AppliedManifestWork whose work is missing on the hub is deleted after a grace period.
+// Ends a ManifestWork that is deleted on the hub: deletes its AppliedManifestWork, with that the objects it records,
+// and then removes the work's finalizer. An AppliedManifestWork whose work is missing on the hub is deleted after a
+// grace period.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { conditionsOf, findCondition, generationOf, withConditions } from '../../controllers/conditions.ts';
 import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
@@ -19,15 +20,17 @@ import { referenceOf, type WorkPassParts } from './work-pass.ts';
 const pendingMs = 500;
 const refusedMs = 30_000;
 
-/** Deletes what was applied for a work that is being deleted. Events of its AppliedManifestWork cause the next call. */
-export async function endWork(
-  { settings, session, appliedWorks, known }: WorkPassParts,
-  work: HubObject,
-): Promise<Outcome> {
+/**
+ * Handles a ManifestWork that is being deleted: deletes its AppliedManifestWork, whose events cause the next call, and
+ * at last removes the work's finalizer.
+ */
+export async function endWork(parts: WorkPassParts, work: HubObject): Promise<Outcome> {
+  const { settings, session, appliedWorks, known, denied } = parts;
   const { writer } = settings;
   if (!textsAt(work, 'metadata', 'finalizers').includes(workFinalizer)) return 'done';
   session.follow(undefined, work.metadata.name, []);
   known.forget(work.metadata.name);
+  denied.forget(work.metadata.name);
   if (findCondition(conditionsOf(work), 'Deleting')?.status !== 'True') {
     const conditions = withConditions(conditionsOf(work), [deletingFinding], generationOf(work));
     const { resourceVersion } = work.metadata;
@@ -40,15 +43,14 @@ export async function endWork(
     return 'done';
   }
   if (isDeleting(appliedWork)) return 'done';
-  const parts = removeParts({ settings, session, appliedWorks, known }, appliedWork, referenceOf(work));
-  await orphan(parts, work, appliedWork);
+  await orphan(removeParts(parts, appliedWork, referenceOf(work)), work, appliedWork);
   await appliedWorks.remove(appliedWork);
   return 'done';
 }
 
 /**
- * Removes the work's owner reference from objects that the work no longer owns, in case its spec changed after the last
- * apply.
+ * Removes the ManifestWork's owner reference from objects that must stay, since the work's `deleteOption` orphans them.
+ * The option may have changed after the last apply.
  */
 async function orphan({ kinds, objects, owner }: RemoveParts, work: HubObject, appliedWork: HubObject): Promise<void> {
   for (const resource of recordedIn(appliedWork)) {
@@ -63,8 +65,8 @@ async function orphan({ kinds, objects, owner }: RemoveParts, work: HubObject, a
 }
 
 /**
- * Handles one AppliedManifestWork of this executor: removes its objects if it is being deleted, and deletes it if its
- * work is missing.
+ * Handles one AppliedManifestWork that this gateway made. If it is being deleted, deletes the objects that it records.
+ * If its ManifestWork is missing on the hub, deletes it after the grace period.
  */
 export async function endAppliedWork(parts: WorkPassParts, namespace: string, name: string): Promise<Outcome> {
   const { settings, appliedWorks } = parts;
@@ -75,7 +77,8 @@ export async function endAppliedWork(parts: WorkPassParts, namespace: string, na
   if (!isDeleting(appliedWork))
     return await evict(parts, appliedWork, work !== undefined && isOfHub(parts, appliedWork));
   if (!textsAt(appliedWork, 'metadata', 'finalizers').includes(appliedWorkFinalizer)) return 'done';
-  // The objects are being deleted, so a later pass over the work must not rely on what is remembered of them.
+  // The objects are being deleted, so what is remembered of them must not be used when the ManifestWork is applied
+  // again.
   parts.known.forget(workName);
   const reference = work === undefined ? { namespace, name: workName, uid: '' } : referenceOf(work);
   const recorded = recordedIn(appliedWork);

@@ -1,5 +1,6 @@
-// Executes the works of one cluster, with a queue of its own. While the member cannot be reached, or another agent
-// executes the works, nothing is tried; the watch of AppliedManifestWorks shows when that changes.
+// Executes the ManifestWorks of one cluster, with a queue of its own. While the member cannot be reached, or another
+// agent executes the works there, nothing is written to the member. The watch of AppliedManifestWorks shows when that
+// changes.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
@@ -8,29 +9,31 @@ import { isDeleting, textAt } from '../../controllers/objects.ts';
 import { makeQueue, type ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../../controllers/queue/work-queue.ts';
 import { followAppliedWorks, type AppliedWorks } from '../inventory/applied-works.ts';
+import { evictionStart } from '../inventory/inventory.ts';
 import { MemberSession, type SessionParts } from '../member/member-session.ts';
 import { manifestWorks, ownPrefix } from '../work/manifest-work.ts';
 import { withOwnConditions } from '../work/work-status.ts';
 import { endAppliedWork, endWork } from './clean-up.ts';
+import { DeniedWorks } from './denied-works.ts';
 import { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
 import { passWork, type WorkPassParts } from './work-pass.ts';
 
 export interface ClusterExecutorOptions extends Omit<SessionParts, 'onObjects' | 'onError'> {
   readonly settings: WorkSettings;
-  /** Names of the cluster's works. */
+  /** Names of the cluster's ManifestWorks. */
   readonly works: () => Iterable<string>;
   readonly log: ControllerLog;
-  /** Called after each pass over a work. */
+  /** Called with the duration of each pass, in which one ManifestWork was applied once. */
   readonly onPass: (seconds: number) => void;
   readonly timing?: Partial<ReflectorTiming>;
 }
 
-/** How many works of one cluster are handled at the same time. */
+/** How many ManifestWorks of one cluster are handled at the same time. The others wait in the queue. */
 const workers = 4;
 /**
- * Milliseconds to wait after an object changed, since changes come in bursts, and one pass over the work handles them
- * all.
+ * Milliseconds to wait after a change of an object before its ManifestWork is handled. Changes come in bursts, and
+ * handling the work once covers them all.
  */
 const gatherMs = 300;
 
@@ -42,6 +45,7 @@ export class ClusterExecutor {
   readonly #session: MemberSession;
   readonly #appliedWorks: AppliedWorks;
   readonly #known = new KnownObjects();
+  readonly #denied: DeniedWorks;
   readonly #queue: WorkQueue;
   readonly #soon = new Map<string, NodeJS.Timeout>();
   #obstacle: string | undefined;
@@ -58,6 +62,13 @@ export class ClusterExecutor {
       },
       onError,
     });
+    this.#denied = new DeniedWorks({
+      rulesOf: (executor, namespace) => this.#session.rulesOf(executor, namespace),
+      onChange: (work) => {
+        this.#known.retryDenied(work);
+        this.addWork(work);
+      },
+    });
     this.#queue = makeQueue('ManifestWork', `works of cluster ${cluster}`, log, (key) => this.#reconcile(key), {
       workers,
     });
@@ -72,24 +83,38 @@ export class ClusterExecutor {
     });
   }
 
-  /** Adds a work to the queue after it was created or changed, or when it is to be deleted. */
+  /**
+   * Adds a ManifestWork to the queue, for a work that was created, changed or deleted, or that is to be applied again.
+   */
   addWork(name: string): void {
+    // If the ManifestWork was missing on the hub before, its AppliedManifestWork was going to be deleted, which must
+    // end now.
+    const appliedWork = this.#appliedWorks.of(name);
+    if (appliedWork !== undefined && evictionStart(appliedWork) !== undefined)
+      this.#queue.add(appliedPrefix + appliedWork.metadata.name);
     this.#queue.add(workPrefix + name);
   }
 
-  /** Stops following a work that is gone from the hub, and has its AppliedManifestWork checked. */
+  /**
+   * Stops watching the objects of a ManifestWork that is gone from the hub, and adds its AppliedManifestWork to the
+   * queue, since that now has to be deleted.
+   */
   workGone(name: string): void {
     this.#session.follow(undefined, name, []);
     this.#known.forget(name);
+    this.#denied.forget(name);
     this.#queue.add(appliedPrefix + `${this.#options.settings.hubHash}-${name}`);
   }
 
-  /** Connects to the member again, after the cluster was registered or its address or credential changed. */
+  /** Tries at once to reach the member, after the cluster was registered or its address or credential changed. */
   recordChanged(): void {
     this.#appliedWorks.lookAgain();
   }
 
-  /** Returns a condition that tells why no works are executed now; undefined while works are executed. */
+  /**
+   * Returns a condition that tells why the ManifestWorks of this cluster are not executed now; undefined while they are
+   * executed.
+   */
   obstacle(): Finding | undefined {
     const { fault, phase, synced } = this.#appliedWorks.state();
     const type = `${ownPrefix}Reached`;
@@ -107,7 +132,7 @@ export class ClusterExecutor {
     return { ...executed, reason: 'OtherAgent', message };
   }
 
-  /** How many milliseconds the longest waiting work has been in the queue. */
+  /** For how many milliseconds the ManifestWork that has waited longest has been in the queue. */
   queueAgeMs(): number {
     return this.#queue.longestWaitMs();
   }
@@ -116,6 +141,7 @@ export class ClusterExecutor {
     this.#queue.close();
     for (const timer of this.#soon.values()) clearTimeout(timer);
     this.#appliedWorks.close();
+    this.#denied.close();
     this.#session.close();
   }
 
@@ -129,8 +155,8 @@ export class ClusterExecutor {
   }
 
   /**
-   * Adds the work of a changed AppliedManifestWork only if that is gone or the work is being deleted, since the
-   * executor itself makes most other changes.
+   * Adds the ManifestWork of a changed AppliedManifestWork only if the AppliedManifestWork is gone or the work is being
+   * deleted. The gateway itself makes most other changes, so they need no reaction.
    */
   #addWhenWaiting(workName: string): void {
     const work = this.#work(workName);
@@ -138,7 +164,7 @@ export class ClusterExecutor {
     if (work !== undefined && (appliedWork === undefined || isDeleting(work))) this.addWork(workName);
   }
 
-  /** Adds all works when the reason why nothing is executed appears, changes or goes away. */
+  /** Adds all ManifestWorks of the cluster to the queue when `obstacle` gives another answer than before. */
   #addAllWhenChanged(): void {
     const obstacle = this.obstacle();
     const told = obstacle === undefined ? '' : `${obstacle.reason} ${obstacle.message}`;
@@ -170,6 +196,7 @@ export class ClusterExecutor {
       session: this.#session,
       appliedWorks: this.#appliedWorks,
       known: this.#known,
+      denied: this.#denied,
     };
     const obstacle = this.obstacle();
     if (key.startsWith(appliedPrefix)) {

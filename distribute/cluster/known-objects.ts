@@ -1,5 +1,5 @@
-// Remembers the objects that the executor applied, so that an unchanged object costs no request, and an object that
-// somebody else keeps changing is not corrected without end.
+// Remembers the objects that the gateway has applied for ManifestWorks. An unchanged object then costs no request, and
+// an object that somebody else keeps changing is corrected only so often.
 import type { ApplyFault } from '../apply/apply-fault.ts';
 import type { Seen } from '../work/manifest-status.ts';
 
@@ -12,23 +12,23 @@ export interface KnownObject {
   readonly content: string | undefined;
   readonly fault: ApplyFault | undefined;
   readonly seen: Seen;
-  /** A refused manifest is not tried again before this time, on the clock of `performance.now()`. */
+  /** A manifest that failed is not tried again before this time, on the clock of `performance.now()`. */
   readonly refusedUntilMs: number;
 }
 
-/** How many corrections of one object are made within {@link dampedMs} before the next one has to wait. */
+/** So many corrections of one object within {@link dampedMs} are made at once. The next correction has to wait. */
 const freeCorrections = 3;
-/** Milliseconds that a correction has to wait after {@link freeCorrections} of them. */
+/** Milliseconds between the last of {@link freeCorrections} corrections and the next one. */
 const dampedMs = 60_000;
 
 export class KnownObjects {
   readonly #known = new Map<string, Map<string, KnownObject>>();
-  /** Times of the latest corrections, by work and object, on the clock of `performance.now()`. */
+  /** When objects were last corrected, by ManifestWork and object, on the clock of `performance.now()`. */
   readonly #corrections = new Map<string, readonly number[]>();
 
   /**
-   * Returns what is remembered of an object; undefined when it was never applied from this manifest and with these
-   * settings.
+   * Returns what is remembered of an object; undefined when the object was not yet handled with this manifest, these
+   * settings and this executor.
    */
   get(work: string, key: string, taskHash: string): KnownObject | undefined {
     const known = this.#known.get(work)?.get(key);
@@ -41,7 +41,9 @@ export class KnownObjects {
     objects.set(key, known);
   }
 
-  /** Forgets the objects that are not part of the work any more. */
+  /**
+   * Forgets the objects of a ManifestWork whose keys are not in `keys`, since the work does not contain them any more.
+   */
   keepOnly(work: string, keys: ReadonlySet<string>): void {
     for (const key of this.#known.get(work)?.keys() ?? []) if (!keys.has(key)) this.#known.get(work)!.delete(key);
     const prefix = correctionKey(work, '');
@@ -54,9 +56,16 @@ export class KnownObjects {
     this.#known.delete(work);
   }
 
+  /** Allows those objects of a ManifestWork for which the executor lacked a right to be tried again at once. */
+  retryDenied(work: string): void {
+    for (const [key, known] of this.#known.get(work) ?? [])
+      if (known.fault?.isDenial === true) this.set(work, key, { ...known, refusedUntilMs: 0 });
+  }
+
   /**
-   * Asks for permission to apply an object again that somebody else changed.
-   * @returns 0 when it may be done now, else the milliseconds to wait
+   * Asks whether an object that somebody else has changed may be applied again now, and counts the correction if it
+   * may.
+   * @returns 0 when it may, else the milliseconds to wait
    */
   correct(work: string, key: string, nowMs: number): number {
     const name = correctionKey(work, key);

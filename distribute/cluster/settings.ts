@@ -1,31 +1,36 @@
-// Settings that are the same for all clusters whose works are executed.
+// Settings that are the same for all clusters whose ManifestWorks are executed.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
 import type { HubMark } from '../inventory/applied-works.ts';
 import type { DefaultExecutor } from '../member/executor-identity.ts';
 
-/** What the gateway's operator configured about the execution of works. */
+/** What the gateway's operator configured about the execution of ManifestWorks. */
 export interface ExecutionRules {
-  /** The identity that writes the objects of works that name no executor. */
+  /** The identity that writes the objects of ManifestWorks whose `spec.executor` is absent. */
   readonly defaultExecutor: DefaultExecutor;
   /**
-   * If true, an object whose executor lost the right to delete it stays until the right is back; if false, the gateway
-   * deletes it with its own credential.
+   * What happens to an object that is to be deleted when its executor has lost the right to do so. True: the object
+   * stays until the executor has the right again. False: the gateway deletes it with its own credential.
    */
   readonly holdOnDenied: boolean;
-  /** Whether values that are objects or lists are fed back to the hub as JSON text. */
+  /** Whether feedback values that are objects or lists are written into the ManifestWork's status as JSON text. */
   readonly rawJson: boolean;
-  /** How many milliseconds an AppliedManifestWork is kept whose work is missing on the hub; Infinity: for ever. */
+  /** How many executed specs of a ManifestWork are kept in the annotation with its history; with 0, none are. */
+  readonly historyLimit: number;
+  /**
+   * For how many milliseconds an AppliedManifestWork is kept after its ManifestWork is missing on the hub; Infinity:
+   * for ever.
+   */
   readonly evictionGraceMs: number;
 }
 
 export interface WorkSettings extends HubMark, ExecutionRules {
   readonly writer: HubWriter;
-  /** Returns the work as the hub has it now; undefined when there is none. */
+  /** Returns the ManifestWork as the hub has it now; undefined when there is none. */
   readonly work: (namespace: string, name: string) => HubObject | undefined;
   /**
-   * Returns the reason why the hub's own rules do not allow the work to be executed as the ServiceAccount that it
-   * names; undefined when they do.
+   * Returns a message with the reason why the hub's own rules do not allow the ManifestWork to be executed as the
+   * ServiceAccount that it names; undefined when they do.
    */
   readonly executorFault: (work: HubObject) => Promise<string | undefined>;
 }

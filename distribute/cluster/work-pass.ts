@@ -1,4 +1,5 @@
-// Handles one work once: applies it, keeps the inventory of its objects, and writes the results into its status.
+// Handles one ManifestWork once: applies its manifests, records its objects in the AppliedManifestWork, and writes the
+// results into the work's status.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { conditionsOf, findCondition, type Condition, type Finding } from '../../controllers/conditions.ts';
@@ -12,11 +13,13 @@ import type { AppliedWorks } from '../inventory/applied-works.ts';
 import { announceObjects, keepInventory } from '../inventory/keep-inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
 import type { MemberSession, WorkReference } from '../member/member-session.ts';
+import { keepRevision } from '../work/history.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import { manifestsOf, manifestWorks, metaOf, replicaSetLabel, workFinalizer } from '../work/manifest-work.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
 import { statusOf } from '../work/work-status.ts';
 import { runApplyPass, type ApplyPass } from './apply-pass.ts';
+import type { DeniedWorks } from './denied-works.ts';
 import type { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
 
@@ -25,19 +28,22 @@ export interface WorkPassParts {
   readonly session: MemberSession;
   readonly appliedWorks: AppliedWorks;
   readonly known: KnownObjects;
+  readonly denied: DeniedWorks;
 }
 
-/** Milliseconds until a work is handled again while its objects are being deleted. */
+/**
+ * Milliseconds until a ManifestWork is handled again while its objects are being deleted, or after it has become
+ * complete.
+ */
 const pendingMs = 1_000;
 const refusedMs = 60_000;
-/** Longest wait in milliseconds, since a timer of Node cannot wait longer than about 24 days. */
-const longestWaitMs = 86_400_000;
 
-/** Handles one work once. @throws HubRefusal, GatewayError */
+/** Handles one ManifestWork once. @throws HubRefusal, GatewayError */
 export async function passWork(parts: WorkPassParts, work: HubObject): Promise<Outcome> {
   const { settings } = parts;
   if (!textsAt(work, 'metadata', 'finalizers').includes(workFinalizer)) {
-    // The change of the finalizer causes the next call. Nothing is applied before, since nothing would clean it up.
+    // The event of the changed finalizer causes the next call. Nothing is applied before the finalizer is set, since
+    // nothing would delete the objects again.
     await setFinalizer(settings.writer, manifestWorks, work, { finalizer: workFinalizer, wanted: true });
     return 'done';
   }
@@ -53,7 +59,7 @@ export function referenceOf({ metadata: { namespace = '', name, uid } }: HubObje
   return { namespace, name, uid };
 }
 
-/** Returns the executor of the work, or a text with the reason why the work is refused. */
+/** Returns the executor of the ManifestWork, or a message with the reason why no executor may write its objects. */
 async function chosenExecutor(settings: WorkSettings, work: HubObject): Promise<Executor | string> {
   try {
     const executor = executorOf(work, settings.defaultExecutor);
@@ -64,12 +70,13 @@ async function chosenExecutor(settings: WorkSettings, work: HubObject): Promise<
   }
 }
 
-async function executeAs(parts: WorkPassParts, work: HubObject, executor: Executor): Promise<Outcome> {
+async function executeAs(parts: WorkPassParts, given: HubObject, executor: Executor): Promise<Outcome> {
   const { settings, session, appliedWorks, known } = parts;
-  const isComplete = findCondition(conditionsOf(work), 'Complete')?.status === 'True';
+  const isComplete = findCondition(conditionsOf(given), 'Complete')?.status === 'True';
+  const work = isComplete ? given : await keepRevision(settings.writer, given, settings.historyLimit);
   const ensured = await appliedWorks.ensure(work, executor.key);
-  // Somebody is deleting the AppliedManifestWork in the member. Its objects go first, and its last event causes the
-  // next call.
+  // Somebody is deleting the AppliedManifestWork in the member. The objects that it records are deleted first. The
+  // event of its end causes the next call, which makes a new one.
   if (isDeleting(ensured)) return 'done';
   const appliedWork = isComplete ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
   const owner = ownerReferenceTo(appliedWork.metadata);
@@ -77,6 +84,7 @@ async function executeAs(parts: WorkPassParts, work: HubObject, executor: Execut
   const { rawJson, holdOnDenied } = settings;
   const pass = await runApplyPass({ work, executor, session, objects, known, owner, rawJson, isComplete });
   session.follow(executor, work.metadata.name, pass.objects);
+  parts.denied.note(work.metadata.name, executor, pass.denied);
   if (isComplete) {
     await writeStatus(settings, work, pass.results, []);
     return sooner(outcomeOf(pass, false), await expire(settings, work));
@@ -85,20 +93,21 @@ async function executeAs(parts: WorkPassParts, work: HubObject, executor: Execut
   const inventory = { kinds: session.kinds, objects, ownObjects, owner, appliedWorks, appliedWork, work };
   const { held, isPending } = await keepInventory(inventory, pass.results);
   const conditions = await writeStatus(settings, work, pass.results, held === undefined ? [] : [held]);
-  // A work that has just become complete is soon handled again, as a complete one.
+  // A ManifestWork that has just become complete is handled once more soon, since complete works are handled
+  // differently.
   const hasEnded = findCondition(conditions, 'Complete')?.status === 'True';
   return hasEnded ? { afterMs: pendingMs } : outcomeOf(pass, isPending);
 }
 
-/** Deletes a complete work after the time that its `ttlSecondsAfterFinished` gives. */
+/** Deletes a complete ManifestWork once `ttlSecondsAfterFinished` seconds have passed since it was complete. */
 async function expire({ writer }: WorkSettings, work: HubObject): Promise<Outcome> {
   const ttlSeconds = fieldOf(work, 'spec', 'deleteOption', 'ttlSecondsAfterFinished');
   const end = findCondition(conditionsOf(work), 'Complete')?.lastTransitionTime;
-  // A ManifestWorkReplicaSet would only create its work again.
+  // A work that a ManifestWorkReplicaSet made stays: the ManifestWorkReplicaSet would only create it again.
   if (typeof ttlSeconds !== 'number' || end === undefined || work.metadata.labels?.[replicaSetLabel] !== undefined)
     return 'done';
   const leftMs = Date.parse(end) + ttlSeconds * 1000 - Date.now();
-  if (leftMs > 0) return { afterMs: Math.min(leftMs, longestWaitMs) };
+  if (leftMs > 0) return { afterMs: leftMs };
   await writer.remove(manifestWorks, work);
   return 'done';
 }
@@ -115,7 +124,7 @@ function outcomeOf({ failed, againMs }: ApplyPass, isPending: boolean): Outcome 
   return againMs === undefined ? 'done' : { afterMs: againMs };
 }
 
-/** Returns a failed result for each manifest of a work that is refused as a whole. */
+/** Returns a failed result for each manifest, for a ManifestWork whose executor is refused. */
 function refusedResults(work: HubObject, message: string): readonly ManifestResult[] {
   const { reason, message: words } = faultOf(new Error(message), undefined);
   return manifestsOf(work).map((manifest, ordinal) => ({
@@ -134,7 +143,8 @@ async function writeStatus(
   const status = statusOf(work, results, own);
   const { conditions, resourceStatus } = (work['status'] ?? {}) as { conditions?: unknown; resourceStatus?: unknown };
   if (isDeepStrictEqual({ conditions, resourceStatus }, status)) return status.conditions;
-  // With the resourceVersion, the hub refuses the status if the work has changed since it was executed.
+  // With the resourceVersion, the hub refuses the status with a conflict if the ManifestWork has changed since it was
+  // read.
   const { resourceVersion } = work.metadata;
   await writer.patch(manifestWorks, work, { metadata: { resourceVersion }, status }, '/status');
   return status.conditions;

@@ -1,5 +1,5 @@
-// Evaluates the `conditionRules` of a work: conditions of an object by CEL expressions over it, or conditions that OCM
-// defines for some kinds.
+// Evaluates the `conditionRules` of a ManifestWork: each gives a condition of an object, by CEL expressions over the
+// object, or by expressions that OCM defines for some kinds (well-known conditions).
 import { Environment } from '@marcbachmann/cel-js';
 import type { Finding } from '../../controllers/conditions.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
@@ -28,7 +28,8 @@ const wellKnown: Readonly<Record<string, Omit<Rule, 'message' | 'condition'>>> =
 };
 
 /**
- * Evaluates the rules. A rule for a well-known condition is left out if the object's kind does not have that condition.
+ * Evaluates the rules and returns the conditions. A rule for a well-known condition is left out if the object's kind
+ * does not have that condition.
  */
 export function evaluateRules(object: JsonObject, rules: readonly unknown[]): readonly Finding[] {
   if (rules.length === 0) return [];
@@ -65,7 +66,8 @@ function wellKnownRule(object: JsonObject, written: unknown): Rule | undefined {
 function evaluate(rule: Rule, object: unknown): Finding {
   const { condition: type } = rule;
   try {
-    // Stops at the first expression that is false, so that an earlier expression can guard a later one.
+    // Stops at the first expression that is false, so that an earlier expression can check for a field that a later one
+    // reads.
     const holds = rule.expressions.every((expression) => isTrue(run(expression, { object })));
     const message = messageOf(rule, object, holds);
     return { type, status: holds ? 'True' : 'False', reason: 'ConditionRuleEvaluated', message };
@@ -91,7 +93,7 @@ function messageOf({ condition, message, messageExpression }: Rule, object: unkn
   }
 }
 
-/** Returns the first line of the message; CEL's further lines only show the position in the expression. */
+/** Returns the first line of an error's message. CEL's further lines only show the position in the expression. */
 function wordsOf(error: unknown): string {
   return (error instanceof Error ? error.message : 'unknown fault').split('\n')[0]!;
 }
@@ -99,7 +101,8 @@ function wordsOf(error: unknown): string {
 const environment = makeEnvironment();
 
 /**
- * Most steps that the loops of one expression may take; each nested loop is counted as if it ran over the longest list.
+ * Most steps that the loops of one expression may take; above that the expression fails. The estimate takes the length
+ * of the object's longest list to the power of the number of loops.
  */
 const maxSteps = 1_000_000;
 const loops = /\.(?:all|exists|exists_one|map|filter)\s*\(/g;
@@ -116,7 +119,10 @@ function longestList(value: unknown): number {
   return isJsonObject(value) ? Math.max(1, ...Object.values(value).map(longestList)) : 1;
 }
 
-/** Limits the expressions: whoever writes a work writes them, and they run for all clusters in one process. */
+/**
+ * Makes a CEL environment with limits: the expressions are written by whoever may write a ManifestWork, and those of
+ * all clusters run in one process.
+ */
 function makeEnvironment(): Environment {
   const made = new Environment({
     unlistedVariablesAreDyn: false,
@@ -125,7 +131,7 @@ function makeEnvironment(): Environment {
   });
   made.registerVariable('object', 'dyn');
   made.registerVariable('result', 'bool');
-  // A function that OCM adds to CEL: whether a status has any conditions.
+  // `hasConditions` is a function that OCM adds to CEL: whether a status has any conditions.
   made.registerFunction('hasConditions(dyn): bool', (object: unknown) => {
     const conditions = fieldOf(object, 'conditions');
     return Array.isArray(conditions) && conditions.length > 0;
@@ -133,7 +139,7 @@ function makeEnvironment(): Environment {
   return made;
 }
 
-/** Converts JSON to CEL's values, in which whole numbers are `int`. */
+/** Converts JSON to CEL's values. Whole numbers become `int` (bigint), all others `double`. */
 function celValue(value: unknown): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
   if (Array.isArray(value)) return value.map(celValue);

@@ -1,5 +1,5 @@
-// Reads the values of an object that the `feedbackRules` of its work ask for: by JSONPath, or values that OCM defines
-// for some kinds.
+// Reads the values of an object that the `feedbackRules` of its ManifestWork name: by JSONPath, or by paths that OCM
+// defines for some kinds (well-known statuses).
 import { listAt, textAt } from '../../controllers/objects.ts';
 import { parsePrinterPath } from '../../tables/printer-path.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
@@ -9,7 +9,7 @@ import type { Feedback } from '../work/manifest-status.ts';
 interface NamedPath {
   readonly name: string;
   readonly path: string;
-  /** The rule holds only for objects in this API version; '' for all versions. */
+  /** API version of the objects to which the path applies; '' for all versions. */
   readonly version: string;
 }
 
@@ -34,7 +34,7 @@ const wellKnown: Readonly<Record<string, readonly (readonly [name: string, path:
   ],
 };
 
-/** Longest text of `jsonRaw` that the hub's schema of ManifestWork accepts. */
+/** Longest text that the hub's schema of ManifestWork accepts in `jsonRaw`. A longer value is reported as an error. */
 const maxJsonLength = 1024;
 
 export function readFeedback(object: JsonObject, rules: readonly unknown[], rawJson: boolean): Feedback {
@@ -69,7 +69,8 @@ function pathsOf(object: JsonObject, rule: unknown): readonly NamedPath[] {
 }
 
 /**
- * Returns the first value at the path; undefined when there is none, a text with the reason when it cannot be fed back.
+ * Returns the first value at the path; undefined when there is none. A text is the reason why the value cannot be
+ * written into the ManifestWork's status.
  */
 function valueAt(
   object: JsonObject,

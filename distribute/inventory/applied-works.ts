@@ -1,5 +1,5 @@
-// Reads and writes the AppliedManifestWorks of one member, always with the gateway's own credential. They are watched,
-// and an object that was just written is used until its event comes.
+// Reads and writes the AppliedManifestWorks of one member, always with the gateway's own credential. They are watched.
+// An object that was just written is kept until the watch shows the write, so that callers see their own writes.
 import { createHash } from 'node:crypto';
 import { startReflector, type Reflector } from '../../cache/hub/reflector.ts';
 import type { ReflectorState, ReflectorTiming } from '../../cache/hub/reflector-types.ts';
@@ -10,27 +10,30 @@ import { textAt } from '../../controllers/objects.ts';
 import type { MemberClient } from '../member/member-client.ts';
 import { appliedWorkFinalizer, appliedWorks, ownPrefix, workApiVersion } from '../work/manifest-work.ts';
 
-/** Tells this executor's AppliedManifestWorks from those of other hubs and agents. */
+/** What marks the AppliedManifestWorks of this gateway, beside those of other hubs and other agents. */
 export interface HubMark {
-  /** Hash of the hub's address, with which the names of AppliedManifestWorks begin. */
+  /** SHA-256 hash of the hub's address; names of AppliedManifestWorks begin with it. */
   readonly hubHash: string;
   readonly agentId: string;
 }
 
 export interface AppliedWorks {
   state(): ReflectorState;
-  /** Lists and watches again at once, because the member may be reachable now. */
+  /** Lists and watches again at once, without waiting for the next attempt, because the member may be reachable now. */
   lookAgain(): void;
-  /** Returns the AppliedManifestWorks that this executor made. */
+  /** Returns the AppliedManifestWorks that this gateway made. */
   own(): readonly HubObject[];
-  /** Returns one AppliedManifestWork that another agent made for works of this hub; undefined when there is none. */
+  /**
+   * Returns one AppliedManifestWork that another agent made for ManifestWorks of this hub; undefined when there is
+   * none.
+   */
   foreign(): HubObject | undefined;
-  /** Returns the AppliedManifestWork of a work; undefined when there is none. */
+  /** Returns the AppliedManifestWork of a ManifestWork; undefined when there is none. */
   of(workName: string): HubObject | undefined;
   get(name: string): HubObject | undefined;
   /**
-   * Creates the AppliedManifestWork of a work if needed, and records the executor in it. @throws HubRefusal,
-   * GatewayError
+   * Creates the AppliedManifestWork of a ManifestWork if needed, and records in it the executor, the identity that
+   * writes the objects. @throws HubRefusal, GatewayError
    */
   ensure(work: HubObject, executor: string): Promise<HubObject>;
   annotate(appliedWork: HubObject, annotations: Readonly<Record<string, string>>): Promise<void>;
@@ -49,9 +52,15 @@ export interface AppliedWorksOptions extends HubMark {
   readonly timing?: Partial<ReflectorTiming>;
 }
 
-/** Annotation with the executor that wrote the objects of the work, so that the same one deletes them. */
+/**
+ * Annotation with the executor, the identity that wrote the objects of the ManifestWork, so that the same identity
+ * deletes them.
+ */
 export const executorAnnotation = `${ownPrefix}executor`;
-/** Annotation with the last generation of the work that was applied without failures, see inventory.ts. */
+/**
+ * Annotation with the state of the ManifestWork that was last applied without failures, as `textOfSpec` in inventory.ts
+ * writes it.
+ */
 export const appliedSpecAnnotation = `${ownPrefix}applied-spec`;
 
 /** Hashes a hub's address as OCM's agent does. */
@@ -60,9 +69,11 @@ export function hashOfHub(url: string): string {
 }
 
 /**
- * Milliseconds until a newly installed CustomResourceDefinition is noticed; the next constant is that for a new right.
+ * While the cluster does not serve AppliedManifestWorks, they are asked for again at this interval: their
+ * CustomResourceDefinition may have been installed meanwhile. In milliseconds.
  */
 const missingPollMs = 10_000;
+/** Longest wait in milliseconds until a list that the cluster refused is asked for again: rights may have changed. */
 const maxBackoffMs = 10_000;
 
 export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {
@@ -120,7 +131,10 @@ export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {
   };
 }
 
-/** Drops an object that was just written once the watch is as new as the object, or shows that it is gone. */
+/**
+ * Drops the kept copy of an object that was just written, once the watch has an object as new as the copy, or shows
+ * that the object is gone.
+ */
 function forgetOlder(written: Map<string, HubObject>, { type, object }: ObjectChange): void {
   const { name, uid, resourceVersion } = object.metadata;
   const ours = written.get(name);

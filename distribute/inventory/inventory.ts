@@ -1,18 +1,19 @@
-// Reads the objects that an AppliedManifestWork records, and finds those that are no longer part of its work.
+// Reads the objects that an AppliedManifestWork records, and finds those that the ManifestWork does not contain any
+// more.
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import { objectKey } from '../work/manifest-work.ts';
 
-/** An entry of `status.appliedResources`. */
+/** An entry of `status.appliedResources`: an object that was applied for the ManifestWork. */
 export interface AppliedResource {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
-  /** UID of the object; '' in an entry that was recorded before the object was created. */
+  /** UID of the object; '' in an entry that was written before the object was created. */
   readonly uid: string;
 }
 
@@ -27,7 +28,7 @@ export function recordedIn(appliedWork: HubObject): readonly AppliedResource[] {
   }));
 }
 
-/** Returns the objects that exist after their manifests were applied. */
+/** Returns those objects of the ManifestWork that exist after its manifests were applied. */
 export function foundIn(results: readonly ManifestResult[]): readonly AppliedResource[] {
   return results.flatMap(({ meta, seen }) => {
     if (seen.state !== 'present') return [];
@@ -37,8 +38,8 @@ export function foundIn(results: readonly ManifestResult[]): readonly AppliedRes
 }
 
 /**
- * Whether every manifest was applied and every object could be read. Only then is a recorded object that is missing in
- * the results surely unwanted.
+ * Whether every manifest was applied and every object could be read. Only then is it certain that a recorded object
+ * which is missing in the results is no longer wanted.
  */
 export function isClean(results: readonly ManifestResult[]): boolean {
   return results.every(
@@ -47,7 +48,8 @@ export function isClean(results: readonly ManifestResult[]): boolean {
 }
 
 /**
- * Returns the recorded objects that were not found. An object stays the same if only the version of its kind differs.
+ * Returns the recorded objects that are not among `found`. Two entries that differ only in the version of the kind are
+ * the same object.
  */
 export function untracked(
   recorded: readonly AppliedResource[],
@@ -57,15 +59,18 @@ export function untracked(
   return recorded.filter((each) => !tracked.has(objectKey(each)));
 }
 
-/** How many objects may be deleted in one pass in any case. */
+/** So many objects may be deleted at once without the confirmation of a person, whatever their share. */
 const freely = 3;
 
-/** Whether so many objects would be deleted that a person has to confirm it: more than `freely`, and more than half. */
+/**
+ * Whether so many objects would be deleted that a person has to confirm it: more than `freely`, and more than half of
+ * those that are recorded.
+ */
 export function isTooMuch(pruned: readonly AppliedResource[], recorded: readonly AppliedResource[]): boolean {
   return pruned.length > freely && pruned.length * 2 > recorded.length;
 }
 
-/** Sorts the objects in the order in which OCM's agent writes them. */
+/** Sorts the objects by group, version, resource, namespace and name, as OCM's agent does. */
 export function inOrder(resources: readonly AppliedResource[]): readonly AppliedResource[] {
   const keyOf = ({ group, version, resource, namespace, name }: AppliedResource): readonly string[] => [
     group,
@@ -82,7 +87,8 @@ export function inOrder(resources: readonly AppliedResource[]): readonly Applied
 }
 
 /**
- * Identifies the state of a work that was applied without failures; an annotation of the AppliedManifestWork holds it.
+ * The state of a ManifestWork that was applied without failures: its UID, its generation and a hash of its spec. It is
+ * recorded in an annotation of the AppliedManifestWork.
  */
 export interface AppliedSpec {
   readonly uid: string;
@@ -95,8 +101,9 @@ export function textOfSpec({ uid, generation, hash }: AppliedSpec): string {
 }
 
 /**
- * Whether the work is older than the state that was applied last, as after the hub was restored from a backup. Then
- * objects that are missing in its manifests may be wanted, since somebody added them after the backup.
+ * Whether the ManifestWork is older than the state that was applied last, which happens after the hub was restored from
+ * a backup. The objects that this work does not contain may then be wanted: somebody may have added them after the
+ * backup.
  */
 export function isOlderThan(work: AppliedSpec, applied: string): boolean {
   const [uid = '', generation = '', hash = ''] = applied.split('/');
@@ -104,7 +111,7 @@ export function isOlderThan(work: AppliedSpec, applied: string): boolean {
   return work.generation < Number(generation) || (work.generation === Number(generation) && work.hash !== hash);
 }
 
-/** When the work was first found missing on the hub; undefined while the AppliedManifestWork has its work. */
+/** Returns when the ManifestWork was first found missing on the hub; undefined when it is not missing. */
 export function evictionStart(appliedWork: HubObject): string | undefined {
   const start = fieldOf(appliedWork, 'status', 'evictionStartTime');
   return typeof start === 'string' ? start : undefined;

@@ -1,5 +1,6 @@
-// After a work was applied, records its objects in the AppliedManifestWork, and deletes recorded objects that are no
-// longer part of the work. Nothing is deleted unless every manifest was applied and every object read.
+// After a ManifestWork was applied, records its objects in the AppliedManifestWork, and deletes recorded objects that
+// the work does not contain any more. Nothing is deleted unless every manifest was applied and every object could be
+// read.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { conditionsOf, findCondition, generationOf, type Finding } from '../../controllers/conditions.ts';
@@ -31,8 +32,8 @@ export interface KeepInventoryParts extends RemoveParts {
 }
 
 /**
- * Records the objects that are about to be created, without their UIDs, so that none is forgotten if the process ends
- * before it has recorded them.
+ * Records the objects that are about to be created, still without UIDs. Otherwise an object would be unknown if the
+ * process ended between creating and recording it.
  * @returns the AppliedManifestWork as it is afterwards
  * @throws HubRefusal, GatewayError
  */
@@ -63,20 +64,27 @@ export async function announceObjects(
 
 export interface KeptInventory {
   /**
-   * A condition with the reason why objects that are no longer part of the work were kept; undefined when none were.
+   * A condition with the reason why objects that the ManifestWork does not contain any more were not deleted; undefined
+   * when none were kept.
    */
   readonly held: Finding | undefined;
-  /** Whether objects are still being deleted, or have to be looked at again soon. */
+  /**
+   * Whether the ManifestWork has to be handled again soon, since objects are still being deleted or their deletion was
+   * put off.
+   */
   readonly isPending: boolean;
 }
 
 /**
- * Annotation by which a person allows that any number of objects is deleted. Its value is the generation of the work
- * for which that holds.
+ * Annotation of a ManifestWork by which a person allows the deletion of any number of objects. Its value is the
+ * generation of the work to which that applies.
  */
 const allowAnnotation = `${ownPrefix}allow-prune`;
 
-/** Records and deletes the objects of a work. @throws HubRefusal, GatewayError */
+/**
+ * Records the objects of a ManifestWork, and deletes those that it does not contain any more. @throws HubRefusal,
+ * GatewayError
+ */
 export async function keepInventory(
   parts: KeepInventoryParts,
   results: readonly ManifestResult[],
@@ -111,7 +119,10 @@ interface Obstacle {
   readonly isPending: boolean;
 }
 
-/** Nothing is deleted in this pass: failed manifests are tried again anyway, and the next pass decides again. */
+/**
+ * For results with failures: nothing is deleted now. The failed manifests are tried again anyway, and deletion is
+ * decided on again then.
+ */
 const notYet: Obstacle = { held: undefined, isPending: false };
 
 function obstacleTo(
@@ -119,8 +130,8 @@ function obstacleTo(
   gone: readonly AppliedResource[],
   recorded: readonly AppliedResource[],
 ): Obstacle | undefined {
-  // Before the work has the condition Applied, it may belong to another hub, or to one that was restored or lost its
-  // state.
+  // A ManifestWork without the condition Applied is new to this hub. The recorded objects may come from another hub, or
+  // from the time before this hub was restored or lost its state, so they are not deleted yet.
   if (findCondition(conditionsOf(work), 'Applied') === undefined) return { held: undefined, isPending: true };
   if (textAt(work, 'metadata', 'annotations', allowAnnotation) === String(generationOf(work))) return undefined;
   const allow = `set the annotation ${allowAnnotation}: "${generationOf(work)}" if they are to go`;

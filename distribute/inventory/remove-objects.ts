@@ -1,5 +1,5 @@
-// Deletes objects that an AppliedManifestWork records. The object must have the recorded UID, and no other work may own
-// it.
+// Deletes objects that an AppliedManifestWork records. An object is only deleted if it has the recorded UID and no
+// other ManifestWork owns it.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import type { OwnerReference } from '../../controllers/objects.ts';
@@ -11,28 +11,28 @@ import type { AppliedResource } from './inventory.ts';
 
 export interface RemoveParts {
   readonly kinds: Kinds;
-  /** Accesses objects as the executor that wrote them. */
+  /** Sends requests with the identity of the executor that wrote the objects. */
   readonly objects: MemberObjects;
   /**
-   * Accesses objects with the gateway's own credential, to delete those whose executor lost its rights. Undefined when
-   * such objects have to wait until the executor has the rights again.
+   * Sends requests with the gateway's own credential, to delete objects whose executor has lost the right to do so.
+   * Undefined when such objects stay until the executor has the right again.
    */
   readonly ownObjects: MemberObjects | undefined;
   readonly owner: OwnerReference;
 }
 
-/** What one call of `removeObjects` left over. */
+/** The objects that `removeObjects` has not yet deleted. */
 export interface Remaining {
   /**
-   * Objects that are still being deleted or could not be deleted. All others are gone, or are no longer owned by the
-   * work.
+   * Objects that are still being deleted or could not be deleted. All others are gone, or the ManifestWork does not own
+   * them any more.
    */
   readonly resources: readonly AppliedResource[];
-  /** Sentences that say why some objects could not be deleted. */
+  /** A message for each object that could not be deleted. */
   readonly faults: readonly string[];
 }
 
-/** Deletes the objects, and returns what is left. @throws GatewayError when the member cannot be reached */
+/** Deletes the objects, and returns those that still exist. @throws GatewayError when the member cannot be reached */
 export async function removeObjects(parts: RemoveParts, resources: readonly AppliedResource[]): Promise<Remaining> {
   const left: AppliedResource[] = [];
   const faults: string[] = [];
@@ -48,10 +48,10 @@ export async function removeObjects(parts: RemoveParts, resources: readonly Appl
   return { resources: left, faults };
 }
 
-/** Deletes one object. Returns whether it still exists and has to go. */
+/** Deletes one object. @returns whether it still exists, so that it has to be looked at again */
 async function removeOne(parts: RemoveParts, resource: AppliedResource): Promise<boolean> {
   const kind = await kindOf(parts.kinds, resource);
-  // The member does not serve the kind any more, so its objects are gone, too.
+  // The member does not serve the type in the recorded version any more. Its objects are treated as gone.
   if (kind === undefined) return false;
   const object: ObjectName = { kind, namespace: resource.namespace, name: resource.name };
   try {
@@ -74,7 +74,8 @@ async function removeAs(
     await setOwner(objects, object, live, { owner, wanted: false, fieldManager: defaultFieldManager });
     return false;
   }
-  // Without a recorded UID, the owner reference to this AppliedManifestWork shows that the object was created for it.
+  // Without a recorded UID, the owner reference to this AppliedManifestWork is enough: it shows that the object was
+  // created for the ManifestWork.
   const uid = uidOf(live);
   if (recordedUid !== '' && uid !== recordedUid) return false;
   if (fieldOf(live, 'metadata', 'deletionTimestamp') === undefined) await objects.remove(object, uid);
@@ -88,10 +89,7 @@ function isDenied(error: unknown): boolean {
   );
 }
 
-/**
- * Finds the kind of a recorded object. If the recorded version is not served any more, another version has the same
- * objects.
- */
+/** Finds the kind of a recorded object by the recorded group, version and plural name. */
 async function kindOf(kinds: Kinds, { group, version, resource }: AppliedResource): Promise<ServedKind | undefined> {
   return await kinds.findResource(group, version, resource);
 }

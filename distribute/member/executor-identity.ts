@@ -1,6 +1,6 @@
-// Decides as whom the manifests of a work are written: as the ServiceAccount of the member that the work names, by
-// impersonation and the same identity rules as requests of clients. Anything that is not surely that ServiceAccount is
-// refused.
+// Decides as whom the manifests of a ManifestWork are written: as the ServiceAccount of the member that the work names,
+// by impersonation and by the same identity rules as requests of clients. If the identity could be any other than that
+// ServiceAccount's, the work is refused.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
@@ -11,27 +11,30 @@ import type { OutgoingIdentity } from '../../routing/members/member-request.ts';
 import { textAt } from '../../controllers/objects.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
 
-/** Who writes works that name no executor; `gateway` is the gateway's own credential for the cluster. */
+/**
+ * Who writes the objects of ManifestWorks that name no executor: a ServiceAccount, or `gateway`, the gateway's own
+ * credential for the cluster. With `deny`, such works are refused.
+ */
 export type DefaultExecutor = AccountName | 'deny' | 'gateway';
 
-/** The identity that writes the objects of one work. */
+/** The identity that writes the objects of one ManifestWork. */
 export interface Executor {
-  /** The user name of the ServiceAccount, or `gateway`; equal for equal identities. */
+  /** `gateway`, or the user name of the ServiceAccount. Two executors with the same key are the same identity. */
   readonly key: string;
   readonly account: AccountName | 'gateway';
-  /** Whether the work itself names the executor, so that its rights are checked before anything is written. */
+  /** Whether the ManifestWork itself names the executor. Its rights are then checked before anything is written. */
   readonly isNamed: boolean;
 }
 
-/** The identity rule for requests of clients: turns a user into the one that the cluster sees. */
+/** The identity rules for requests of clients: a function from a user to the user that the cluster sees. */
 export type OutgoingRule = (user: User, cluster: ClusterSpec) => User;
 
-/** No identity may write the objects of the work, and the message says why. */
+/** Thrown when no identity may write the objects of a ManifestWork; the message says why. */
 export class ExecutorRefused extends Error {
   override readonly name = 'ExecutorRefused';
 }
 
-/** Returns the executor that the work names, else the default one. @throws ExecutorRefused */
+/** Returns the executor that the ManifestWork names, else the default one. @throws ExecutorRefused */
 export function executorOf(work: HubObject, fallback: DefaultExecutor): Executor {
   const named = fieldOf(work, 'spec', 'executor', 'subject');
   if (fieldOf(work, 'spec', 'executor') === undefined) {
@@ -45,7 +48,9 @@ export function executorOf(work: HubObject, fallback: DefaultExecutor): Executor
   return executorFor({ namespace: textAt(account, 'namespace'), name: textAt(account, 'name') }, true);
 }
 
-/** Makes an executor of an account. @throws ExecutorRefused for a name that is not surely that of a ServiceAccount */
+/**
+ * Makes an executor of an account. @throws ExecutorRefused for a namespace or name that a ServiceAccount cannot have
+ */
 export function executorFor(account: AccountName | 'gateway', isNamed: boolean): Executor {
   if (account === 'gateway') return { key: 'gateway', account, isNamed };
   const key = accountUserName(account);
@@ -56,8 +61,8 @@ export function executorFor(account: AccountName | 'gateway', isNamed: boolean):
 }
 
 /**
- * Reads the `key` of an executor back, which an AppliedManifestWork records so that the same executor deletes its
- * objects.
+ * Returns the executor with this `key`. An AppliedManifestWork records the key, so that the executor that wrote the
+ * objects deletes them.
  */
 export function executorFromKey(key: string): Executor | undefined {
   if (key === 'gateway') return executorFor('gateway', false);
@@ -66,15 +71,17 @@ export function executorFromKey(key: string): Executor | undefined {
 }
 
 /**
- * Returns the identity for requests of the executor to a cluster. That function throws GatewayError IDENTITY_REFUSED.
+ * Returns a function that gives the identity for the executor's requests to a cluster. That function throws
+ * GatewayError IDENTITY_REFUSED.
  */
 export function identityOf({ account }: Executor, outgoing: OutgoingRule): (cluster: ClusterSpec) => OutgoingIdentity {
   if (account === 'gateway') return () => 'self';
-  // The user counts as one of the member itself: names of the hub's ServiceAccounts would be changed on the way.
+  // The origin `operator` marks the user as one of the member itself. A user of the hub would be exchanged for another
+  // name, since the hub's ServiceAccounts are not the member's.
   const user = makeUser({ name: accountUserName(account), origin: 'operator' });
   return (cluster) => {
     const seen = outgoing(user, cluster);
-    // A rule that is meant for clients must not turn the executor into another user.
+    // Rules that are meant for clients must not turn the executor into another user, or give it groups.
     if (seen.name === user.name && seen.groups.length === 0 && seen.extra.length === 0) return seen;
     throw new GatewayError(
       'IDENTITY_REFUSED',

@@ -1,5 +1,6 @@
-// Finds the kinds that a member serves, by its discovery. Answers are remembered for each group and version. A kind
-// that was missing is looked up again, since its CustomResourceDefinition may be part of the same work.
+// Finds the kinds that a member serves, by its discovery. Discovery answers are remembered for each group and version.
+// A kind that is missing in an answer is looked up again, since a manifest of the same ManifestWork may have just
+// created its CustomResourceDefinition.
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
 import type { MemberClient } from './member-client.ts';
@@ -26,7 +27,7 @@ export interface Kinds {
 }
 
 const timeoutMs = 15_000;
-/** Milliseconds for which a missing kind is not looked up again. */
+/** A discovery answer that is younger than this, in milliseconds, is not read again when it lacks a kind. */
 const missingForMs = 1_000;
 const maxAgeMs = 600_000;
 

@@ -1,5 +1,6 @@
-// Sends requests of the executor to one member, by the same connections, credentials and circuit breaker as requests of
-// clients. It has the interface of a client of the hub, so that reflectors and writers work on a member, too.
+// A client with which controllers send requests to one member, by the same connections, credentials and circuit breaker
+// as requests of clients. The client has the interface of a HubClient, so that reflectors and writers for the hub can
+// be used on a member too.
 import type { HubAnswer, HubCall, HubClient, HubStream } from '../../cache/hub/hub-types.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
@@ -9,9 +10,9 @@ import type { OutgoingIdentity } from '../../routing/members/member-request.ts';
 import { locate, type Connections, type Target } from '../../routing/members/target.ts';
 
 export interface MemberAccess {
-  /** Name of the cluster in the gateway. */
+  /** Name under which the gateway knows the cluster. */
   readonly cluster: string;
-  /** Returns the present record of the cluster; undefined when the cluster is not registered any more. */
+  /** Returns the cluster record as it is now; undefined when the cluster is not registered any more. */
   readonly record: () => ClusterRecord | undefined;
   readonly connections: Connections;
   /** Header `User-Agent` of the requests; default `portcullis-works`. */
@@ -20,16 +21,19 @@ export interface MemberAccess {
 
 /** Sends requests to one member as one identity. */
 export interface MemberClient extends Pick<HubClient, 'open' | 'url'> {
-  /** @param auditId `Audit-ID` of the request, by which the member's audit log can be compared with the gateway's */
+  /**
+   * Sends one request. @param auditId header `Audit-ID` of the request, by which the member's audit log can be compared
+   * with the gateway's
+   */
   request(call: HubCall & { readonly auditId?: string }): Promise<HubAnswer>;
 }
 
-/** Most bytes of an answer of a member; longer answers are refused, so that one member cannot fill the memory. */
+/** Most bytes in the body of an answer. A longer answer fails, so that one member cannot fill the gateway's memory. */
 const maxAnswerBytes = 64 * 1024 * 1024;
 
 /**
- * Makes a client whose requests throw GatewayError when no answer comes or the identity must not be sent.
- * @param identityOf called for each request to decide as whom it is sent
+ * Makes a client. Its requests throw GatewayError when the member does not answer or the identity must not be sent.
+ * @param identityOf called for each request; returns the identity with which the request is sent
  */
 export function makeMemberClient(
   { cluster, record, connections, userAgent = 'portcullis-works' }: MemberAccess,

@@ -1,4 +1,5 @@
-// Reads and writes objects of one member as one identity. The audit log gets every write before it is sent.
+// Reads and writes objects of one member as one identity. Each write is passed to `onWrite` before it is sent, for the
+// audit log.
 import { randomUUID } from 'node:crypto';
 import { collectionPath } from '../../cache/hub/hub-paths.ts';
 import type { HubAnswer, HubCall } from '../../cache/hub/hub-types.ts';
@@ -6,11 +7,11 @@ import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts'
 import type { ServedKind } from './kinds.ts';
 import type { MemberClient } from './member-client.ts';
 
-/** The member answered with an error status; the message is the member's own. */
+/** Thrown when the member answers with an error status. The message is the member's own. */
 export class MemberRefusal extends Error {
   override readonly name = 'MemberRefusal';
   readonly status: number;
-  /** `reason` of the metav1.Status. */
+  /** `reason` of the metav1.Status in the answer; '' when it has none. */
   readonly reason: string;
   constructor(status: number, reason: string, message: string) {
     super(message);
@@ -19,7 +20,7 @@ export class MemberRefusal extends Error {
   }
 }
 
-/** One object of a member. */
+/** Names one object of a member. */
 export interface ObjectName {
   readonly kind: ServedKind;
   /** Namespace of the object; '' for kinds without namespaces. */
@@ -27,7 +28,7 @@ export interface ObjectName {
   readonly name: string;
 }
 
-/** A write that is about to be sent. */
+/** A write that is about to be sent, as the audit log records it. */
 export interface MemberWrite {
   readonly auditId: string;
   readonly verb: 'create' | 'update' | 'patch' | 'delete';
@@ -36,21 +37,28 @@ export interface MemberWrite {
 }
 
 /**
- * Called before each write. The returned function is called with the HTTP status of the answer; 0 means no answer.
+ * Called before each write is sent. The returned function is called with the HTTP status of the answer, or with 0 when
+ * no answer came.
  * @throws GatewayError (or rejects) when the write must not be sent
  */
 export type OnWrite = (write: MemberWrite) => Promise<(status: number) => void>;
 
-/** Every method throws MemberRefusal, or GatewayError when no answer came. */
+/**
+ * The objects of one member. Every method throws MemberRefusal when the member refuses, and GatewayError when no answer
+ * came.
+ */
 export interface MemberObjects {
   get(object: ObjectName): Promise<JsonObject | undefined>;
   create(object: ObjectName, body: JsonObject): Promise<JsonObject>;
   update(object: ObjectName, body: JsonObject): Promise<JsonObject>;
-  /** Changes an object by a patch, whose `type` is one such as `merge`. */
+  /** Changes an object by a patch. */
   patch(object: ObjectName, patch: Patch): Promise<JsonObject>;
-  /** Deletes the object with this UID, in the background. An object that is gone or has another UID is no error. */
+  /**
+   * Deletes the object with this UID, with propagation policy `Background`. Succeeds too when the object is gone or has
+   * another UID.
+   */
   remove(object: ObjectName, uid: string): Promise<void>;
-  /** Whether the identity may use the verb on the object, by a SelfSubjectAccessReview. */
+  /** Whether the identity may use the verb on the object, as the member answers a SelfSubjectAccessReview. */
   may(verb: string, object: ObjectName): Promise<boolean>;
 }
 
@@ -58,6 +66,8 @@ export interface Patch {
   readonly type: 'merge' | 'apply' | 'json';
   readonly fieldManager: string;
   readonly force?: boolean;
+  /** If true, the member checks the patch but changes nothing. */
+  readonly dryRun?: boolean;
   readonly body: unknown;
 }
 
@@ -68,7 +78,7 @@ const contentTypes = {
   apply: 'application/apply-patch+yaml',
 } as const;
 
-/** Makes the access to objects. @param fieldManager name under which creates and updates appear in `managedFields` */
+/** Makes the access to objects. @param fieldManager name of creates and updates in `metadata.managedFields` */
 export function makeMemberObjects(client: MemberClient, fieldManager: string, onWrite: OnWrite): MemberObjects {
   const write = async (
     verb: MemberWrite['verb'],
@@ -98,8 +108,12 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
     async update(object, body) {
       return read(await write('update', object, { method: 'PUT', path: pathOf(object, { fieldManager }), body }));
     },
-    async patch(object, { type, fieldManager: manager, force, body }) {
-      const query = { fieldManager: manager, ...(force === undefined ? {} : { force: String(force) }) };
+    async patch(object, { type, fieldManager: manager, force, dryRun, body }) {
+      const query = {
+        fieldManager: manager,
+        ...(force === undefined ? {} : { force: String(force) }),
+        ...(dryRun === true ? { dryRun: 'All' } : {}),
+      };
       const path = pathOf(object, query);
       return read(await write('patch', object, { method: 'PATCH', path, contentType: contentTypes[type], body }));
     },
@@ -143,7 +157,7 @@ function pathOf({ kind, namespace, name }: ObjectName, query: Readonly<Record<st
   return `${collection}${name === '' ? '' : `/${encodeURIComponent(name)}`}${parameters === '' ? '' : `?${parameters}`}`;
 }
 
-/** Returns the object in an answer. @throws MemberRefusal for any status that is no success */
+/** Returns the object in an answer. @throws MemberRefusal for a status that is not 2xx */
 function read({ status, body }: HubAnswer): JsonObject {
   let parsed: unknown;
   try {

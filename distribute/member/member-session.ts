@@ -1,15 +1,17 @@
-// Everything that the works of one cluster need of their member: a client for each executor, the served kinds, and
-// watches of objects.
+// Access to one member for the ManifestWorks of its cluster: a client for each executor, the kinds that the member
+// serves, and watches of objects.
 import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
 import type { WatchedResource } from '../../cache/hub/hub-types.ts';
 import { makeFollowedTypes, type FollowedTypes } from '../../controllers/hub/followed-types.ts';
+import { listAt } from '../../controllers/objects.ts';
+import { hashOf } from '../apply/content-hash.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
 import { identityOf, type Executor, type OutgoingRule } from './executor-identity.ts';
 import { makeKinds, type Kinds } from './kinds.ts';
 import { makeMemberClient, type MemberAccess, type MemberClient } from './member-client.ts';
 import { makeMemberObjects, type MemberObjects, type MemberWrite, type ObjectName } from './member-objects.ts';
 
-/** Identifies the work for which an object is written. */
+/** Identifies the ManifestWork for which an object is written. */
 export interface WorkReference {
   readonly namespace: string;
   readonly name: string;
@@ -19,7 +21,7 @@ export interface WorkReference {
 /** A write to a member, with what the audit log records about it. */
 export interface WorkWrite extends MemberWrite {
   readonly cluster: string;
-  /** User name of the executor; undefined for the gateway's own credential. */
+  /** User name of the executor, the identity that writes the object; undefined for the gateway's own credential. */
   readonly executor: string | undefined;
   readonly work: WorkReference;
 }
@@ -27,7 +29,7 @@ export interface WorkWrite extends MemberWrite {
 export interface SessionParts extends MemberAccess {
   readonly outgoing: OutgoingRule;
   readonly onWrite: (write: WorkWrite) => Promise<(status: number) => void>;
-  /** Called when objects of a watched type may have changed. */
+  /** Called when objects of a watched type may have changed, with the keys of the changed objects. */
   readonly onObjects: (type: WatchedResource, keys: readonly string[]) => void;
   readonly onError: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
@@ -39,6 +41,7 @@ interface AsExecutor {
 }
 
 const ownCredential = 'gateway';
+const reviewTimeoutMs = 10_000;
 
 export class MemberSession {
   readonly #parts: SessionParts;
@@ -54,7 +57,7 @@ export class MemberSession {
     this.kinds = makeKinds(this.own);
   }
 
-  /** Returns access to objects as the executor, for one work. */
+  /** Returns access to objects as the executor, for one ManifestWork. */
   objects(executor: Executor, work: WorkReference): MemberObjects {
     const { cluster, onWrite } = this.#parts;
     const name = executor.key === ownCredential ? undefined : executor.key;
@@ -63,15 +66,37 @@ export class MemberSession {
     );
   }
 
-  /** Watches the collections of the objects for a work, as its executor. An empty list ends these watches. */
+  /**
+   * Returns the rules that the member has for the executor in a namespace, as a text that changes when the rules do; ''
+   * when the member refuses the request.
+   * @throws GatewayError when the member cannot be reached or the identity must not be sent
+   */
+  async rulesOf(executor: Executor, namespace: string): Promise<string> {
+    const kind = 'SelfSubjectRulesReview';
+    const answer = await this.#as(executor).client.request({
+      method: 'POST',
+      path: '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews',
+      body: { apiVersion: 'authorization.k8s.io/v1', kind, spec: { namespace } },
+      timeoutMs: reviewTimeoutMs,
+    });
+    if (answer.status >= 300) return '';
+    const rules = listAt(JSON.parse(answer.body.toString('utf8')), 'status', 'resourceRules');
+    // The order of rules differs from answer to answer, so they are sorted.
+    return hashOf(rules.map((rule) => JSON.stringify(rule)).toSorted());
+  }
+
+  /**
+   * Watches, with the identity of the executor, the collections that hold the objects of a ManifestWork. Ends earlier
+   * watches for the work; an empty list ends all of them.
+   */
   follow(executor: Executor | undefined, work: string, objects: readonly ObjectName[]): void {
     if (executor !== undefined) this.#as(executor).types.use(work, collectionsOf(objects));
     for (const [key, { types }] of this.#executors) if (key !== executor?.key) types.use(work, []);
   }
 
   /**
-   * Returns the `resourceVersion` that the watch shows for an object; 'absent' when there is none, undefined if not
-   * watched yet.
+   * Returns the `resourceVersion` that the watch shows for an object; 'absent' when there is none, undefined while its
+   * collection is not watched.
    */
   versionOf(executor: Executor, object: ObjectName): string | undefined {
     const { types } = this.#as(executor);
@@ -82,13 +107,16 @@ export class MemberSession {
     return types.objects(type)?.get(key)?.metadata.resourceVersion ?? 'absent';
   }
 
-  /** Whether the watch reports changes of the object, or will do so as soon as its collection is watched. */
+  /**
+   * Whether a watch reports changes of the object, now or once its collection is watched. False when the kind has no
+   * watch or the executor may not use it.
+   */
   isFollowable(executor: Executor, object: ObjectName): boolean {
     const state = this.#as(executor).types.state(collectionOf(object));
     return object.kind.isWatchable && state?.fault === undefined;
   }
 
-  /** Names of the works that have objects in a collection. */
+  /** Names of the ManifestWorks for which a collection is watched. */
   worksOf(type: WatchedResource): ReadonlySet<string> {
     return new Set([...this.#executors.values()].flatMap(({ types }) => types.usersOf(type)));
   }
@@ -112,7 +140,8 @@ export class MemberSession {
       onError,
       ...(timing && { timing }),
     });
-    // A pass that was under way at the end still has its client, but watches nothing any more.
+    // ManifestWorks that are still being applied when the session is closed can go on with their client, but nothing is
+    // watched for them.
     if (this.#closed) types.close();
     const made = { client, types };
     this.#executors.set(executor.key, made);

@@ -1,4 +1,5 @@
-// The order in which the manifests of a work are applied. As in OCM's agent, kinds that others need come first.
+// The order in which the manifests of a ManifestWork are applied. As in OCM's agent, kinds that other kinds need come
+// first.
 const ranks: readonly (readonly string[])[] = [
   ['PriorityClass', 'Namespace', 'CustomResourceDefinition', 'StorageClass', 'PersistentVolume', 'PodSecurityPolicy'],
   ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
@@ -28,8 +29,8 @@ const ranks: readonly (readonly string[])[] = [
 const rankOf = new Map(ranks.flatMap((kinds, rank) => kinds.map((kind) => [kind, rank] as const)));
 
 /**
- * Groups of manifests, to be applied one group after the other. The members of a group do not depend on each other.
- * Kinds that `ranks` does not list come last, each as a group of its own in the order of the work.
+ * Groups of manifests, to be applied one group after the other. The manifests in a group do not depend on each other.
+ * Kinds that `ranks` does not list come last, each manifest in a group of its own, in the order of the ManifestWork.
  */
 export function inApplyOrder<T extends { readonly meta: { readonly kind: string } }>(
   manifests: readonly T[],

@@ -1,4 +1,4 @@
-// Reads who last changed a work, which an admission policy of the hub records in an annotation.
+// Reads who last changed a ManifestWork, which an admission policy of the hub records in an annotation.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { textAt } from '../../controllers/objects.ts';
 import { ownPrefix } from './manifest-work.ts';
@@ -11,12 +11,12 @@ export interface Modifier {
 }
 
 /**
- * Annotation with JSON `{"user": …, "groups": […]}`. The hub's policy refuses any user but the one who sends the
- * request.
+ * Annotation with JSON `{"user": …, "groups": […]}`. The hub's admission policy refuses every value that does not name
+ * the user who sends the request.
  */
 export const modifierAnnotation = `${ownPrefix}last-modifier`;
 
-/** Returns the recorded user; undefined when none is recorded, a fault when the annotation cannot be read. */
+/** Returns the recorded user; undefined when none is recorded; a message when the annotation cannot be read. */
 export function lastModifierOf(work: HubObject): Modifier | { readonly fault: string } | undefined {
   const text = textAt(work, 'metadata', 'annotations', modifierAnnotation);
   if (text === '') return undefined;

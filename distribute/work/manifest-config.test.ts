@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { configOf, isOwned, matches } from './manifest-config.ts';
+import { configOf, isOwned } from './manifest-config.ts';
 
 const meta = {
   ordinal: 0,
@@ -16,19 +16,6 @@ const work = (spec: object): HubObject => ({ metadata: { name: 'w', uid: 'u', re
 const entry = (name: string, more: object): object => ({
   resourceIdentifier: { group: 'apps', resource: 'deployments', namespace: 'a', name },
   ...more,
-});
-
-test('a star stands for any run of characters, and for nothing else', () => {
-  for (const [pattern, text, expected] of [
-    ['*', 'x', true],
-    ['*1', 'deploy1', true],
-    ['a*c*e', 'abcde', true],
-    ['a*c*e', 'abde', false],
-    ['a*a', 'a', false],
-    ['a.c', 'abc', false],
-    ['', 'x', false],
-  ] as const)
-    assert.equal(matches(pattern, text), expected, `${pattern} ${text}`);
 });
 
 test('of each setting the first entry counts that matches and has it', () => {

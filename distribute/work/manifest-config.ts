@@ -1,14 +1,18 @@
-// Reads what a work configures for single manifests: update strategy, feedback rules, and whether the work owns the
-// object.
+// Reads what a ManifestWork configures for single manifests: update strategy, feedback rules, and whether the object is
+// deleted with the work.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
 import { objectAt, type ResourceMeta } from './manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { matches } from '../../lib/text/star-pattern.ts';
 
-/** Fields of an object that server-side apply leaves to other managers. */
+/** A rule in `ignoreFields`: fields of an object that server-side apply leaves to other field managers. */
 export interface IgnoredFields {
-  /** `OnSpokePresent`: left alone once the object exists. `OnSpokeChange`: left alone until the work changes. */
+  /**
+   * `OnSpokePresent`: the fields are left alone once the object exists. `OnSpokeChange`: the fields are left alone
+   * until the ManifestWork changes.
+   */
   readonly condition: 'OnSpokePresent' | 'OnSpokeChange';
   readonly jsonPaths: readonly string[];
   readonly jsonPointers: readonly string[];
@@ -30,7 +34,10 @@ export interface ManifestConfig {
   readonly conditionRules: readonly unknown[];
 }
 
-/** The executor's field manager, as `managedFields` of objects show it; OCM's agent uses the same name. */
+/**
+ * The field manager of the gateway's writes, as `metadata.managedFields` of objects shows it. OCM's agent uses the same
+ * name.
+ */
 export const defaultFieldManager = 'work-agent';
 
 export function configOf(work: HubObject, meta: ResourceMeta): ManifestConfig {
@@ -74,22 +81,7 @@ function isFor(entry: unknown, meta: ResourceMeta): boolean {
   );
 }
 
-/** Whether the text matches the pattern, in which `*` stands for any characters. */
-export function matches(pattern: string, text: string): boolean {
-  const [first = '', ...rest] = pattern.split('*');
-  if (rest.length === 0) return first === text;
-  if (!text.startsWith(first)) return false;
-  const last = rest.pop()!;
-  let at = first.length;
-  for (const part of rest) {
-    const found = text.indexOf(part, at);
-    if (found < 0) return false;
-    at = found + part.length;
-  }
-  return text.length - last.length >= at && text.endsWith(last);
-}
-
-/** Whether the work owns the object, so that the object is deleted with the work. */
+/** Whether the ManifestWork owns the object, so that the object is deleted with the work. */
 export function isOwned(work: HubObject, meta: Omit<ResourceMeta, 'ordinal' | 'kind' | 'version'>): boolean {
   const policy = textAt(work, 'spec', 'deleteOption', 'propagationPolicy');
   if (policy === 'Orphan') return false;

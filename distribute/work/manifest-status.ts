@@ -1,5 +1,5 @@
-// Makes the entry of one manifest in the status of its work. Types, reasons and messages are those of OCM's agent,
-// since programs on the hub read them.
+// Makes the entry of one manifest in the status of its ManifestWork. Types, reasons and messages are those of OCM's
+// agent, since programs on the hub read them.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { conditionsOf, withConditions, type Condition, type Finding } from '../../controllers/conditions.ts';
@@ -9,10 +9,10 @@ import type { Readiness } from '../../lib/objects/readiness.ts';
 import { objectAt, type ResourceMeta } from './manifest-work.ts';
 import { type JsonObject } from '../../lib/objects/json-object.ts';
 
-/** What was read from an object by the rules of its work. */
+/** What the gateway read from an object, by the feedback rules and condition rules of its ManifestWork. */
 export interface Observation {
   readonly feedback: Feedback;
-  /** Conditions that the work's `conditionRules` give for the object. */
+  /** Conditions that the ManifestWork's `conditionRules` give for the object. */
   readonly rules: readonly Finding[];
   readonly readiness: Readiness;
 }
@@ -20,38 +20,42 @@ export interface Observation {
 export interface Feedback {
   /** Entries for `statusFeedback.values`. */
   readonly values: readonly JsonObject[];
-  /** What the condition StatusFeedbackSynced says; undefined when the work has no feedback rules for the object. */
+  /**
+   * The result for the condition StatusFeedbackSynced; undefined when the ManifestWork has no feedback rules for the
+   * object.
+   */
   readonly outcome: { readonly fault: string | undefined } | undefined;
 }
 
-/** In which state an object was found after its manifest was applied. */
+/** The state in which the gateway found an object after applying its manifest. */
 export type Seen =
   | { readonly state: 'present'; readonly uid: string; readonly observation: Observation }
   | { readonly state: 'absent' }
   | { readonly state: 'unreadable'; readonly message: string }
-  /** The member does not serve the kind, so that nothing can be read. */
+  /** The member does not serve the kind, so the object could not be read. */
   | { readonly state: 'unserved' };
 
-/** The result for one manifest after the work was applied. */
+/** The result of applying one manifest of a ManifestWork. */
 export interface ManifestResult {
   readonly meta: ResourceMeta;
-  /** `kept`: nothing was applied, because the work is complete. */
+  /** `kept`: nothing was applied, because the ManifestWork is complete. */
   readonly applied: 'done' | 'kept' | { readonly reason: string; readonly message: string };
   readonly seen: Seen;
 }
 
-/** An entry of `status.resourceStatus.manifests`. */
+/** An entry of `status.resourceStatus.manifests` in a ManifestWork. */
 export interface ManifestEntry {
   readonly resourceMeta: ResourceMeta;
   readonly statusFeedback: { readonly values?: readonly JsonObject[] };
   readonly conditions: readonly Condition[];
 }
 
-/** Beginning of the reasons of all conditions that come from `conditionRules`. */
+/** The reasons of all conditions that come from `conditionRules` begin with this text. */
 export const rulePrefix = 'ConditionRule';
 
 /**
- * Makes the entries in the order of the manifests. Unchanged conditions keep their times from the work's old status.
+ * Makes the entries of the ManifestWork's status, in the order of the manifests. A condition that is unchanged keeps
+ * its `lastTransitionTime` from the old status.
  */
 export function entriesOf(
   work: HubObject,
@@ -72,7 +76,8 @@ function entryOf(
   const oldValues = listAt(before, 'statusFeedback', 'values') as readonly JsonObject[];
   let conditions = conditionsIn(before);
   if (applied !== 'kept') {
-    // When the generation of the work has changed, the condition Applied gets a new time.
+    // When the generation of the ManifestWork has changed, the condition Applied gets a new `lastTransitionTime`, even
+    // if its status stays.
     const current = conditions.filter((each) => each.type !== 'Applied' || each.observedGeneration === generation);
     conditions = withConditions(current, [appliedFinding(applied)], generation);
   }
@@ -92,7 +97,10 @@ function feedbackField(values: readonly JsonObject[]): ManifestEntry['statusFeed
   return values.length === 0 ? {} : { values };
 }
 
-/** Finds the old entry of an object: the one with the same ordinal, or the only one for that object. */
+/**
+ * Returns a function that finds the old entry of a manifest: the one with the same ordinal, or else the only entry for
+ * the same object.
+ */
 function makeEntryFinder(entries: readonly unknown[]): (meta: ResourceMeta) => unknown {
   const exact = new Map<string, unknown>();
   const alone = new Map<string, unknown>();

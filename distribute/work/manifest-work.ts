@@ -1,4 +1,4 @@
-// ManifestWork and AppliedManifestWork as the executor reads them: names of OCM's API, and the parts of a work.
+// ManifestWork and AppliedManifestWork of OCM's API: names of the types, and functions that read the parts of a work.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt, type ResourceType } from '../../controllers/objects.ts';
@@ -8,25 +8,25 @@ import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts'
 const group = 'work.open-cluster-management.io';
 export const workApiVersion = `${group}/v1`;
 export const manifestWorks: ResourceType = { group, version: 'v1', resource: 'manifestworks' };
-/** Type of the object on the member that records what was applied for a work. */
+/** An AppliedManifestWork is an object on the member that records what was applied for one ManifestWork. */
 export const appliedWorks: ResourceType = { group, version: 'v1', resource: 'appliedmanifestworks' };
 
 export const workFinalizer = 'cluster.open-cluster-management.io/manifest-work-cleanup';
 export const appliedWorkFinalizer = 'cluster.open-cluster-management.io/applied-manifest-work-cleanup';
-/** Label of works that a ManifestWorkReplicaSet made. */
+/** Label of ManifestWorks that a ManifestWorkReplicaSet has made. */
 export const replicaSetLabel = `${group}/manifestworkreplicaset`;
 
 /** Prefix of the gateway's own annotations and condition types. */
 export const ownPrefix = 'gateway.portcullis.io/';
 
-/** `status.resourceStatus.manifests[].resourceMeta` of a work. */
+/** Identifies the object of one manifest: an entry of `status.resourceStatus.manifests[].resourceMeta`. */
 export interface ResourceMeta {
   /** Index in `spec.workload.manifests`. */
   readonly ordinal: number;
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** The plural; '' while the member does not serve the kind. */
+  /** The plural name of the type; '' while the member does not serve the kind. */
   readonly resource: string;
   readonly name: string;
   /** Namespace of the object; '' for kinds without namespaces. */
@@ -39,12 +39,12 @@ export function objectAt(value: unknown, ...path: readonly string[]): JsonObject
   return isJsonObject(found) ? found : {};
 }
 
-/** The manifests of a work, in the order of its spec. */
+/** The manifests of a ManifestWork, in the order of its spec. */
 export function manifestsOf(work: HubObject): readonly unknown[] {
   return listAt(work, 'spec', 'workload', 'manifests');
 }
 
-/** Reads the group, version, kind and name of a manifest. `ordinal` is its index in the work. */
+/** Reads the group, version, kind and name of a manifest. `ordinal` is its index in the ManifestWork. */
 export function metaOf(ordinal: number, manifest: JsonObject): ResourceMeta {
   const [group, version] = splitApiVersion(textAt(manifest, 'apiVersion'));
   return {
@@ -64,7 +64,8 @@ export function splitApiVersion(apiVersion: string): readonly [group: string, ve
 }
 
 /**
- * Key of an object in one cluster. It leaves out the version, so that it stays the same in every version of the kind.
+ * Key of an object in one cluster. The key has no version, so that the object has the same key in every version of its
+ * kind.
  */
 export function objectKey({ group, resource, namespace, name }: Omit<ResourceMeta, 'ordinal' | 'kind' | 'version'>) {
   return `${resource}.${group}/${namespace}/${name}`;

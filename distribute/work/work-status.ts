@@ -1,4 +1,4 @@
-// Makes the status of a work: one entry for each manifest, and conditions that sum the entries up.
+// Makes the status of a ManifestWork: one entry for each manifest, and conditions that sum up the entries.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import {
   conditionsOf,
@@ -18,8 +18,8 @@ export interface WorkStatus {
 }
 
 /**
- * Returns the status of a work after its manifests were applied.
- * @param own the gateway's own conditions; conditions of its types that are not in this list are removed
+ * Returns the status of a ManifestWork after its manifests were applied.
+ * @param own conditions whose types begin with {@link ownPrefix}; those that are not in this list are removed
  */
 export function statusOf(work: HubObject, results: readonly ManifestResult[], own: readonly Finding[]): WorkStatus {
   const generation = generationOf(work);
@@ -44,7 +44,9 @@ export function statusOf(work: HubObject, results: readonly ManifestResult[], ow
 }
 
 /**
- * Returns the conditions of a work that was not applied, because its cluster cannot be reached or the work is refused.
+ * Returns the conditions of a ManifestWork that was not applied now, since its cluster cannot be reached or another
+ * agent executes the works.
+ * @param own conditions whose types begin with {@link ownPrefix}; those that are not in this list are removed
  */
 export function withOwnConditions(work: HubObject, own: readonly Finding[]): readonly Condition[] {
   const kept = conditionsOf(work).filter(
@@ -68,13 +70,14 @@ function appliedFinding(results: readonly ManifestResult[]): Finding {
 }
 
 /**
- * Reason of the condition Degraded. OCM's API names such reasons; the rules of a rollout decide what follows from them.
+ * Reason of the condition Degraded. OCM's API names this reason; the rollout strategy of a ManifestWorkReplicaSet
+ * decides what follows from it.
  */
 const degradedReason = 'Failed';
 
 /**
- * Tells by the rules of kstatus whether the objects are ready. A ManifestWorkReplicaSet goes on with the next clusters
- * once the condition Progressing of a work is no longer True.
+ * Makes the conditions Progressing and Degraded: whether the objects are ready, by the rules of kstatus. A
+ * ManifestWorkReplicaSet goes on with the next clusters once Progressing is no longer True.
  */
 function progressFindings(results: readonly ManifestResult[]): readonly Finding[] {
   const unready = results.flatMap(({ meta, seen }) => {
@@ -108,12 +111,15 @@ function availableFinding(manifests: readonly ManifestEntry[]): Finding {
   const reason = 'ResourcesStatusUnknown';
   if (counts.Unknown > 0)
     return { type, status: 'Unknown', reason, message: `${counts.Unknown} ${of} have unknown status` };
-  // OCM's agent has the blank at the end of this message, too.
+  // The message of OCM's agent has a blank at its end, and so has this one.
   if (counts.True === 0) return { type, status: 'Unknown', reason, message: 'cannot get any available resource ' };
   return { type, status: 'True', reason: 'ResourcesAvailable', message: 'All resources are available' };
 }
 
-/** Sums up the conditions that rules gave for manifests: one condition of the work for each type. */
+/**
+ * Sums up the conditions that the condition rules gave for the manifests: one condition of the ManifestWork for each
+ * type.
+ */
 function ruleFindings(manifests: readonly ManifestEntry[]): readonly Finding[] {
   const byRules = manifests.flatMap(({ conditions }) =>
     conditions.filter(({ reason }) => reason.startsWith(rulePrefix)),
@@ -129,7 +135,7 @@ function ruleFindings(manifests: readonly ManifestEntry[]): readonly Finding[] {
 }
 
 function worstOf(type: string, counts: Readonly<Record<ConditionStatus, number>>): ConditionStatus {
-  // The work counts as progressing if one of its manifests does.
+  // The ManifestWork is progressing if the object of one manifest is.
   if (type === 'Progressing') return counts.True > 0 ? 'True' : counts.Unknown > 0 ? 'Unknown' : 'False';
   return counts.False > 0 ? 'False' : counts.Unknown > 0 ? 'Unknown' : 'True';
 }

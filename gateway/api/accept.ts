@@ -1,13 +1,13 @@
-// Chooses the form of an answer that the gateway makes itself, by the request's Accept header. It knows what Kubernetes
-// clients ask for: plain JSON, and JSON as Table, PartialObjectMetadata or aggregated discovery. A client that accepts
-// only protobuf gets 406; Kubernetes clients then ask again for JSON.
+// Chooses the form of an answer that the gateway makes itself, by the request's Accept header. The gateway can write
+// the forms that Kubernetes clients ask for: plain JSON, and JSON as Table, PartialObjectMetadata or aggregated
+// discovery. A client that accepts only protobuf gets 406; Kubernetes clients then ask again for JSON.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 
 /**
- * The form of an answer. `as` is the kind the client wants instead of the object itself, as in `Accept:
- * application/json;as=Table`; '' means the object itself.
+ * The form in which the client wants an answer. `as` is the kind that the client wants instead of the object itself, as
+ * in `Accept: application/json;as=Table`; '' means the object itself.
  */
 export interface AcceptedForm {
   readonly as: '' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | 'APIGroupDiscoveryList';
@@ -29,9 +29,9 @@ const versions: Readonly<Record<AcceptedForm['as'], readonly string[]>> = {
 };
 
 /**
- * Chooses the form that the client prefers among `forms`, the forms that the requested endpoint can produce. Without an
- * Accept header it is plain JSON.
- * @throws GatewayError NOT_ACCEPTABLE when the client accepts none of them
+ * Chooses, among `forms` (the forms that the requested endpoint can produce), the one that the client prefers. Without
+ * an Accept header the answer is plain JSON.
+ * @throws GatewayError NOT_ACCEPTABLE when the client accepts none of `forms`
  */
 export function acceptedForm(headers: RawHeaders, forms: readonly AcceptedForm['as'][]): AcceptedForm {
   const ranges = acceptedRanges(headers);

@@ -9,6 +9,8 @@ import type { BodyReader } from '../../http/inbound.ts';
 import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Authorized } from '../exchange.ts';
 import { makeLocalAnswers } from './local.ts';
+import { Series } from '../operations/request-series.ts';
+import { makeStatistics } from '../operations/statistics.ts';
 import { parseTarget } from '../request/path.ts';
 import { requestInfo } from '../request/request-info.ts';
 import { route } from '../request/routes.ts';
@@ -69,8 +71,8 @@ export function clusterSpec(name: string, changes: Partial<ClusterSpec> = {}): C
 }
 
 /**
- * What `clustergateways` shows of the cluster's Secret. One annotation repeats the whole Secret, as after `kubectl
- * apply`.
+ * The data from a cluster's Secret that `clustergateways` shows. One annotation repeats the whole Secret, as after
+ * `kubectl apply`; tests check that no answer shows this annotation.
  */
 export function gatewayView(name: string, metadata: Partial<ClusterGatewayView['metadata']> = {}): ClusterGatewayView {
   return {
@@ -109,7 +111,9 @@ export interface LocalAnswer {
 export interface LocalSite {
   readonly store: ClusterStore;
   ask(request: string, headers?: Readonly<Record<string, string>>, body?: unknown): Promise<LocalAnswer>;
-  /** Starts a watch. `events` grows as events arrive; `close` ends the watch as a client does that goes away. */
+  /**
+   * Starts a watch. `events` grows as events arrive; `close` ends the watch like a client that closes its connection.
+   */
   watch(
     path: string,
     headers?: Readonly<Record<string, string>>,
@@ -133,6 +137,7 @@ export function makeLocalSite(
   const answer = makeLocalAnswers({
     clusters: { store, identity: 'impersonate', openStreams: makeOpenStreams(), bookmarkIntervalMs: 60_000 },
     checks: [],
+    statistics: makeStatistics(() => [new Series('m1', 'get')]),
     version: '1.2.3',
     clusterGatewayApi: options.clusterGatewayApi ?? true,
     hub: options.hub,
@@ -174,7 +179,8 @@ export function makeLocalSite(
     const surface = route(parsed, undefined);
     const info = requestInfo(method, parsed.segments, parsed.query, false);
     const progress = { status: 0, bytesOut: 0 };
-    const state = { inbound, headers: raw, target: parsed, surface, info, auditId: 'an-id', progress };
+    const access = { mayReach: () => true, follow: () => () => undefined };
+    const state = { inbound, headers: raw, target: parsed, surface, info, auditId: 'an-id', progress, access };
     const text = (): string => Buffer.concat(chunks).toString('utf8');
     return { done: () => answer(state as unknown as Authorized), answered, text, close: () => closed(true) };
   };

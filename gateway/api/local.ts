@@ -1,12 +1,13 @@
-// Answers what the gateway serves itself: health, version, discovery, OpenAPI and its own objects. Every answer comes
-// from memory, so a slow member or hub cannot slow down discovery. The only exception is the write to
-// `clustergateways/health`, which asks the hub.
+// Answers what the gateway serves itself: health, version, discovery, OpenAPI and its own objects. These answers come
+// from memory, so a slow member or hub cannot slow down discovery. Only writes to `clustergateways/health`, requests
+// for ResourceRegistries and checks of rights to statistics may have to ask the hub. Requests for the index are passed
+// on to the code of the index.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { IdentityMode } from '../../cache/model/records.ts';
 import { acceptedForm, acceptedRanges } from './accept.ts';
 import { apiGroups, clusterGatewayGroup } from './discovery/api-groups.ts';
-import type { ApiGroup } from './discovery/api-groups.ts';
+import type { ApiGroup, ServedPlural } from './discovery/api-groups.ts';
 import { cachedDocument, documentResponse } from './discovery/cached-document.ts';
 import { answerHealth, makeViewVersions } from './clusters/cluster-gateway-health.ts';
 import { clusterGatewaysResource } from './clusters/cluster-gateways.ts';
@@ -16,6 +17,7 @@ import type { ShownGroup } from './discovery/discovery.ts';
 import type { Authorized } from '../exchange.ts';
 import { healthResponse } from '../operations/health.ts';
 import type { HealthCheck } from '../operations/health.ts';
+import type { ReadStatistics } from '../operations/statistics.ts';
 import { answerIndex } from './index/index-answers.ts';
 import type { IndexAnswers } from './index/index-answers.ts';
 import { indexGroups } from './index/index-groups.ts';
@@ -29,6 +31,7 @@ import type { Surface } from '../request/routes.ts';
 import { answerResource } from './clusters/served-resource.ts';
 import type { ServedResource } from './clusters/served-resource.ts';
 import { watchResource } from './clusters/served-watch.ts';
+import { answerStatistics } from './clusters/statistics.ts';
 import type { WatchParts } from './clusters/served-watch.ts';
 import { jsonResponse, notServed } from '../status.ts';
 import type { CompleteResponse } from '../status.ts';
@@ -38,6 +41,8 @@ import { virtualClustersResource } from './clusters/virtual-clusters.ts';
 /** The parts of the gateway that its own API needs to answer requests. */
 export interface LocalParts {
   readonly clusters: WatchParts & { readonly identity: IdentityMode };
+  /** Returns counts, rates and durations of the requests to each cluster, for the resource `statistics`. */
+  readonly statistics: ReadStatistics;
   readonly checks: readonly HealthCheck[];
   /** Version of Portcullis, from package.json. */
   readonly version: string;
@@ -46,11 +51,14 @@ export interface LocalParts {
    * always served.
    */
   readonly clusterGatewayApi?: boolean;
-  /** The hub, to which `clustergateways/health` is written; undefined when the gateway has none. */
+  /** The hub, to which `clustergateways/health` is written; undefined when the gateway has no hub. */
   readonly hub?: HubClient | undefined;
-  /** Undefined when the index is off. Then its paths are 404 and discovery does not list them. */
+  /**
+   * Answers requests for the index. Undefined when the index is off: then paths of the index get 404 and discovery does
+   * not list them.
+   */
   readonly index?: IndexAnswers | undefined;
-  /** Undefined when Karmada's ResourceRegistries are not served. */
+  /** Answers requests for Karmada's ResourceRegistries; undefined when the gateway does not serve them. */
   readonly registries?: AnswerRegistries | undefined;
 }
 
@@ -58,8 +66,8 @@ type LocalAnswer = (state: Authorized) => void | Promise<void>;
 type SurfaceOf<K extends Surface['kind']> = Extract<Surface, { kind: K }>;
 
 /**
- * Makes the function that answers a request for the gateway's own API. It throws or rejects with a GatewayError for
- * what it cannot answer.
+ * Makes the function that answers a request for the gateway's own API. The function throws a GatewayError, or rejects
+ * with one, when it cannot answer the request.
  */
 export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
   const { clusters, clusterGatewayApi = false } = parts;
@@ -81,8 +89,8 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
     }
     if ('group' in surface && groups.every(({ name }) => name !== surface.group)) throw notServed();
     if (surface.kind === 'resource') {
-      if (surface.name === undefined && state.info.verb === 'watch') {
-        return watchResource(state, answerObjects.resource(surface), clusters);
+      if (surface.plural !== 'statistics' && surface.name === undefined && state.info.verb === 'watch') {
+        return watchResource(state, answerObjects.resource(surface.plural), clusters);
       }
       const response = answerObjects.answer(state, surface);
       if (response instanceof Promise) return response.then((later) => sendComplete(state, later));
@@ -98,7 +106,7 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
 
 type DocumentSurface = Exclude<Surface, { kind: 'index' | 'registries' | 'resource' | 'self-review' }>;
 
-/** Makes the function that answers for health, version, OpenAPI and discovery. */
+/** Makes the function that answers requests for health, version, OpenAPI and discovery. */
 function makeDocumentAnswers(
   { clusters, checks, version }: LocalParts,
   groups: readonly ApiGroup[],
@@ -123,13 +131,16 @@ function makeDocumentAnswers(
   };
 }
 
+/** The resources whose objects show only data of cluster records; therefore they can be watched. */
+type StoredPlural = Exclude<ServedPlural, 'statistics'>;
+
 interface ObjectAnswers {
-  resource(surface: SurfaceOf<'resource'>): ServedResource;
+  resource(plural: StoredPlural): ServedResource;
   answer(state: Authorized, surface: SurfaceOf<'resource'>): CompleteResponse | Promise<CompleteResponse>;
 }
 
-function makeObjectAnswers({ clusters, hub }: LocalParts): ObjectAnswers {
-  const { store, identity } = clusters;
+function makeObjectAnswers({ clusters, hub, statistics }: LocalParts): ObjectAnswers {
+  const { store, identity, openStreams } = clusters;
   const resources = {
     clusters: clustersResource(identity),
     clustergateways: clusterGatewaysResource,
@@ -137,8 +148,9 @@ function makeObjectAnswers({ clusters, hub }: LocalParts): ObjectAnswers {
   };
   const health = { store, hub, versions: makeViewVersions(store) };
   return {
-    resource: ({ plural }) => resources[plural],
+    resource: (plural) => resources[plural],
     answer(state, { plural, name, subresource }) {
+      if (plural === 'statistics') return answerStatistics(state, { store, openStreams, read: statistics }, name);
       if (subresource === 'health') return answerHealth(state, name!, health);
       return answerResource(state, resources[plural], store, name);
     },

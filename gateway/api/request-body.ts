@@ -1,12 +1,12 @@
 // Reads the whole body of a request that the gateway answers itself. Size and time are limited here, because the
-// listener's own limits are made for bodies that are streamed to a member.
+// listener's own limits are meant for bodies that are streamed to a member and are too generous for this.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import type { Inbound } from '../../http/inbound.ts';
 
 /**
- * Limit for bodies of requests that the gateway answers itself. They have a few hundred bytes, so it is far below
- * kube-apiserver's 3 MiB.
+ * Maximum bytes of a body that the gateway itself reads; more is refused with TOO_LARGE. Such bodies usually have a few
+ * hundred bytes, so the limit is far below kube-apiserver's 3 MiB.
  */
 const maxBodyBytes = 256 * 1024;
 const bodyTimeoutMs = 10_000;

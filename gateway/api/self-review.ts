@@ -9,13 +9,14 @@ import { jsonResponse } from '../status.ts';
 import type { CompleteResponse } from '../status.ts';
 
 /**
- * Limit in bytes for the body of a SelfSubjectReview request. The body is read but not used, so it may have any format.
+ * Maximum bytes of the body of a SelfSubjectReview request; more is refused with TOO_LARGE. The body is read but not
+ * used, so it may have any format.
  */
 const maxBodyBytes = 64 * 1024;
 
 /**
- * Answers with a SelfSubjectReview of the caller, or of the user whom the caller impersonates.  @throws GatewayError
- * (rejects) METHOD_NOT_ALLOWED, NOT_ACCEPTABLE or TOO_LARGE
+ * Answers with a SelfSubjectReview of the caller, or of the user whom the caller impersonates.
+ * @throws GatewayError (rejects) METHOD_NOT_ALLOWED, NOT_ACCEPTABLE or TOO_LARGE
  */
 export async function answerSelfReview(state: Authorized): Promise<CompleteResponse> {
   if (state.inbound.method !== 'POST') {

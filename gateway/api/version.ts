@@ -1,6 +1,6 @@
-// The document of `/version`: a Kubernetes version for clients, then a plus and the version of Portcullis. kubectl
-// warns when gitVersion differs much from its own version, and helm renders charts by it. Both ignore what follows the
-// plus.
+// The document of `/version`: its gitVersion is a Kubernetes version for clients, then a plus and the version of
+// Portcullis. kubectl warns when gitVersion differs much from kubectl's own version, and helm renders charts by it.
+// Both ignore what follows the plus.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 
 /**

@@ -1,4 +1,4 @@
-// The type of what the audit log remembers of one request from its first audit event to its last.
+// The type of the data that the audit log keeps about one request, from the request's first audit event to its last.
 import type { BodyMetadataReader } from './object.ts';
 import type { AuditDecision } from './policy.ts';
 import type { AuditedRequest } from './rule.ts';
@@ -10,8 +10,8 @@ export interface AuditTrail {
   readonly request: AuditedRequest;
   readonly info: RequestInfo;
   /**
-   * True when this request was let in only because its audit events could be stored (`block` in the overflow policy).
-   * Its events are then written even if a sink has become full since.
+   * True when the overflow policy (`block`) lets this request in only while its audit events can be stored. Its events
+   * are then handed to the sinks even if a sink has become full since.
    */
   readonly mustStore: boolean;
   readonly receivedTimestamp: string;

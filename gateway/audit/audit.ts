@@ -34,7 +34,10 @@ export interface AuditParts {
   readonly reloading: Reloading;
   readonly log: Log;
   readonly dataDir: string;
-  /** Sinks that send events to another process; when undefined, this process opens the sinks of the configuration. */
+  /**
+   * Sinks that send events to another process. When undefined, this process itself opens the sinks that the
+   * configuration names.
+   */
   readonly sinks?: readonly AuditSink[] | undefined;
 }
 
@@ -62,12 +65,12 @@ export async function startAudit(config: AuditConfig, parts: AuditParts): Promis
   };
 }
 
-/** Open sinks without a recorder; the events for them are made by other processes. */
+/** Open sinks without a recorder, for a process that only stores events which other processes make. */
 export type RunningSinks = Omit<RunningAudit, keyof Audit>;
 
 /**
- * Opens the sinks without a recorder: worker processes make the audit events and send them to this process.  @throws
- * ConfigurationError as {@link startAudit}
+ * Opens the sinks without a recorder: worker processes make the audit events and send them to this process.
+ * @throws ConfigurationError (rejects) as {@link startAudit}
  */
 export async function startAuditSinks(
   config: AuditConfig,

@@ -6,8 +6,8 @@
 export type AuditClock = (atMs: number) => string;
 
 /**
- * When `Date.now()` and `performance.now()` have drifted apart by more than this, audit times follow `Date.now()`
- * again.
+ * When `Date.now()` and `performance.now()` have drifted apart by more than this many milliseconds, for example because
+ * the system clock was corrected, audit times are aligned with `Date.now()` again.
  */
 const toleranceMs = 5;
 

@@ -1,5 +1,5 @@
 // Configuration of the audit log, with kube-apiserver's flags and defaults. A sink without a policy would record
-// nothing. kube-apiserver only logs that; here it is a fault of the configuration.
+// nothing: kube-apiserver only logs a warning about it, but here it is a fault of the configuration.
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { parseDuration } from '../../lib/duration.ts';
@@ -35,13 +35,16 @@ export interface AuditWebhookConfig {
   readonly mode: 'batch' | 'blocking';
   readonly batch: BatchOptions;
   readonly initialBackoffMs: number;
-  /** How many bytes of events may wait on disk while the webhook fails. */
+  /**
+   * How many bytes of events may wait on disk while the webhook fails. When they and the room in memory are used up,
+   * the overflow policy decides about new requests.
+   */
   readonly spoolBytes: number;
 }
 
 /**
- * kube-apiserver's defaults (pkg/server/options/audit.go), except that of auditWebhookSpoolMaxsize: only the gateway
- * can store events on disk while the webhook fails.
+ * kube-apiserver's defaults (pkg/server/options/audit.go), and a default for auditWebhookSpoolMaxsize, which
+ * kube-apiserver does not have: only the gateway can store events on disk while the webhook fails.
  */
 export const auditDefaults = {
   auditLogMaxage: 366,
@@ -87,7 +90,7 @@ type NumberName = {
 
 const megabyte = 1024 * 1024;
 
-/** Picks the audit settings out of all settings; those that were not given are left out. */
+/** Returns the audit settings out of all settings; settings that the operator did not give are left out. */
 export function auditInput(written: AuditInput): AuditInput {
   const names = Object.keys(auditFileFields) as (keyof AuditInput)[];
   return Object.fromEntries(names.filter((name) => written[name] !== undefined).map((name) => [name, written[name]]));

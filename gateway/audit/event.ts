@@ -12,15 +12,15 @@ export interface AuditEvent {
   readonly verb: string;
   /** The authenticated caller; undefined when authentication failed. */
   readonly user: User | undefined;
-  /** The user as whom the request was made; undefined when that is the caller. */
+  /** The user whom the caller impersonated; undefined when the caller impersonated nobody. */
   readonly impersonatedUser: User | undefined;
   readonly sourceIPs: readonly string[];
   readonly userAgent: string;
-  /** The Kubernetes object that the request is about; undefined for requests that are not about a resource. */
+  /** The Kubernetes object or type that the request is for; undefined for requests for non-resource paths. */
   readonly objectRef: ObjectReference | undefined;
   /** Status of the answer; undefined in events that are written before the answer. */
   readonly responseStatus: ResponseStatus | undefined;
-  /** The next two timestamps are metav1.MicroTime: RFC 3339 in UTC with six digits after the second. */
+  /** This timestamp and `stageTimestamp` are metav1.MicroTime: RFC 3339 in UTC with six digits after the second. */
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
   readonly annotations: readonly (readonly [key: string, value: string])[];
@@ -70,7 +70,7 @@ export function eventLine(event: AuditEvent): string {
 
 const furtherFields = ['namespace', 'name', 'uid', 'apiGroup', 'apiVersion', 'resourceVersion', 'subresource'] as const;
 
-/** `resource` is always written first, so every other field can begin with a comma. */
+/** The JSON of an objectRef. `resource` is always written first, so every further field can begin with a comma. */
 function objectRefJson(ref: ObjectReference): string {
   let text = `{"resource":${JSON.stringify(ref.resource)}`;
   for (const field of furtherFields) if (ref[field] !== '') text += `,"${field}":${JSON.stringify(ref[field])}`;
@@ -78,14 +78,15 @@ function objectRefJson(ref: ObjectReference): string {
 }
 
 /**
- * kube-apiserver always writes an empty `metadata`, because that field of the Go type is a struct and not a pointer.
+ * The JSON of a responseStatus. It always has an empty `metadata`, as in kube-apiserver, where that field of the Go
+ * type is a struct and not a pointer.
  */
 function statusJson({ code, ...rest }: ResponseStatus): string {
   if (rest.status === undefined && rest.message === undefined) return `{"metadata":{},"code":${code}}`;
   return JSON.stringify({ metadata: {}, ...rest, code });
 }
 
-/** Caches the JSON of each user. A User object never changes and lives as long as its login. */
+/** The JSON of each user, made once. A User object never changes, and the WeakMap forgets it with the login. */
 const written = new WeakMap<User, string>();
 
 /** The user as JSON of authentication.k8s.io/v1 UserInfo. */
@@ -108,7 +109,7 @@ export function userJson(user: User): string {
 const longestUserAgent = 1024;
 
 /**
- * The User-Agent of an audit event: as UTF-8, cut at the length where kube-apiserver cuts it.
+ * The User-Agent of an audit event: as UTF-8, cut after 1024 characters as in kube-apiserver.
  * @param value the header as received, one character per byte (latin1)
  */
 export function auditedUserAgent(value: string | undefined): string {

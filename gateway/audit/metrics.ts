@@ -1,5 +1,5 @@
-// Metrics of the audit log. Requests only add to plain numbers; prom-client reads these numbers when metrics are
-// scraped.
+// Metrics of the audit log. A request only increments plain numbers, which is cheap; prom-client reads the numbers when
+// metrics are scraped.
 import type { Registry } from 'prom-client';
 import { by, registerRead, single } from '../operations/read-metric.ts';
 import type { Aggregator, MetricValues } from '../operations/read-metric.ts';
@@ -9,7 +9,7 @@ import type { AuditSink } from './sinks/sink.ts';
 export interface AuditCounts {
   /** Number of audit events written. */
   events: number;
-  /** How many requests were audited at level None, and how many at level Metadata. */
+  /** How many requests were audited at level None (no event is written), and how many at level Metadata. */
   none: number;
   metadata: number;
   /** Number of requests that were answered 503 because their audit events could not be stored. */

@@ -3,8 +3,8 @@
 // sent the bytes and they may end anywhere, so every length is checked before it is used.
 
 /**
- * Metadata of the object in a request body, as far as an audit event's objectRef shows it. A field is absent when the
- * body does not have it.
+ * Metadata of the object in a request body: the fields that objectRef of an audit event shows. A field is absent when
+ * the body does not have it.
  */
 export interface BodyMetadata {
   readonly name?: string;
@@ -26,8 +26,8 @@ const textFields: ReadonlyMap<number, keyof BodyMetadata> = new Map([
 ]);
 
 /**
- * Metadata found in the first bytes of a body. Reading stops at malformed or missing bytes; what was read until there
- * is returned.
+ * The metadata in the first bytes of a body. Reading stops at the first malformed or missing byte, and the fields that
+ * were read before it are returned.
  * @param prefix the first bytes of the body
  */
 export function protobufMetadata(prefix: Buffer): BodyMetadata {

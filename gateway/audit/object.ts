@@ -1,6 +1,6 @@
 // Reads name, namespace, uid and resourceVersion of the object in a request body while the body is streamed to the
-// cluster. kube-apiserver fills the objectRef of a create or update from the body; without it, an event would not say
-// what was created. Bodies may have megabytes, so only these four short texts are kept.
+// cluster. kube-apiserver fills objectRef of a create or update from the body; without the body, an audit event would
+// not say which object was created. Bodies may have megabytes, so only these four short texts are kept.
 import { protobufMetadata } from './object-protobuf.ts';
 import type { BodyMetadata } from './object-protobuf.ts';
 
@@ -12,8 +12,8 @@ export interface BodyMetadataReader {
 }
 
 /**
- * Makes a reader for bodies of this Content-Type. Undefined for types that are not read (YAML, CBOR): then an event's
- * objectRef has only what the path says.
+ * Makes a reader for bodies of this Content-Type. Undefined for YAML and CBOR, which are not read: then objectRef of
+ * the audit event has only the fields that are in the path.
  */
 export function bodyMetadataReader(contentType: string | undefined): BodyMetadataReader | undefined {
   const type = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase();
@@ -23,8 +23,8 @@ export function bodyMetadataReader(contentType: string | undefined): BodyMetadat
 }
 
 /**
- * How many bytes of a protobuf body are kept. They are enough: ObjectMeta begins with name, generateName, namespace,
- * selfLink, uid and resourceVersion, and Go writes fields in that order.
+ * How many bytes of the start of a protobuf body are kept. They are enough: ObjectMeta begins with name, generateName,
+ * namespace, selfLink, uid and resourceVersion, and Go writes fields in the order of their numbers.
  */
 const protobufPrefix = 8 * 1024;
 
@@ -41,14 +41,14 @@ class ProtobufReader implements BodyMetadataReader {
   }
 }
 
-/** Longest text that is kept, in bytes. No valid name or uid is longer. */
+/** Longest text that is kept, in bytes. No valid name, namespace, uid or resourceVersion is longer. */
 const longestText = 1024;
 const wanted: ReadonlySet<string> = new Set(['name', 'namespace', 'uid', 'resourceVersion']);
 
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Reads the strings directly below the top-level `metadata` of a JSON object, then stops reading. */
+/** Reads the four strings directly below the top-level `metadata` of a JSON object; ignores the rest of the body. */
 class JsonReader implements BodyMetadataReader {
   readonly #found: Record<string, string> = {};
   #done = false;
@@ -58,7 +58,7 @@ class JsonReader implements BodyMetadataReader {
   #key = '';
   #inString = false;
   #escaped = false;
-  /** Bytes of the JSON string that is being read; undefined when its value is not needed. */
+  /** Bytes of the JSON string that is being read; undefined when this string is not one of the four. */
   #text: number[] | undefined;
 
   feed(chunk: Buffer): void {

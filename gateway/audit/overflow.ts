@@ -1,6 +1,7 @@
-// Decides what happens to a request whose audit events cannot be stored: it is refused, or it goes on unrecorded and
-// its events are counted as dropped. The rules have a file of their own, because kube-apiserver must be able to read
-// the same audit policy, and audit.k8s.io/v1 Policy has no field for them. An exec by GET counts as a change.
+// Decides what happens to a request while audit events cannot be stored: the request is refused, or it goes on
+// unrecorded and its events are counted as dropped. These rules have a file of their own and are not part of the audit
+// policy: kube-apiserver must be able to read the same policy file, and audit.k8s.io/v1 Policy has no field for them.
+// An exec counts as a change, even by GET.
 import { z } from 'zod';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';

@@ -1,6 +1,6 @@
 // Reads the audit policy file in kube-apiserver's format (audit.k8s.io/v1 Policy) and decides how a request is audited.
-// A request that no rule matches is not recorded. Levels that record bodies are refused, because the gateway cannot
-// record bodies and a silent downgrade would mislead the operator.
+// A request that no rule matches is not recorded. The levels Request and RequestResponse, which record bodies, are
+// refused: the gateway cannot record bodies, and recording less than the operator asked for would mislead.
 import { z } from 'zod';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
@@ -11,7 +11,7 @@ import type { AuditedRequest, RequestSelector } from './rule.ts';
 export type AuditStage = 'RequestReceived' | 'ResponseStarted' | 'ResponseComplete' | 'Panic';
 
 /**
- * The decision to audit a request. Where a function returns undefined instead, the level is None: no events are
+ * How a request is audited. A function that returns undefined in place of this has decided for level None: no event is
  * written.
  */
 export interface AuditDecision {

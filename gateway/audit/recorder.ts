@@ -1,5 +1,5 @@
-// Writes the audit events of requests, and refuses a request that could not be recorded. It must refuse before anything
-// is sent to a cluster: once a change has happened, its events must be stored.
+// Writes the audit events of requests, and refuses a request whose events could not be stored. The refusal must come
+// before anything is sent to a cluster: once a change has happened, its events must be stored.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import { pathInCluster } from '../api/index/proxying-request.ts';
@@ -49,8 +49,9 @@ export class AuditRecorder {
 
   /**
    * Called when the caller is known. Returns undefined when the request may go on at once, otherwise a promise that
-   * resolves when it may.  @throws GatewayError (or rejects with it) AUDIT_UNAVAILABLE when the events cannot be
-   * stored and the policy forbids that the request goes on unrecorded
+   * resolves when the request may go on.
+   * @throws GatewayError (or rejects with it) AUDIT_UNAVAILABLE when the events cannot be stored and the policy forbids
+   * that the request goes on unrecorded
    */
   begin(state: Authenticated): Promise<void> | undefined {
     const { policy, overflow, sinks, counts } = this.#rules;
@@ -84,8 +85,8 @@ export class AuditRecorder {
       this.#unauthenticated(state);
       return;
     }
-    // kube-apiserver writes an event of stage Panic when a handler panics. An INTERNAL error of the gateway is treated
-    // the same: nobody knows how far the request got.
+    // kube-apiserver writes an event of stage Panic when a handler panics. A GatewayError INTERNAL is treated the same
+    // way: nobody knows which part of the request was carried out.
     if (error instanceof GatewayError && error.code === 'INTERNAL') {
       this.#make(state, trail, 'Panic');
       return;
@@ -96,7 +97,8 @@ export class AuditRecorder {
 
   /**
    * Called before the gateway itself writes to a cluster on behalf of a user. Returns a function to call after the
-   * write: it records the single audit event with the HTTP status of the answer, or 0 when there was no answer. 
+   * write with the HTTP status of the cluster's answer, or with 0 when there was no answer: it records the single audit
+   * event of the write.
    * @throws GatewayError AUDIT_UNAVAILABLE as {@link begin}
    */
   own(request: AuditedRequest, event: OwnEvent): (code: number) => void {

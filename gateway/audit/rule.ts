@@ -1,6 +1,7 @@
 // Decides which requests a rule of an audit policy matches, as kube-apiserver does
-// (k8s.io/apiserver/pkg/audit/policy/checker.go). Easy to get wrong: `users` of a rule are matched with the
-// authenticated caller, not with the user it impersonates, and `resources: [pods]` does not match `pods/log`.
+// (k8s.io/apiserver/pkg/audit/policy/checker.go). Easy to get wrong: `users` of a rule are compared with the
+// authenticated caller, not with the user whom the caller impersonates, and `resources: [pods]` does not match
+// `pods/log`.
 import { z } from 'zod';
 import type { User } from '../../cache/model/user.ts';
 
@@ -29,7 +30,7 @@ export interface RequestSelector {
   readonly userGroups: readonly string[];
   readonly verbs: readonly string[];
   readonly resources: readonly GroupResources[];
-  /** The entry '' matches resources without a namespace. */
+  /** The namespaces that the rule matches. The entry '' matches resources without a namespace. */
   readonly namespaces: readonly string[];
   readonly nonResourceURLs: readonly string[];
 }
@@ -39,7 +40,8 @@ export interface GroupResources {
   /** API group; '' is the core group, `*` is any group. */
   readonly group: string;
   /**
-   * For example `pods`, `pods/log`, `*`, `pods/*` or `*` + `/scale`. An empty list means every resource of the group.
+   * Resources and subresources of the group, for example `pods`, `pods/log`, `*`, `pods/*` or `*` + `/scale`. An empty
+   * list means every resource of the group.
    */
   readonly resources: readonly string[];
   readonly resourceNames: readonly string[];
@@ -81,7 +83,10 @@ function isGroupSelected(chosen: GroupResources, request: AuditedRequest): boole
   );
 }
 
-/** Whether an entry of nonResourceURLs matches a path: it is `*`, the same path, or a prefix that ends in `*`. */
+/**
+ * Whether an entry of nonResourceURLs matches a path. It does when it is `*`, is the same path, or ends in `*` and the
+ * part before `*` is a prefix of the path.
+ */
 function isPathMatched(url: string, path: string): boolean {
   return url === '*' || url === path || (url.endsWith('*') && path.startsWith(url.replace(/\*+$/, '')));
 }

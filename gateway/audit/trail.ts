@@ -1,5 +1,5 @@
-// Builds an audit event from what the request chain knows of a request. The event uses the words of the cluster's own
-// audit log (an exec by GET has the verb `get`), so that both logs can be compared.
+// Builds an audit event from the state of a request. The event uses the same verbs as the cluster's own audit log (an
+// exec by GET has the verb `get`), so that both logs can be compared.
 import { memberView } from '../../auth/rules/impersonation.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -20,8 +20,8 @@ import type { RequestInfo } from '../request/request-info.ts';
 import type { AuditTrail } from './audit-trail.ts';
 
 /**
- * What is known of a request when an audit event is written. Fields of steps that the request has not reached are
- * undefined.
+ * The state of a request when an audit event is written. Fields that are set by later steps of the chain, which the
+ * request has not reached, are undefined.
  */
 export type AuditedState = Observed &
   Described &
@@ -29,8 +29,8 @@ export type AuditedState = Observed &
   Partial<Pick<Authenticated, 'caller'>>;
 
 /**
- * The request as the cluster's audit log describes it. For an exec or port-forward, the verb is that of the HTTP
- * method.
+ * The request as the cluster's audit log describes it. For an exec or port-forward, the verb follows from
+ * the HTTP method: `get` for GET, `create` for POST.
  */
 export function plainInfo(state: Described): RequestInfo {
   const { upgrade, inbound, surface, target, info } = state;
@@ -75,8 +75,8 @@ export function eventOf(
 }
 
 /**
- * Status of the answer. An error of the gateway is shown with reason and message; an answer of the cluster only by its
- * code.
+ * Status of the answer. An error that the gateway answered is shown with reason and message; an answer of the cluster
+ * only with its HTTP status.
  */
 export function responseStatus({ observation, progress }: Observed): ResponseStatus {
   const { error } = observation;
@@ -87,8 +87,8 @@ export function responseStatus({ observation, progress }: Observed): ResponseSta
 }
 
 /**
- * Status of a request whose authentication failed: names the kinds of credentials it carried, in kube-apiserver's words
- * (endpoints/filters/authn_audit.go).
+ * Status of a request whose authentication failed. Its message names the kinds of credentials that the request carried,
+ * in kube-apiserver's words (endpoints/filters/authn_audit.go).
  */
 export function failedAuthentication({ inbound, peer }: Observed): ResponseStatus {
   const tried: string[] = [];
@@ -111,7 +111,7 @@ function otherUser({ user, outgoing }: AuditedState, caller: User): User | undef
 
 const canonicals = new WeakMap<User, string>();
 
-/** A text that is the same for users that differ only in the order of groups or extra. */
+/** A text for comparing users: it is the same for two users that differ only in the order of groups or extra. */
 function canonical(user: User): string {
   let text = canonicals.get(user);
   if (text === undefined) {
@@ -122,8 +122,8 @@ function canonical(user: User): string {
 }
 
 /**
- * Metadata from the request body, for an audit event. kube-apiserver reads the body after authorization, so nothing
- * from the body is shown for a refused request. Every 403 is treated as a refusal by RBAC, because a 403 of an
+ * Metadata from the request body, for an audit event. kube-apiserver reads the body only after authorization, so
+ * nothing from the body is shown for a refused request. Every 403 is treated as a refusal by RBAC, because a 403 of an
  * admission plugin looks the same.
  */
 function bodyMetadata(body: BodyMetadataReader | undefined, status: ResponseStatus | undefined): BodyMetadata {

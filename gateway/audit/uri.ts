@@ -1,6 +1,6 @@
 // Makes the request URI of an audit event: the bytes that the client sent, with the values of unknown query parameters
-// redacted. Security: the list below names parameters that hold no secret. A list of parameters with secrets would
-// never be complete.
+// redacted. Security: `known` below lists the parameters that never hold a secret. A list of the parameters that do
+// hold secrets would never be complete.
 
 /**
  * Query parameters that are shown in audit events: those of the Kubernetes API (meta/v1 ListOptions, CreateOptions,
@@ -29,13 +29,16 @@ const known: ReadonlySet<string> = new Set([
   ...['sinceTime', 'timestamps', 'tailLines', 'limitBytes', 'insecureSkipTLSVerifyBackend', 'stream'],
   ...['verbose', 'exclude', 'hash'],
 ]);
-/** The form of a query parameter's name that is shown. Any other text could be a secret value. */
+/**
+ * Names of query parameters are shown only in this form. A name in any other form is redacted: it could be a secret
+ * value.
+ */
 const name = /^[A-Za-z][A-Za-z0-9_.~-]{0,63}$/;
 const redacted = 'REDACTED';
 
 /**
- * The target with the values of unknown query parameters replaced by `REDACTED`; a parameter without a value is
- * replaced completely. A target without unknown parameters is returned unchanged.
+ * The path and query with the values of unknown query parameters replaced by `REDACTED`; an unknown parameter without a
+ * value is replaced completely. A target without unknown parameters is returned unchanged.
  * @param target path and query, after gateway/request/path.ts has checked it
  */
 export function auditedUri(target: string): string {

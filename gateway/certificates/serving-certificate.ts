@@ -1,6 +1,6 @@
-// The gateway's own CA, which is made once and kept in the data directory, and the serving certificate that it signs at
-// every start. The key of the CA must never be half written or readable by others. If the CA were lost, no client would
-// trust the gateway after a restart.
+// The gateway's own CA, which is made once and kept in the data directory, and the serving certificate that this CA
+// signs at every start. The CA's key must never be half written or readable by others. If the CA were lost, no client
+// would trust the gateway after a restart.
 import 'reflect-metadata';
 import { randomBytes, webcrypto, X509Certificate } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -70,7 +70,7 @@ function checkAuthority(cert: string, file: string): void {
   try {
     if (new X509Certificate(cert).ca && Date.parse(new X509Certificate(cert).validTo) > Date.now()) return;
   } catch {
-    // The file is not a certificate. The error below says what to do.
+    // The file is not a certificate. The error thrown below tells the operator what to do.
   }
   throw new ConfigurationError([
     { file, message: 'is not a valid CA certificate: move it and ca.key away, and the gateway makes new ones' },

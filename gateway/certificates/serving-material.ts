@@ -1,6 +1,6 @@
-// The certificates that replicas share: a CA, its successor, and the serving certificate ("leaf"). This file only
-// computes what should be stored; hub-serving.ts stores it. Clients must trust a new CA before it signs anything, so it
-// waits in `nextAuthority` until the next leaf is signed.
+// The certificates that replicas share: a CA, the CA that will follow it, and the serving certificate ("leaf"). This
+// file only computes what should be stored; hub-serving.ts stores it. Clients must trust a new CA before it signs
+// anything. So a new CA is published in `nextAuthority` first and signs only the next leaf.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { makeAuthority, signServingCertificate } from './serving-certificate.ts';
@@ -17,8 +17,8 @@ export interface ServingMaterial {
 }
 
 /**
- * A shared serving certificate ("leaf") is valid for 90 days and replaced after 60. That leaves a month for repairs
- * when the hub refuses to store the new one.
+ * A shared serving certificate ("leaf") is valid for 90 days (in milliseconds here) and replaced after 60. This leaves
+ * a month for repairs when the hub refuses to store the new one.
  */
 export const leafLifeMs = 90 * 24 * 60 * 60 * 1000;
 const certificateForm = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
@@ -42,8 +42,8 @@ export function bundleCovers(bundle: string, wanted: string): boolean {
 }
 
 /**
- * Reads the shared certificates from the data of the Secret, whose values are base64. Undefined when certificate, key
- * and CA are missing or do not belong together.
+ * Reads the shared certificates from the data of the Secret, whose values are base64. Undefined when the certificate,
+ * its key or the CA is missing, or when they do not belong together.
  */
 export function readMaterial(data: Readonly<Record<string, string>> | undefined): ServingMaterial | undefined {
   const text = (key: string): string => Buffer.from(data?.[key] ?? '', 'base64').toString('utf8');
@@ -70,8 +70,8 @@ export function readMaterial(data: Readonly<Record<string, string>> | undefined)
 }
 
 /**
- * The data of the Secret that stores `material`. `ca.crt` is the whole trust bundle, the CA that signs now first, so
- * the Secret can be mounted into clients as it is.
+ * The data of the Secret that stores `material`. `ca.crt` is the whole trust bundle and begins with the CA that signs
+ * at present, so clients can mount the Secret as it is.
  */
 export function writeMaterial(material: ServingMaterial): Readonly<Record<string, string>> {
   const encode = (text: string): string => Buffer.from(text).toString('base64');
@@ -102,8 +102,8 @@ export async function renewed(
   }
   const isDue = isPastTwoThirds(current.leaf.cert, nowMs);
   if (isDue || !covers(current.leaf.cert, names)) {
-    // Until the certificate is due for renewal, it keeps the names that it has. Otherwise two replicas with different
-    // configurations would replace each other's certificate for ever.
+    // Until the certificate is due for renewal, a replacement keeps the names that the present certificate has.
+    // Otherwise two replicas with different configurations would replace each other's certificate for ever.
     const all = isDue ? names : [...new Set([...names, ...namesOf(current.leaf.cert)])];
     const { nextAuthority } = current;
     const authority = nextAuthority ?? current.authority;

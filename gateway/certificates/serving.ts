@@ -1,6 +1,6 @@
 // The certificate that the listener shows: from the operator's files, which are watched for changes, or signed by the
-// gateway's own CA. The operator's certificate and key change on disk one after the other. While they do not match, the
-// previous pair stays in use.
+// gateway's own CA. The operator's certificate and key change on disk one after the other. While the two do not match,
+// the listener keeps the previous pair.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
@@ -9,8 +9,8 @@ import type { Reloading } from '../start/reloading.ts';
 import { issueServingCertificate, loadAuthority } from './serving-certificate.ts';
 
 /**
- * How often a certificate of the gateway's own CA is replaced: every 20 days. A Node timer cannot be longer than 24.8
- * days.
+ * Milliseconds after which a certificate of the gateway's own CA is replaced: 20 days. A Node timer cannot be longer
+ * than 24.8 days.
  */
 const reissueIntervalMs = 20 * 24 * 60 * 60 * 1000;
 
@@ -22,8 +22,13 @@ export interface ServingPair {
 
 /** The certificate that the listener shows to clients. */
 export interface Serving {
-  /** File with the CA certificate that clients must trust; undefined when the operator gave a certificate. */
+  /**
+   * File with the CA certificate that clients must trust. Undefined when there is no such file: the operator gave a
+   * certificate, or replicas share one through the hub.
+   */
   readonly caFile: string | undefined;
+  /** The certificates of the CAs that clients must trust, in PEM; undefined when the operator gave a certificate. */
+  caBundle(): string | undefined;
   current(): ServingPair;
   onChange(listener: () => void): void;
   close(): void;
@@ -44,7 +49,7 @@ export async function startServingCertificate(config: Config, reloading: Reloadi
       pair = { cert, key };
       listener?.();
     });
-    return { caFile: undefined, current: () => pair, onChange, close: () => undefined };
+    return { caFile: undefined, caBundle: () => undefined, current: () => pair, onChange, close: () => undefined };
   }
   const authority = await loadAuthority(config.dataDir);
   let pair = await issueServingCertificate(authority, config.listen.host, config.clusterDomain);
@@ -55,7 +60,13 @@ export async function startServingCertificate(config: Config, reloading: Reloadi
     });
   }, reissueIntervalMs);
   timer.unref();
-  return { caFile: join(config.dataDir, 'ca.crt'), current: () => pair, onChange, close: () => clearInterval(timer) };
+  return {
+    caFile: join(config.dataDir, 'ca.crt'),
+    caBundle: () => authority.cert,
+    current: () => pair,
+    onChange,
+    close: () => clearInterval(timer),
+  };
 }
 
 function checkKeyPair(cert: string, key: string, file: string): void {

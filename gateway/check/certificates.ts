@@ -1,13 +1,15 @@
-// Finds certificates that have expired or will soon. Every certificate of a bundle is checked: an expired CA verifies
-// nothing any more, and its clients are locked out.
+// Finds certificates that have expired or will soon expire. Every certificate of a bundle is checked: once a CA has
+// expired, the certificates that it signed are no longer accepted, and their holders are locked out.
 import { X509Certificate } from 'node:crypto';
 import type { Unread, Weakness } from './weakness.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** Certificates that expire within this time are reported; 30 days leave time to act. */
+/**
+ * Certificates that expire within this many milliseconds (30 days) are reported, so that there is time to renew them.
+ */
 export const soonMs = 30 * dayMs;
 
-/** The use of a certificate. */
+/** What a certificate is used for; findings name it. */
 export type CertificatePurpose = 'client certificate' | 'serving certificate' | 'certificate authority';
 
 const renewals: Readonly<Record<CertificatePurpose, string>> = {

@@ -1,5 +1,5 @@
 // Checks everything that `portcullis serve` would read, without serving. A file that cannot be read does not stop the
-// checks of other files. Nothing is written: no data directory and no Secret on the hub.
+// checks of other files. The checks write nothing: they make no data directory and change no Secret on the hub.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readAuthenticationConfig } from '../../auth/jwt/authentication-config.ts';
@@ -29,7 +29,9 @@ import { bySeverity } from './weakness.ts';
 import type { CheckResult, Unread, Weakness } from './weakness.ts';
 import type { CheckOptions } from './weakness.ts';
 
-/** Checks the configuration that these flags give. What `serve` would refuse is returned in `unread`. */
+/**
+ * Checks the configuration that these flags give. Whatever would keep `serve` from starting is returned in `unread`.
+ */
 export async function checkConfiguration(flags: ConfigInput, options: CheckOptions): Promise<CheckResult> {
   let config: Config;
   try {
@@ -87,7 +89,7 @@ async function checkRead(config: Config, options: CheckOptions): Promise<CheckRe
   return { weaknesses: bySeverity(weaknesses), unread: distinct(unread) };
 }
 
-/** Checks the files that say who users are and what they may do. */
+/** Checks the files that define users and their rights. */
 async function checkUserFiles(config: Config, look: Look): Promise<void> {
   const { tokenAuthFile, authorizationRules, authentication } = config;
   if (tokenAuthFile !== undefined)
@@ -170,7 +172,10 @@ function certificateFiles(config: Config): readonly (readonly [file: string, pur
   return found;
 }
 
-/** Files that hold secrets or decide who may do what. Files in the data directory are included only when they exist. */
+/**
+ * Files that hold secrets, or that decide who may do what; others must not read or change them. Files in the data
+ * directory are included only when they exist.
+ */
 async function watchedFiles(
   config: Config,
   look: (where: string, read: () => readonly Weakness[]) => Promise<void>,

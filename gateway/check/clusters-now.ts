@@ -1,5 +1,6 @@
 // Checks the clusters that the configuration has at present, from files and from the hub, and asks each cluster what
-// the gateway's credential may do. It uses the same sources as `serve`; they watch their files until they are closed.
+// the gateway's credential may do. The clusters come from the same sources as in `serve`; these watch their files until
+// they are closed.
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeHubClient } from '../../cache/hub/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
@@ -19,7 +20,7 @@ import { askHub } from './hub.ts';
 import { askMember, memberWeaknesses } from './members.ts';
 import type { CheckResult, Unread, Weakness } from './weakness.ts';
 
-/** How many milliseconds the hub may take to list its clusters. */
+/** How many milliseconds the hub may take to list its clusters. After this time, the hub is reported in `unread`. */
 const hubTimeoutMs = 20_000;
 const lookEveryMs = 50;
 /** How many clusters are asked at the same time. */

@@ -1,11 +1,14 @@
-// Finds weaknesses in how a cluster or the hub is reached, and in the gateway's credential for it. Clusters of every
-// source have the same type here, so the same checks serve kubeconfigs and Secrets on the hub.
+// Finds weaknesses in how a cluster or the hub is reached, and in the gateway's credential for it. Clusters from every
+// source have the same type here, so the same checks apply to kubeconfigs and to Secrets on the hub.
 import type { ClusterSpec, Credential, CredentialSource } from '../../cache/model/records.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
 import { certificateWeaknesses } from './certificates.ts';
 import type { Weakness } from './weakness.ts';
 
-/** The fields of a cluster that say how it is reached. The context of a hub's kubeconfig has them too. */
+/**
+ * The fields of a cluster record that say how the cluster is reached. The context of a hub's kubeconfig has these
+ * fields too.
+ */
 export type ReachedCluster = Pick<ClusterSpec, 'endpoint' | 'tls' | 'proxy' | 'fallbacks'>;
 
 /**
@@ -49,7 +52,7 @@ export function reachWeaknesses(cluster: ReachedCluster, where: string, nowMs: n
   return found;
 }
 
-/** Weaknesses that every credential of this kind has, whatever its content. */
+/** Weaknesses that every credential of this kind has, whatever the credential itself contains. */
 export function credentialKindWeaknesses(
   kind: CredentialSource['kind'] | undefined,
   where: string,
@@ -79,7 +82,7 @@ export function credentialKindWeaknesses(
   return [];
 }
 
-/** Weaknesses of the content of a credential, such as an expired certificate. */
+/** Weaknesses of one particular credential, such as an expired certificate. */
 export function credentialWeaknesses(
   kind: CredentialSource['kind'],
   credential: Credential,

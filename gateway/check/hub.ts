@@ -1,5 +1,5 @@
 // Finds weaknesses between the gateway and its hub: in the settings, and in what the gateway's account may read on the
-// hub. Nothing is written: a SelfSubjectAccessReview is sent by POST, but it only asks a question.
+// hub. Nothing is written: a SelfSubjectAccessReview is sent by POST, but the hub only answers it and stores nothing.
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { HubConfig } from '../config/hub-config.ts';
 import type { CheckResult, Weakness } from './weakness.ts';
@@ -40,7 +40,7 @@ export function hubWeaknesses(hub: HubConfig): readonly Weakness[] {
 }
 
 /**
- * Asks the hub whether the gateway's account may list all Secrets, or do everything.
+ * Asks the hub whether the gateway's account may list all Secrets, or may do everything.
  * @throws GatewayError (rejects) HUB_UNAVAILABLE when the hub does not answer
  */
 export async function askHub(client: Pick<HubClient, 'request' | 'url'>): Promise<CheckResult> {

@@ -1,12 +1,13 @@
-// Checks the database of the index: whether `serve` could use it, and whether others could read or change the data on
-// the connection to it.
+// Checks the database of the index: whether `serve` could use it, and whether others on the network could read or
+// change the data on the connection to it.
 import { isThisMachine, serverAddress } from '../../search/stores/postgres/connection/address.ts';
 import type { IndexStoreConfig } from '../config/index-store-config.ts';
 import type { CheckOptions, Weakness } from './weakness.ts';
 
 /**
- * Finds weaknesses in the connection to the index's database.  @throws GatewayError (rejects) INDEX_UNAVAILABLE with
- * what keeps `serve` from using the database, and what to do
+ * Finds weaknesses in the connection to the index's database.
+ * @throws GatewayError (rejects) INDEX_UNAVAILABLE, with what keeps `serve` from using the database and what to do
+ * about it
  */
 export async function indexStoreWeaknesses(store: IndexStoreConfig, options: CheckOptions): Promise<Weakness[]> {
   const { config, name } = await serverAddress(store);

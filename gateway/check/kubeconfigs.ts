@@ -1,4 +1,4 @@
-// Checks kubeconfig files: which other files hold their secrets, and what is weak in the context for a hub or a
+// Checks kubeconfig files: lists the files that hold their secrets, and finds weaknesses in the context for a hub or a
 // webhook.
 import { readFileSync } from 'node:fs';
 import { unusable } from '../../cache/sources/unusable.ts';

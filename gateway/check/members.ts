@@ -1,5 +1,5 @@
-// Asks each cluster what the gateway's credential may do in it, with the same requests as the probe of a running
-// gateway. A cluster that does not answer is returned in `unread`.
+// Asks each cluster what the gateway's credential may do in the cluster, with the same requests that a running gateway
+// sends. A cluster that does not answer is returned in `unread`.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import { locate } from '../../routing/members/target.ts';
@@ -22,8 +22,8 @@ export function memberWeaknesses({ spec }: ClusterRecord, nowMs: number): CheckR
     ...reachWeaknesses(spec, where, nowMs),
     ...credentialKindWeaknesses(spec.credential?.kind, where),
   ];
-  // Other kinds of credentials can be read without running anything. An exec credential needs a plugin, which only
-  // {@link askMember} runs.
+  // An exec credential exists only after its plugin has run, and only {@link askMember} runs plugins. Credentials of
+  // all other kinds can be read here.
   if (spec.credential === undefined || spec.credential.kind === 'exec') return { weaknesses, unread: [] };
   try {
     const credential = spec.credential.current();
@@ -36,7 +36,7 @@ export function memberWeaknesses({ spec }: ClusterRecord, nowMs: number): CheckR
   }
 }
 
-/** Asks the cluster what the gateway's credential may do there. Runs the exec plugin when the credential needs one. */
+/** Asks the cluster what the gateway's credential may do there. For an exec credential, this runs the exec plugin. */
 export async function askMember(record: ClusterRecord, connections: Connections): Promise<CheckResult> {
   const { spec } = record;
   const where = placeOf(spec);

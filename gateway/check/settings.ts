@@ -1,4 +1,4 @@
-// Finds weaknesses in the settings themselves, before any file is opened. Default values are checked as well.
+// Finds weaknesses in the settings themselves; no file is read for it. Default values are checked as well.
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
 import type { Config } from '../config/configuration.ts';
@@ -92,8 +92,8 @@ function users(config: Config): readonly Weakness[] {
 }
 
 /**
- * The weakness that requests without a credential are accepted.
- * @param paths the only paths on which they are accepted; empty means all paths
+ * The weakness `AnonymousAuth`: requests without a credential are accepted.
+ * @param paths the only paths on which they are accepted; an empty list means all paths
  */
 export function anonymousWeakness(where: string, paths: readonly string[]): Weakness {
   return {

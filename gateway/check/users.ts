@@ -7,8 +7,8 @@ import { anonymousWeakness } from './settings.ts';
 import type { Weakness } from './weakness.ts';
 
 /**
- * Shorter tokens are reported as easy to guess. Twenty characters of base64 are about 120 bits; the output of `openssl
- * rand -hex 16` is longer.
+ * A token with fewer characters than this is reported as easy to guess. Twenty characters of base64 are about 120 bits;
+ * the output of `openssl rand -hex 16` is longer.
  */
 const shortestToken = 20;
 
@@ -128,8 +128,8 @@ function allowsEverything({ verbs, apiGroups, resources, namespaces, resourceNam
 }
 
 /**
- * Whether a rule names secrets and allows to read all of them. Rules with "*" are not reported: the clusters' own RBAC
- * limits them, and almost every rule would be reported.
+ * Whether a rule names the resource `secrets` and allows to read all of them. Rules with `*` are not reported: the
+ * clusters' own RBAC limits their users as well, and almost every rule would be reported.
  */
 function readsSecretsEverywhere({ verbs, resources, namespaces, resourceNames }: Rule): boolean {
   const reads = verbs.some((verb) => ['*', 'get', 'list', 'watch'].includes(verb));

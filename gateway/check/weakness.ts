@@ -10,8 +10,8 @@ export interface CheckOptions {
 }
 
 /**
- * What somebody can gain from a weakness: the rights of other users (high), some rights (medium), or a step towards
- * rights (low).
+ * How much a weakness gives away: the rights of other users (high), some rights (medium), or a step towards rights
+ * (low).
  */
 export type Severity = 'high' | 'medium' | 'low';
 
@@ -30,7 +30,7 @@ export interface Weakness {
   readonly fix: string;
 }
 
-/** Something that could not be checked, and why. */
+/** Something that could not be checked (`where`), and why (`what`). */
 export interface Unread {
   readonly where: string;
   readonly what: string;

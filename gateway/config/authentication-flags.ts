@@ -1,6 +1,6 @@
-// The flags about identity providers and anonymous requests, with kube-apiserver's names and meaning. Security: setting
-// anonymous requests in a flag and in the authentication file at once is refused, since one of them may be meant to
-// forbid what the other allows.
+// The flags about identity providers and anonymous requests, with kube-apiserver's names and meaning. Security: giving
+// both `--anonymous-auth` and a setting about anonymous requests in the authentication file is refused, since one of
+// them may be meant to forbid what the other allows.
 import { z } from 'zod';
 import type { Fault } from './values.ts';
 
@@ -26,8 +26,8 @@ export const authenticationFileFields = {
 };
 
 /**
- * Checks the authentication settings; `fault` is called for each one that is wrong.
- * @param given the flags, or where a flag is absent the configuration file; with absolute paths
+ * Checks the authentication settings; `fault` is called for each setting that is wrong.
+ * @param given value of the flag, or of the configuration file when the flag is absent; with absolute paths
  * @param isSelf true for `--identity=self`, in which the gateway has a single user
  */
 export function readAuthenticationFlags(

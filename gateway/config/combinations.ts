@@ -1,5 +1,5 @@
-// Settings that are each valid but must not be used together, most of them because users could be taken for somebody
-// else. They are refused before any socket is opened.
+// Refuses settings that are each valid but must not be used together, most of them because one user could be taken for
+// another. They are refused before any socket is opened.
 import { isLoopback } from '../../lib/text/host-port.ts';
 import type { Config } from './configuration.ts';
 import { refuseWithWorkers } from './workers-config.ts';

@@ -18,9 +18,7 @@ import { readText } from './values.ts';
 const text = z.string().min(1);
 const seconds = z.number().min(0).max(3600);
 
-/**
- * Schema of the configuration file. Its keys are the names of the flags in camel case, and settings that have no flag.
- */
+/** Schema of the configuration file. Most keys are names of flags in camel case; a few settings have no flag. */
 const fileSchema = z.strictObject({
   apiVersion: z.literal('config.portcullis.io/v1alpha1').optional(),
   kind: z.literal('GatewayConfiguration').optional(),
@@ -89,8 +87,8 @@ export function readConfigFile(file: string): FileInput {
 }
 
 /**
- * The plain values of a YAML document. The YAML parser reports an alias without an anchor, or too many aliases, only in
- * this step.
+ * The plain values of a YAML document. Only this conversion reports an alias without an anchor, or too many aliases;
+ * the YAML parser accepts them.
  * @throws ConfigurationError for these faults
  */
 function plainOf(document: Document, file: string): unknown {

@@ -1,4 +1,4 @@
-// Builds one frozen Config from flags and the configuration file, or reports all faults at once. Each section is
+// Builds one frozen Config from the flags and the configuration file, or reports all faults at once. Each section is
 // checked in a file of its own; combinations.ts refuses settings that must not be used together.
 import { resolve } from 'node:path';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
@@ -79,7 +79,7 @@ function readKubeconfigs({ flags, file, folder }: Written): readonly string[] {
 /** The hub and identity settings of the configuration file, with absolute paths. */
 function absolutePaths({ file, folder }: Written): HubInput & IdentityInput {
   const given: Record<string, unknown> = { ...file };
-  for (const name of ['hubKubeconfig', 'proxyCaCert', 'proxyCert', 'proxyKey', 'identityExchange']) {
+  for (const name of ['hubKubeconfig', 'proxyCaCert', 'proxyCert', 'proxyKey', 'identityExchange', 'profilesCa']) {
     const path = given[name];
     if (typeof path === 'string' && path !== '') given[name] = resolve(folder, path);
   }

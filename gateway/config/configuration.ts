@@ -32,11 +32,11 @@ export interface Config {
   readonly firstByteTimeoutMs: number;
   readonly probeIntervalMs: number;
   /**
-   * The factor by which tests have shortened all durations; otherwise 1. All durations in this object have been
-   * multiplied by it already.
+   * The factor by which a test has shortened all durations; otherwise 1. The durations in this object have already been
+   * multiplied by this factor.
    */
   readonly timeScale: number;
-  /** Rules for the user that member clusters see. */
+  /** Settings for which user member clusters see for a caller. */
   readonly outgoing: IdentityConfig;
   readonly limits: LimitsConfig;
   /** The audit log; undefined when nothing is audited. */

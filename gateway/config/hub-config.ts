@@ -1,6 +1,6 @@
-// The section of the configuration about the hub: where it is, which of its objects describe clusters, and whether it
-// decides what callers may do. In a pod, the hub is the cluster of the pod unless a flag says otherwise, so that the
-// Helm chart needs no flag. Outside a pod, there is no hub without a flag.
+// The section of the configuration about the hub: where the hub is, which of its objects describe clusters, and whether
+// the hub decides what callers may do. In a pod, the hub is the cluster of the pod unless a flag says otherwise, so
+// that the Helm chart needs no flag. Outside a pod, there is no hub without a flag.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -15,7 +15,11 @@ import type { CollectionsConfig } from './controllers/collections-config.ts';
 import { importFileFields, readImportConfig } from './controllers/import-config.ts';
 import type { ImportConfig } from './controllers/import-config.ts';
 import { joinsFileFields, readJoinsConfig } from './controllers/joins-config.ts';
+import { readTenantsConfig, tenantsFileFields } from './controllers/tenants-config.ts';
+import type { TenantsConfig } from './controllers/tenants-config.ts';
 import type { JoinsConfig } from './controllers/joins-config.ts';
+import { profilesFileFields, readProfilesConfig } from './controllers/profiles-config.ts';
+import type { ProfilesConfig } from './controllers/profiles-config.ts';
 import { readWorksConfig, worksFileFields } from './controllers/works-config.ts';
 import type { WorksConfig } from './controllers/works-config.ts';
 import { sourceNames } from './source-names.ts';
@@ -23,7 +27,10 @@ import type { SourceName } from './source-names.ts';
 import { definedOf, flagOf, listOf } from './values.ts';
 import type { Fault, Given } from './values.ts';
 
-/** The proxy server of konnectivity, with the names of cluster-gateway's flags. Paths are absolute. */
+/**
+ * The proxy server of konnectivity, through which clusters are reached. The flags for it have cluster-gateway's names.
+ * Paths are absolute.
+ */
 export interface ClusterProxy {
   readonly host: string;
   readonly port: number;
@@ -60,12 +67,17 @@ export interface HubConfig {
   readonly subpathAuthorization: boolean;
   /** A token must be for one of these audiences; empty means the hub's own audiences. */
   readonly audiences: readonly string[];
-  /** Origins (https://HOST:PORT, without default port) under which the hub's API server is known; absent means none. */
+  /**
+   * Origins (https://HOST:PORT, without default port) under which clients reach the hub's API server; absent means
+   * none.
+   */
   readonly origins?: readonly string[];
   readonly tokenReviewTtlMs: number;
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
-  /** True to serve the API group cluster.core.oam.dev as well. */
+  /**
+   * True to serve objects and discovery of the API group cluster.core.oam.dev (of the project cluster-gateway), too.
+   */
   readonly clusterGatewayApi: boolean;
   /**
    * The serving certificate that replicas share through a Secret. When undefined, the certificate comes from files, or
@@ -73,21 +85,27 @@ export interface HubConfig {
    */
   readonly serving: SharedServing | undefined;
   /**
-   * Where Karmada's ResourceRegistries are. `beside`: Karmada's own search on the hub has them. `replace`: the gateway
-   * serves them, and writes their status. Undefined or absent: they are not read.
+   * Which program serves Karmada's ResourceRegistries. `beside`: Karmada's own search on the hub. `replace`: the
+   * gateway, which also writes their status. Undefined or absent: the gateway does not read ResourceRegistries.
    */
   readonly karmadaSearch?: KarmadaSearch | undefined;
-  /** Settings of CollectionResource objects; undefined or absent when they define no collections of the index. */
+  /**
+   * Settings of CollectionResource objects; undefined or absent when these objects define no collections of the index.
+   */
   readonly collections?: CollectionsConfig | undefined;
   /** Settings of import policies; undefined or absent when they are off. */
   readonly imports?: ImportConfig | undefined;
-  /** Settings of ClusterJoin objects; undefined or absent when clusters do not join by them. */
+  /** Settings of ClusterJoin objects; undefined or absent when clusters cannot join by ClusterJoins. */
   readonly joins?: JoinsConfig | undefined;
+  /** Settings of TenantBindings, which grant rights in clusters; undefined or absent when the gateway ignores them. */
+  readonly tenants?: TenantsConfig | undefined;
+  /** Settings of ClusterProfiles; undefined or absent when none are published. */
+  readonly profiles?: ProfilesConfig | undefined;
   /** Settings for executing ManifestWorks; undefined or absent when works are not executed. */
   readonly works?: WorksConfig | undefined;
 }
 
-/** The values of `--karmada-search`. */
+/** The values of `--karmada-search`; {@link HubConfig.karmadaSearch} says what they mean. */
 export type KarmadaSearch = 'beside' | 'replace';
 
 /** Settings of a serving certificate that replicas share. hub-serving.ts in gateway/hub uses them. */
@@ -103,8 +121,7 @@ export interface SharedServing {
 const text = z.string().min(1).optional();
 
 /**
- * Schema of the hub settings in the configuration file. Alternative names, which some flags have, are not accepted
- * there.
+ * Schema of the hub settings in the configuration file. Some flags have a second name, which this file does not accept.
  */
 export const hubFileFields = {
   hubKubeconfig: z.string().optional(),
@@ -137,6 +154,8 @@ export const hubFileFields = {
   ...collectionsFileFields,
   ...importFileFields,
   ...joinsFileFields,
+  ...tenantsFileFields,
+  ...profilesFileFields,
   ...worksFileFields,
 };
 
@@ -210,6 +229,8 @@ export function readHubConfig(
     imports: readImportConfig(given, fault),
     collections: readCollectionsConfig(given, fault),
     joins: readJoinsConfig(given, sources, fault),
+    tenants: readTenantsConfig(given, fault),
+    profiles: readProfilesConfig(given, fault),
     works: readWorksConfig(given, given.hubKubeconfig === undefined, fault),
   });
 }
@@ -244,7 +265,10 @@ function readKarmadaSearch({ karmadaSearch: mode, sources }: HubInput, fault: Fa
   return mode;
 }
 
-/** True in a pod with a ServiceAccount. It looks for the same variable and file as client-go's rest.InClusterConfig. */
+/**
+ * True in a pod with a ServiceAccount. The function looks for the same variable and file as client-go's
+ * rest.InClusterConfig.
+ */
 export function runsInPod(environment: NodeJS.ProcessEnv): boolean {
   return (environment['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(serviceAccountToken);
 }
@@ -337,8 +361,8 @@ function readClusterProxy(given: HubInput, fault: Fault): HubConfig['clusterProx
 }
 
 /**
- * Reports flags about a hub when there is no hub. They would have no effect, but may have been meant to restrict
- * somebody.
+ * Reports flags about a hub when there is no hub. Such flags would have no effect, although the operator may have meant
+ * them to restrict somebody.
  */
 function refuseWithoutHub(flags: HubInput, fault: Fault): void {
   for (const [name, value] of Object.entries(flags)) {

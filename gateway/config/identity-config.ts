@@ -19,8 +19,8 @@ export interface IdentityConfig {
   readonly privilegedUser: string | undefined;
   readonly forwardSystemMasters: boolean;
   /**
-   * Reserved users and groups that clusters see as the hub or identity provider named them. For `system:masters` there
-   * is `forwardSystemMasters`.
+   * Reserved users and groups that clusters see under the names that the hub or identity provider gave them. For the
+   * group `system:masters`, `forwardSystemMasters` decides.
    */
   readonly forwardReserved: readonly string[];
   readonly serviceAccountIdentity: 'prefixed' | 'as-is' | 'refuse';
@@ -43,12 +43,14 @@ export const identityFileFields = {
   impersonationMode: text.optional(),
   impersonateExtra: z.string().optional(),
 };
-/** The identity settings as the operator wrote them; one flag has a second name. */
+/**
+ * The identity settings as the operator wrote them. `clusterGatewayProxyConfig` is another name of `identityExchange`.
+ */
 export type IdentityInput = Given<typeof identityFileFields> & { readonly clusterGatewayProxyConfig?: string };
 
 /**
- * Checks the identity settings; `fault` is called for each one that is wrong.
- * @param given the flags, or where a flag is absent the configuration file; with absolute paths
+ * Checks the identity settings; `fault` is called for each setting that is wrong.
+ * @param given value of the flag, or of the configuration file when the flag is absent; with absolute paths
  */
 export function readIdentityConfig(given: IdentityInput, fault: Fault): IdentityConfig {
   const { serviceAccountIdentity = 'prefixed', impersonationMode = 'full', privilegedUser } = given;

@@ -1,6 +1,6 @@
 // The section of the configuration about the index, which lets users search objects of all clusters. Without any of
-// these flags, the index starts with the first request for it. So a gateway on which nobody searches sends no list or
-// watch of its own to the clusters.
+// these flags, the index starts with the first request to it. So a gateway on which nobody searches sends no lists or
+// watches for the index to the clusters.
 import { z } from 'zod';
 import { readDefinition } from '../../search/api/collections/definitions.ts';
 import type { CollectionDefinition } from '../../search/api/collections/definitions.ts';
@@ -21,7 +21,9 @@ import type { Fault, Given } from './values.ts';
 
 /** Settings of the index: what it holds, and who may see it. */
 export interface IndexConfig {
-  /** Resources to index: `pods`, `deployments.apps` or `*`; undefined means the common ones. */
+  /**
+   * Resources to index: `pods`, `deployments.apps` or `*` for all; undefined means a built-in list of common resources.
+   */
   readonly resources: readonly string[] | undefined;
   /** Names of the clusters to index, or a label selector for them; undefined means all clusters. */
   readonly clusters: string | undefined;
@@ -33,8 +35,8 @@ export interface IndexConfig {
   readonly maxBytes: number;
   readonly rightsMaxAgeMs: number;
   /**
-   * How the index decides which rows of a cluster a caller may see, unless a label of the cluster says it; undefined
-   * means `auto`.
+   * How the index decides which rows of a cluster a caller may see; a label of the cluster overrides this setting.
+   * Undefined means `auto`.
    */
   readonly rights?: RightsChoice;
   /** The identity with which the index reads objects from clusters; undefined means `auto`. */
@@ -48,8 +50,8 @@ export interface IndexConfig {
   /** The PostgreSQL that holds the index; undefined means SQLite in the folder. */
   readonly store?: IndexStoreConfig;
   /**
-   * True when the index starts together with the gateway. When false, it starts with the first request for it, or at
-   * once if it is already on disk.
+   * True when the index starts together with the gateway. When false, the index starts with the first request to it, or
+   * together with the gateway if its data is already on disk.
    */
   readonly startsAtOnce: boolean;
 }
@@ -102,7 +104,7 @@ const leastBytes = 16 * 1024 ** 2;
 /**
  * Checks the index settings; undefined when the index is switched off (`--index-resources none`). `fault` is called for
  * each setting that is wrong.
- * @param given the flags, or where a flag is absent the configuration file
+ * @param given value of the flag, or of the configuration file when the flag is absent
  * @param store the database that holds the index; undefined for SQLite
  */
 export function readIndexConfig(
@@ -143,7 +145,8 @@ export function readIndexConfig(
     ...readIdentity(given, fault),
     ...(forwardedSubresources === undefined ? {} : { forwardedSubresources }),
     ...(store === undefined ? {} : { store }),
-    // Imported clusters, and those that registries select, are to be followed without a question.
+    // Clusters that policies import, or that ResourceRegistries select, must be indexed before the first request asks
+    // for them.
     startsAtOnce:
       resources !== undefined ||
       given.indexClusters !== undefined ||

@@ -1,5 +1,6 @@
-// Where the index is kept: in SQLite, which needs no settings, or in a PostgreSQL database. A password on the command
-// line could be read by everybody on the machine, so it comes by a file, the environment or the configuration file.
+// Where the index is kept: in SQLite, which needs no settings, or in a PostgreSQL database. Every user of the machine
+// could read a password on the command line, so the password is read from a file, the environment or the configuration
+// file.
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { checkServerUrl } from '../../search/stores/postgres/connection/address.ts';
@@ -49,19 +50,20 @@ export const indexStoreFileFields = {
   indexStoreConnections: z.union([z.number().int(), text]).optional(),
 };
 
-/** Environment variables: the first has the value of `--index-store`, the second the password for a URL without one. */
+/** Two environment variables: this one replaces `--index-store`, the next holds the password for a URL without one. */
 export const indexStoreVariable = 'PORTCULLIS_INDEX_STORE';
 export const indexStorePasswordVariable = 'PORTCULLIS_INDEX_STORE_PASSWORD';
 
 /**
- * The smallest allowed `--index-store-connections`. Writing takes two connections, and the reads of one answer up to
- * three.
+ * The smallest allowed `--index-store-connections`. Writing takes two connections, and reading for one answer takes up
+ * to three.
  */
 const leastConnections = 4;
 const mostConnections = 1000;
 
 /**
- * Checks the settings of the index's database; undefined for SQLite. `fault` is called for each setting that is wrong.
+ * Checks the settings of the index's database; undefined when SQLite holds the index. `fault` is called for each
+ * setting that is wrong.
  */
 export function readIndexStore(written: WrittenStore, environment: NodeJS.ProcessEnv): IndexStoreConfig | undefined {
   const { flags, merged, fault } = written;
@@ -91,7 +93,10 @@ export function readIndexStore(written: WrittenStore, environment: NodeJS.Proces
   });
 }
 
-/** Whether the URL holds a password. The message of a fault never quotes the URL, because it may hold one. */
+/**
+ * Whether the URL holds a password. For a URL that is wrong, the message of the fault does not quote the URL, because
+ * the URL may hold a password.
+ */
 function hasPasswordIn(url: string, fault: Fault): boolean {
   try {
     return checkServerUrl(url).hasPassword;

@@ -1,5 +1,6 @@
 // The section of the configuration that limits what users, clusters and clients may use of the gateway. In flags, 0
-// means "no limit", as in kube-apiserver. Here it becomes Infinity, so that no other file has to treat 0 specially.
+// means "no limit", as in kube-apiserver. In LimitsConfig, such a limit is Infinity, so that no other file has to treat
+// 0 specially.
 import { totalmem } from 'node:os';
 import { z } from 'zod';
 import { parseDuration } from '../../lib/duration.ts';
@@ -10,6 +11,7 @@ import type { Fault, Given } from './values.ts';
 export interface LimitsConfig {
   /**
    * Maximum number of concurrent short requests that only read. (Watches and other streams have limits of their own.)
+   * Above this and the next limits, requests wait or are answered 429.
    */
   readonly requests: number;
   /** Maximum number of concurrent short requests that may change something. */
@@ -25,10 +27,13 @@ export interface LimitsConfig {
   readonly clusterRequests: number;
   /** Maximum number of concurrent requests and streams of all callers without a login, taken together. */
   readonly anonymousRequests: number;
-  /** How many short requests may wait because a limit is reached: of all users together, and of one user. */
+  /**
+   * Maximum number of short requests that wait because another limit is reached: of all users together, and of one user
+   * (`userQueued`). Further requests are answered 429 at once.
+   */
   readonly queued: number;
   readonly userQueued: number;
-  /** How many milliseconds a short request may wait when a limit is reached. */
+  /** How many milliseconds a short request may wait because a limit is reached; then it is answered 429. */
   readonly queueTimeoutMs: number;
   /**
    * Maximum number of open watches, logs, upgraded connections and proxied services: of all users together, of one
@@ -37,15 +42,20 @@ export interface LimitsConfig {
   readonly streams: number;
   readonly userStreams: number;
   readonly clusterStreams: number;
-  /** Requests per second of one user, and how many of them may come at once. Infinity: not counted. */
+  /** Requests per second of one user (`userQps`), and how many may come at once (`userBurst`). Infinity: no limit. */
   readonly userQps: number;
   readonly userBurst: number;
   /** Maximum number of client connections: of all clients together, and from one address. */
   readonly connections: number;
   readonly addressConnections: number;
-  /** A short answer or a watch is ended when its client reads nothing for so many milliseconds; Infinity: never. */
+  /**
+   * A short answer or a watch is ended when its client has read nothing of it for this many milliseconds; Infinity:
+   * never.
+   */
   readonly slowClientTimeoutMs: number;
-  /** Maximum bytes of heap and buffers for the process. New requests are refused shortly before it is reached. */
+  /**
+   * Maximum bytes of heap and buffers of the process. Shortly before the process reaches it, new requests are refused.
+   */
   readonly memoryBytes: number;
   /** True to end streams when the credential that opened them expires. */
   readonly endExpiredStreams: boolean;
@@ -99,7 +109,8 @@ export const defaultLimits = {
 } as const satisfies LimitsInput;
 
 /**
- * Limits on a number of requests, streams or connections, each with its setting. Worker processes share these limits.
+ * Those limits that count requests, streams or connections, each with the name of its setting. With several worker
+ * processes, each worker gets its share of these limits.
  */
 export const countSettings = {
   requests: 'maxRequestsInflight',
@@ -135,8 +146,8 @@ export function parseSize(written: string): number | undefined {
 
 /**
  * Checks the limits; `fault` is called for each one that is wrong.
- * @param given the flags, or where a flag is absent the configuration file
- * @param ownBytes the memory limit when `--max-memory` is not given
+ * @param given value of the flag, or of the configuration file when the flag is absent
+ * @param ownBytes the memory limit in bytes when `--max-memory` is not given
  */
 export function readLimitsConfig(given: LimitsInput, fault: Fault, ownBytes: number = memoryOfProcess()): LimitsConfig {
   const number = (name: keyof typeof defaultLimits): number => {
@@ -178,8 +189,8 @@ export function readLimitsConfig(given: LimitsInput, fault: Fault, ownBytes: num
 }
 
 /**
- * Bytes of memory this process may use: the limit of its control group, otherwise the memory of the machine. Without
- * such a limit, Node's constrainedMemory() returns 0 or a number above the machine's memory.
+ * Bytes of memory that this process may use: the limit of its control group (cgroup), otherwise the memory of the
+ * machine. When there is no cgroup limit, Node's constrainedMemory() returns 0 or a number above the machine's memory.
  */
 function memoryOfProcess(): number {
   const constrained = process.constrainedMemory();

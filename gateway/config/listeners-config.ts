@@ -1,5 +1,5 @@
-// The section of the configuration about the two listeners: their addresses, the certificate files and the cluster
-// domain.
+// The section of the configuration about the two listeners (for requests, and for operations such as metrics): their
+// addresses, the certificate files and the cluster domain.
 import { parseHostPort } from '../../lib/text/host-port.ts';
 import type { HostPort } from '../../lib/text/host-port.ts';
 import type { Config } from './configuration.ts';

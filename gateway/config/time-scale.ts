@@ -1,6 +1,6 @@
-// Shortens all timeouts and lifetimes of a gateway by one factor, so that tests of minutes take seconds. For tests
-// only. Security: a factor above 1 would weaken every limit at once and is refused, and a gateway with a factor logs
-// that when it starts.
+// Shortens all timeouts and lifetimes of a gateway by one factor, so that tests which would take minutes take seconds.
+// For tests only. Security: a factor above 1 would weaken every limit at once and is refused, and a gateway with a
+// factor logs this when it starts.
 import { connectTimeoutMs } from '../../lib/limits.ts';
 import { defaultBreakerLimits } from '../../routing/members/breaker.ts';
 import type { BreakerLimits } from '../../routing/members/breaker.ts';
@@ -13,12 +13,12 @@ import { defaultProbeTiming } from '../probe/probe.ts';
 import { defaultIntervalMs } from '../open-streams/stream-reviews.ts';
 
 /**
- * Environment variable with the factor by which tests shorten all timeouts, for example `0.2`. There is no flag for it
- * and no key in the configuration file.
+ * Environment variable with the factor by which tests shorten all timeouts, for example `0.2`. No flag and no key of
+ * the configuration file sets this factor.
  */
 export const timeScaleVariable = 'PORTCULLIS_TEST_TIME_SCALE';
 
-/** The smallest factor for timeouts. With a smaller one, timeouts would fail merely because the machine is busy. */
+/** The smallest allowed factor. With a smaller one, timeouts would be reached merely because the machine is busy. */
 const smallest = 0.01;
 
 /**

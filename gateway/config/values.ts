@@ -32,8 +32,8 @@ export function readText(file: string): string {
 }
 
 /**
- * Settings as the operator wrote them, before they are checked: those that a section of the configuration file may
- * have. In flags they are all text.
+ * Settings as the operator wrote them, before they are checked. `Fields` are the keys that a section of the
+ * configuration file may have. As flags, their values are all text.
  */
 export type Given<Fields extends z.ZodRawShape> = Readonly<z.input<z.ZodObject<Fields>>>;
 

@@ -1,6 +1,6 @@
-// How many worker processes serve requests, which settings are not possible with several, and the limits of each
-// worker. The configured limits are those of the whole gateway, so each worker gets its share. The rate limit per user
-// cannot be divided and is refused.
+// How many worker processes serve requests, which settings are refused with several workers, and the limits of each
+// worker. The configured limits are those of the whole gateway, so each worker gets its share of them. The rate limit
+// per user (`userQps`) cannot be divided, so it is refused with several workers.
 import type { Config } from './configuration.ts';
 import { countSettings } from './limits-config.ts';
 import type { LimitsConfig } from './limits-config.ts';
@@ -13,8 +13,8 @@ export interface WorkersInput {
 
 export const mostWorkers = 64;
 /**
- * The least memory for a process, in bytes. With less, garbage collection would take most of the time. `--max-memory`
- * has the same minimum.
+ * The least memory of one process, in bytes; a smaller share is refused. With less memory, garbage collection would
+ * take most of the time. `--max-memory` has the same minimum.
  */
 const leastBytes = 128 * 1024 ** 2;
 

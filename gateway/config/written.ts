@@ -1,5 +1,5 @@
 // The settings as the operator wrote them, in flags and in the configuration file. A flag overrides the file. Relative
-// paths in flags refer to the working directory, those in the file to the file's folder.
+// paths in flags refer to the working directory, relative paths in the file to the folder of the file.
 import { dirname, resolve } from 'node:path';
 import type { AuditInput } from '../audit/config.ts';
 import type { TracingInput } from '../tracing/config.ts';
@@ -48,7 +48,7 @@ export interface Written {
   readonly file: FileInput;
   /** Folder of the configuration file; '' when there is no file. */
   readonly folder: string;
-  /** The flags, or where a flag is absent the configuration file. Paths are as written. */
+  /** The value of each flag, or of the configuration file when the flag is absent. Paths are as written. */
   readonly merged: Omit<ConfigInput, 'kubeconfig'>;
   readonly fault: Fault;
 }

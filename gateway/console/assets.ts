@@ -1,10 +1,10 @@
-// The built console (console/build.ts), read into memory once: its page, and its other files with the copies that were
-// compressed while it was built.
+// The files of the built console (see console/build.ts), read into memory once: the HTML page, and all other files with
+// the compressed copies that the build has made of them.
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 
-/** The files of the console are in this folder of a checkout, and of the built program as well. */
+/** The folder with the files of the built console; it has this place in a checkout as well as in a release. */
 export const assetsFolder = join(import.meta.dirname, '../../console/assets');
 
 /** The content coding (HTTP `Content-Encoding`) of a stored copy of a file; '' means not compressed. */
@@ -21,7 +21,7 @@ export interface Asset {
 
 /** All files of the console, in memory. */
 export interface ConsoleAssets {
-  /** The HTML page. Every answer replaces the text `NONCE` in it by a nonce of its own. */
+  /** The HTML page. In every answer, the text `NONCE` in the page is replaced by a new random nonce. */
   readonly page: string;
   /** All files of the console except the page, by file name. */
   readonly files: ReadonlyMap<string, Asset>;

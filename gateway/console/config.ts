@@ -5,12 +5,12 @@ import type { Fault } from '../config/values.ts';
 
 /** Settings of the console when it is served. */
 export interface ConsoleConfig {
-  /** The identity provider of the log-in button; undefined for none. */
+  /** The identity provider that the log-in button leads to; undefined when there is no such button. */
   readonly openid?: { readonly issuer: string; readonly clientId: string; readonly scopes: string } | undefined;
   /**
-   * Returns the token for the one-time code of a link; undefined for a code that does not log in (any more). Security:
-   * only the demo has this, because its tokens lead only to simulated clusters. Elsewhere such a link could log a
-   * person in as another user.
+   * Returns the token for the one-time code of a log-in link; undefined for a code that was used or is too old.
+   * Security: only the demo has this function, because its tokens lead only to simulated clusters. In other gateways,
+   * such a link could log a person in as another user.
    */
   readonly redeem?: ((code: string) => string | undefined) | undefined;
 }

@@ -1,5 +1,5 @@
-// Answers below /console/: the page, its files, and what everybody may know about logging in. Nothing here depends on
-// who asks, and nothing comes from a cluster. Only in the demo, a one-time code is exchanged for a token.
+// Answers requests below /console/: the page, its files, and how one can log in. Every caller gets the same answers,
+// and nothing in them comes from a cluster. In the demo only, a one-time code is exchanged for a token.
 import { randomBytes } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
@@ -30,7 +30,10 @@ export interface ConsoleRequest {
   readonly auditId: string;
 }
 
-/** Makes the function that answers a request below /console/; it throws NOT_FOUND for a file that is not there. */
+/**
+ * Makes the function that answers a request below /console/. The function throws NOT_FOUND for a file that does not
+ * exist.
+ */
 export function makeConsole(parts: ConsoleParts): (request: ConsoleRequest) => CompleteResponse {
   const { assets, config } = parts;
   return (request) => {
@@ -58,12 +61,17 @@ export function makeConsole(parts: ConsoleParts): (request: ConsoleRequest) => C
   };
 }
 
-/** The one path that is asked with POST. The part of it behind `/console/`. */
+/** The part behind `/console/` of the only path that takes POST: it exchanges a one-time code for a token. */
 export const loginPath = 'login-link';
-/** The header with the code. A page of another origin cannot send it without a permission that is never given. */
+/**
+ * The header with the one-time code. A page of another origin cannot send this header: that needs a CORS permission,
+ * which the gateway never gives.
+ */
 const codeHeader = 'portcullis-login-code';
 
-/** Exchanges the one-time code of a link for a token; the code is in a header, so that no log has it. */
+/**
+ * Exchanges the one-time code of a log-in link for a token. The code comes in a header, because URLs end up in logs.
+ */
 function loginResponse(request: ConsoleRequest, { redeem }: ConsoleConfig): CompleteResponse {
   if (redeem === undefined) throw new GatewayError('NOT_FOUND', 'links that log in are only for the demo');
   const [code = ''] = headerValues(request.headers, codeHeader);
@@ -75,7 +83,8 @@ function loginResponse(request: ConsoleRequest, { redeem }: ConsoleConfig): Comp
 }
 
 /**
- * Answers with the page. Each answer has a new nonce, which allows the styles that the editor and the terminal create.
+ * Answers with the HTML page. Each answer has a new nonce, by which the Content-Security-Policy allows the styles that
+ * the editor and the terminal create.
  */
 function pageResponse(page: string, request: ConsoleRequest, config: ConsoleConfig): CompleteResponse {
   const nonce = randomBytes(16).toString('base64url');
@@ -137,7 +146,8 @@ function securityHeaders({ host }: ConsoleRequest): string[] {
 }
 
 /**
- * Answers with a file of the console. Its name contains the hash of its content, so browsers may cache it for a year.
+ * Answers with a file of the console. The file's name contains the hash of its content, so browsers may cache it for a
+ * year.
  */
 function fileResponse(
   asset: Asset,
@@ -170,7 +180,8 @@ function fileResponse(
 }
 
 /**
- * The coding of the smallest copy that the client accepts. With `q=0`, a client says that it does not accept a coding.
+ * The content coding of the smallest stored copy that the client accepts. A coding with `q=0` is one that the client
+ * does not accept.
  */
 function acceptedCoding({ bodies }: Asset, headers: RawHeaders): Coding {
   const offered = headerValues(headers, 'accept-encoding')

@@ -1,5 +1,5 @@
-// Makes the headers that each cluster gets when a client sends one request to many clusters. Clusters are asked for
-// JSON only, because their answers are joined as JSON. A client that accepts only protobuf gets 406.
+// Makes the headers that each cluster gets when a client sends one request to many clusters. `Accept` names JSON only,
+// because the clusters' answers are joined as JSON. A client that accepts only protobuf gets 406.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import { acceptedRanges } from '../api/accept.ts';
@@ -30,8 +30,8 @@ export function memberAccept(headers: RawHeaders): string {
 const json = 'application/json';
 
 /**
- * Headers of the client that are not sent to clusters: the gateway chooses the form of their answers, and no cluster's
- * answer may come compressed or as 304.
+ * Headers of the client that are not sent to clusters: the gateway itself chooses the media type of the clusters'
+ * answers, and it can join neither compressed answers nor a 304.
  */
 const ownHeaders =
   /^(?:accept|accept-encoding|content-.*|if-.*|range|origin|last-event-id|cache-control|pragma|x-requested-with)$/i;

@@ -1,6 +1,6 @@
 // Writes the joined answer of many clusters to the client: sends the head, waits while the client is slow, and stops
-// when the client goes away or the gateway ends the answer. Easy to get wrong: after the head, an error can only be
-// shown by cutting the connection, so call `end` only when the answer is complete.
+// when the client goes away or the gateway ends the answer. Easy to get wrong: after the head, only a cut connection
+// shows the client that something failed. So `end` must be called only when the answer is complete.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Authorized } from '../exchange.ts';
@@ -10,13 +10,16 @@ import type { ChainDependencies } from '../chain-dependencies.ts';
 export interface Ending {
   readonly kind: 'short' | 'watch';
   /**
-   * Only for a watch: ends it. With a Status as argument, the Status is sent as the last event; with undefined, the
-   * watch ends after a complete event. Called at most once.
+   * Only for a watch: called at most once, when the gateway ends the watch. With a Status as JSON, the watch must send
+   * it as the last event; with undefined, the watch must end after a complete event.
    */
   readonly onEnd?: (statusJson: string | undefined) => void;
 }
 
-/** Makes the writer and adds its answer to the open streams. An answer without `onEnd` can only be cut. */
+/**
+ * Makes the writer and adds its answer to the open streams. When `onEnd` is absent, the gateway can end the answer only
+ * by cutting the connection.
+ */
 export function makeAnswerWriter(
   state: Authorized,
   { openStreams }: Pick<ChainDependencies, 'openStreams'>,
@@ -54,7 +57,7 @@ class StreamedAnswer {
     });
   }
 
-  /** Aborted when the client has gone or the gateway has ended the answer. */
+  /** Aborted when the client has closed the connection or the gateway has ended the answer. */
   get signal(): AbortSignal {
     return this.#over.signal;
   }
@@ -73,8 +76,8 @@ class StreamedAnswer {
   }
 
   /**
-   * Writes bytes; resolves when the client is ready for more. Rejects with the signal's reason when the answer has been
-   * ended.
+   * Writes bytes; resolves when the client is ready for more. Rejects with the abort reason of `signal` when the answer
+   * has already been ended.
    */
   async write(bytes: Buffer): Promise<void> {
     const { inbound, progress } = this.#state;

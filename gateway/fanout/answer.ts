@@ -1,4 +1,4 @@
-// Answers a request for many clusters: passes it to the file for its kind (list, get, watch, write, discovery) and
+// Answers a request for many clusters: passes it to the code for its kind (list, get, watch, write, discovery) and
 // refuses all other requests. A write needs a cluster selector, so that nobody writes to all clusters by accident.
 // Logs, exec and other streams of one object are refused.
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -63,7 +63,7 @@ export async function answerFanout(
     if (query.limit === undefined && query.continueToken === '') return await answerWholeList(parts, clusters);
     return await answerPage(parts, clusters, query.limit ?? Number.MAX_SAFE_INTEGER);
   } catch (error) {
-    // Nothing can be sent: the client has gone, or has already got an error.
+    // No answer can be sent: the client has closed the connection, or has already received an error.
     if (state.inbound.closed) return;
     if (!(error instanceof IncompleteAnswer) || state.inbound.answered) throw error;
     sendIncomplete(state, writer, error);
@@ -91,8 +91,8 @@ function refuseStreams({ info, upgrade, inbound }: Authorized): void {
 }
 
 /**
- * Security: clusters get the query without the gateway's own parameters (`rest`). This function checks that a cluster
- * reads from `rest` the same verb, name and namespace that were authorized.
+ * Security: clusters get only `rest`, the query without the gateway's own parameters. This function refuses the request
+ * unless a cluster reads from `rest` the same verb, name and namespace that were authorized.
  */
 function refuseOtherReading({ info, inbound, target }: Authorized, segments: readonly string[], rest: string): void {
   const sent = requestInfo(inbound.method, segments, rest, false);

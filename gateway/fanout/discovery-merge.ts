@@ -1,6 +1,6 @@
-// Joins the discovery documents of several clusters into one, which has every version and resource that at least one
-// cluster has. What the first cluster has comes first, in its order, so the same clusters always give the same
-// document.
+// Joins the discovery documents of several clusters into one that has every version and resource which at least one
+// cluster has. Versions and resources of the first cluster come first, in that cluster's order, so the same clusters
+// always give the same document.
 import { isRecord } from '../../lib/json/record.ts';
 import type { JsonRecord } from '../../lib/json/record.ts';
 
@@ -11,8 +11,8 @@ export type DiscoveryDocument = 'api' | 'apis' | 'group' | 'resources' | 'openap
 
 /**
  * Joins documents of one kind.
- * @param documents parsed JSON of the clusters, in the order of the clusters' names. A value that is no object is left
- * out
+ * @param documents parsed JSON of the clusters, in the order of the clusters' names. Values that are not objects are
+ * left out
  */
 export function mergedDiscovery(document: DiscoveryDocument | 'aggregated', documents: readonly unknown[]): object {
   const all = documents.filter(isRecord);
@@ -53,7 +53,7 @@ function mergedItem(items: readonly JsonRecord[]): JsonRecord {
 }
 
 function nameInMetadata({ metadata }: JsonRecord): unknown {
-  // In aggregated discovery the core API group has no name; '' is used for it.
+  // In aggregated discovery the core API group has no name; it is found here under ''.
   return (isRecord(metadata) ? metadata['name'] : undefined) ?? '';
 }
 

@@ -18,13 +18,13 @@ import type { Missing } from './missing.ts';
 import { memberPath, withoutKeys } from './query.ts';
 
 /**
- * How long one cluster may take to answer. It is short because kubectl waits for discovery before it does anything
- * else.
+ * How long one cluster may take to answer; a slower cluster is left out. The time is short, because kubectl waits for
+ * discovery before it does anything else.
  */
 const discoveryTimeoutMs = 5_000;
-/** How many clusters are asked at the same time. It is low because every document is parsed in memory. */
+/** How many clusters are asked at the same time. The number is low, because every document is parsed in memory. */
 const documentsAtOnce = 8;
-/** Enough for the OpenAPI document of a cluster with many custom resource definitions. */
+/** Maximum bytes of one document: enough for the OpenAPI document of a cluster with many CustomResourceDefinitions. */
 const maxDocumentBytes = 64 * 1024 * 1024;
 
 type Question = DiscoveryDocument | 'first';
@@ -92,8 +92,8 @@ interface Form {
 }
 
 /**
- * The form in which clusters are asked for discovery. It is aggregated only when the client prefers that.
- * Kube-apiservers before 1.26 have no aggregated form and are then left out.
+ * The form (legacy or aggregated) in which clusters are asked for discovery: aggregated only when the client prefers
+ * it. Kube-apiservers before 1.26 do not have the aggregated form; their clusters are then left out.
  */
 function formOf({ state }: ListParts, question: Question): Form {
   const json = { accept: 'application/json', contentType: 'application/json', isAggregated: false };
@@ -131,7 +131,8 @@ async function askDocument(
   try {
     const answer = await members.ask(cluster, {
       method: 'GET',
-      // A hash in an OpenAPI URL belongs to the document of one cluster, so it is not sent to the clusters.
+      // The hash in an OpenAPI URL is that of one cluster's document and means nothing to other clusters, so it is not
+      // sent.
       path: memberPath(path, withoutKeys(query.rest, hashKey)),
       headers: memberHeaders(state.headers, accept),
       longRunning: false,

@@ -1,5 +1,6 @@
 // Answers a get of one object by name over many clusters: with the object, when exactly one cluster has it. The answer
-// is 404 only when every cluster has answered, because a cluster that did not answer may have the object.
+// is 404 only when every cluster has said that it does not have the object, because a cluster that did not answer may
+// have it.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
@@ -18,7 +19,7 @@ import { memberPath, refuseOneVersion } from './query.ts';
 import { mergedDefinitions, mergedRow, readColumns } from './lists/table-columns.ts';
 
 /**
- * Answers a get.
+ * Answers a get of one object.
  * @throws GatewayError (rejects) NOT_FOUND when no cluster has the object, CONFLICT with the clusters' names when
  * several have it, or the error of clusters that did not answer
  */
@@ -73,7 +74,7 @@ function ambiguous(clusters: readonly string[], resource: string): GatewayError 
   );
 }
 
-/** The error when there is no cluster to ask: the caller may reach none, or clusterSelector selects none. */
+/** The error when no cluster is to be asked: the caller may use no cluster, or clusterSelector selects none. */
 function noCluster(): GatewayError {
   return new GatewayError(
     'NOT_FOUND',
@@ -82,7 +83,7 @@ function noCluster(): GatewayError {
 }
 
 /**
- * Writes the cluster's name on the object, or on the rows when the cluster answered with a Table.
+ * Adds the cluster's name as an annotation to the object or, when the cluster answered with a Table, to its rows.
  * @throws GatewayError MEMBER_BAD_RESPONSE when the body is not a JSON object
  */
 export function markedDocument(body: Buffer, cluster: string): Buffer {

@@ -1,6 +1,6 @@
-// Chooses the clusters for a request to many clusters, and sends a request to each. The same code as for a request to a
-// single cluster locates the cluster and sends the request. Security: a cluster that the caller may not reach is left
-// out everywhere. It is no error, it does not count as missing, and its name is never shown.
+// Chooses the clusters for a request to many clusters, and sends a request to each, with the code that locates a
+// cluster and sends a request to it alone. Security: a cluster that the caller may not reach is left out everywhere: it
+// causes no error, it does not count as missing, and its name is never shown.
 import { isAsJudged } from '../../auth/rules/authorize.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -15,11 +15,11 @@ import type { Authorized } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 import type { LabelMatcher } from '../api/clusters/selectors.ts';
 
-/** How many clusters one request asks at the same time. */
+/** How many clusters are asked at the same time for one request of a client. */
 export const membersAtOnce = 16;
 /** Number of clusters for which the caller's permission is checked at the same time. */
-const decisionsAtOnce = 32;
-/** Milliseconds to wait for the headers of one cluster's answer. */
+export const decisionsAtOnce = 32;
+/** Milliseconds to wait for the headers of one cluster's answer; then the cluster counts as missing. */
 const memberTimeoutMs = 10_000;
 
 /**
@@ -28,7 +28,7 @@ const memberTimeoutMs = 10_000;
  */
 export type IdentityFor = (cluster: ClusterSpec) => User | 'self';
 
-/** A request to one cluster. */
+/** A request that is sent to one cluster as part of a request to many clusters. */
 export interface MemberQuestion {
   readonly method: string;
   /** Path and query on the cluster, for example `/api/v1/pods?watch=true`. */
@@ -129,10 +129,11 @@ export function makeFanoutMembers(
 }
 
 /**
- * Returns the cluster with its present address and credential. Since the caller's permission was checked, another
- * cluster may have taken the name, or labels may have changed that authorization rules look at; then the permission is
- * checked again.
- * @throws GatewayError (rejects) CLUSTER_NOT_FOUND when it is another cluster, or the caller may no longer reach it
+ * Returns the cluster with its present address and credential. Since the caller's right to the cluster was checked,
+ * another cluster may have taken the name, or labels that authorization rules look at may have changed; after a change
+ * of labels, the right is checked again.
+ * @throws GatewayError (rejects) CLUSTER_NOT_FOUND when the name belongs to another cluster now, or the caller may no
+ * longer reach the cluster
  */
 async function locateJudged(
   cluster: ClusterSpec,
@@ -149,8 +150,8 @@ async function locateJudged(
 }
 
 /**
- * The user impersonated in the cluster. Undefined with `--identity=self`, and when the rules allow the caller no
- * identity in the cluster; then every request to the cluster fails.
+ * The user as whom the cluster is asked. Undefined with `--identity=self`, and when the rules allow the caller no
+ * identity in the cluster; in the latter case every request to the cluster fails.
  */
 function identityOrNone(identityFor: IdentityFor, cluster: ClusterSpec): User | undefined {
   try {
@@ -191,8 +192,8 @@ function released(answer: MemberAnswer, leave: () => void, open: Set<() => void>
 }
 
 /**
- * Runs `work` for each item, at most `atOnce` at a time. Resolves with the results in the order of the items; rejects
- * with the first error.
+ * Runs `work` for each item, for at most `atOnce` items at the same time. Resolves with the results in the order of the
+ * items; rejects with the first error.
  */
 export async function inTurns<T, R>(
   items: readonly T[],

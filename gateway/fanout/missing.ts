@@ -1,6 +1,6 @@
 // Tells the client which clusters are missing from an answer: by Warning headers, an annotation of the list, or a
-// Status. Security: callers of these functions pass only clusters that the caller may reach. Reasons are cut to one
-// line and hold no addresses.
+// Status. Security: callers of these functions pass only clusters that the caller of the gateway may reach. The reasons
+// shown are cut to one line and hold no addresses.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
@@ -11,7 +11,10 @@ import { statusObject } from '../status.ts';
 /** A cluster from which there is no usable answer, and why. */
 export interface Missing {
   readonly cluster: string;
-  /** Status code of the error. Code, reason and message are those that a request to this cluster alone would get. */
+  /**
+   * HTTP status of the error. `code`, `reason` and `message` are the same as in the answer to a request to this cluster
+   * alone.
+   */
   readonly code: number;
   readonly reason: string;
   readonly message: string;
@@ -34,13 +37,13 @@ const maxMessageLength = 300;
 const maxWarnings = 100;
 
 /**
- * Describes a cluster that is missing because of an error of the gateway. An error that is not a GatewayError is thrown
- * again.
+ * Describes a cluster that is missing because of an error of the gateway. Throws an error that is not a GatewayError
+ * again, because it is a fault of the program.
  */
 export function missingByError(cluster: string, error: unknown): Missing {
   if (!(error instanceof GatewayError)) throw error;
-  // When the hub cannot be asked, nobody can decide what the caller may do. So the whole request fails, not just this
-  // cluster.
+  // When the hub cannot be asked, it is unknown what the caller may do. So the whole request fails, not just the part
+  // for this cluster.
   if (error.code === 'HUB_UNAVAILABLE') throw error;
   return { cluster, code: error.status, reason: error.reason, message: oneLine(error.message), warnings: [] };
 }
@@ -104,8 +107,8 @@ export function missingText(missing: readonly Missing[]): string {
 }
 
 /**
- * A `metav1.Status` about several clusters. Each cluster is one entry in `details.causes`: `field` is its name,
- * `reason` and `message` are its own.
+ * A `metav1.Status` about several clusters. Each cluster is one entry in `details.causes`: `field` is the cluster's
+ * name, `reason` and `message` are those of the cluster.
  * @param error gives code, reason and message of the Status itself
  */
 export function statusOfMany(error: GatewayError, causes: readonly Missing[]): object {
@@ -122,8 +125,8 @@ export function statusOfMany(error: GatewayError, causes: readonly Missing[]): o
 }
 
 /**
- * The error when no cluster answered. When all clusters failed with the same code below 500, the error has that code;
- * otherwise it is MEMBER_UNAVAILABLE.
+ * The error when no cluster answered. When all clusters failed with the same HTTP status below 500, the error has that
+ * status; otherwise it is MEMBER_UNAVAILABLE.
  */
 export function errorOfAll(missing: readonly Missing[]): GatewayError {
   const [first] = missing;

@@ -1,6 +1,6 @@
-// Reads the query of a request to many clusters. The gateway's own parameters are taken out; all others are sent to
-// every cluster byte for byte. Easy to get wrong: a resourceVersion or continue token belongs to one cluster. Another
-// cluster would answer it with a result that looks right but is wrong.
+// Reads the query of a request to many clusters. The gateway's own parameters are removed; all others are sent to every
+// cluster byte for byte. Easy to get wrong: a resourceVersion or continue token of one cluster must never be sent to
+// another cluster, which would answer it with a result that looks right but is wrong.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { labelMatcher } from '../api/clusters/selectors.ts';
 import type { LabelMatcher } from '../api/clusters/selectors.ts';
@@ -13,7 +13,7 @@ export interface FanoutQuery {
    * every cluster.
    */
   readonly selects: LabelMatcher | undefined;
-  /** False for `partial=false`: the whole request fails when a cluster does not answer. */
+  /** False for `partial=false`: then the whole request fails when one cluster does not answer. */
   readonly partial: boolean;
   /** Maximum number of objects on a page; undefined for all objects. */
   readonly limit: number | undefined;
@@ -43,7 +43,10 @@ const ownKeys: ReadonlySet<string> = new Set([
   'allowWatchBookmarks',
 ]);
 
-/** Longest duration of a watch in seconds, about 23 days. A Node timer cannot be longer than 24.8 days. */
+/**
+ * Longest duration of a watch in seconds, about 23 days; a longer `timeoutSeconds` is shortened to it. A Node timer
+ * cannot be longer than 24.8 days.
+ */
 const longestWatchSeconds = 2_000_000;
 
 /**
@@ -72,9 +75,10 @@ export function readFanoutQuery(query: string): FanoutQuery {
 }
 
 /**
- * Reads the parameter `clusterSelector` strictly. Go would ignore a parameter that it cannot decode, and would use the
- * first one when the parameter is repeated. That could select clusters that the caller did not mean, perhaps for a
- * write.  @throws GatewayError BAD_REQUEST
+ * Reads the parameter `clusterSelector` strictly: a value that cannot be decoded is refused, and so is a repeated
+ * parameter. Go would ignore a parameter that it cannot decode, and would use the first of a repeated one. This could
+ * select clusters that the caller did not mean, perhaps for a write.
+ * @throws GatewayError BAD_REQUEST
  */
 function readClusterSelector(query: string): string {
   const pairs = query
@@ -109,8 +113,9 @@ export function withoutKeys(query: string, keys: ReadonlySet<string>): string {
 }
 
 /**
- * Refuses a resourceVersion in requests for which no merged one exists. '' and '0' are allowed, because they mean the
- * same in every cluster.  @throws GatewayError BAD_REQUEST
+ * Refuses a resourceVersion in kinds of requests whose answers never have a merged resourceVersion. '' and '0' are
+ * allowed, because they mean the same in every cluster.
+ * @throws GatewayError BAD_REQUEST
  */
 export function refuseOneVersion({ resourceVersion }: FanoutQuery): void {
   if (resourceVersion === '' || resourceVersion === '0') return;

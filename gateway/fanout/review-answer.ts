@@ -1,5 +1,5 @@
-// Sends one access review to each of several clusters, and answers with a list of their answers. A review is a POST,
-// but it changes nothing, so it needs no cluster selector.
+// Sends one access review to each of several clusters, and answers with a List of the clusters' reviews. A review is a
+// POST, but it changes nothing, so it needs no cluster selector.
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
 import { readBody } from '../api/request-body.ts';
@@ -22,8 +22,8 @@ import type { Missing } from './missing.ts';
 import { memberPath } from './query.ts';
 
 /**
- * Limits in bytes for a review in a request, and for the answer of one cluster. Reviews have a few hundred bytes;
- * answers with the rules of one user have been seen to take tens of kilobytes.
+ * Maximum bytes of a review that a client sends, and of one cluster's answer to it. Reviews have a few hundred bytes;
+ * an answer with all rules of one user can have tens of kilobytes.
  */
 const maxQuestionBytes = 64 * 1024;
 const maxReviewBytes = 4 * 1024 * 1024;
@@ -33,15 +33,15 @@ const reviews: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['authorization.k8s.io', new Set(['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'subjectaccessreviews'])],
 ]);
 
-/** Whether a request asks a question about rights or identity: a create of one of the four review kinds. */
+/** Whether a request is a review of rights or identity: a create of one of the four review kinds. */
 export function isReview({ verb, apiGroup, resource, subresource, name }: RequestInfo): boolean {
   return verb === 'create' && subresource === '' && name === '' && (reviews.get(apiGroup)?.has(resource) ?? false);
 }
 
 /**
- * Answers with a `List` of the clusters' reviews, each with the annotation that names its cluster.  @throws
- * GatewayError (rejects) before the answer began; IncompleteAnswer when no cluster answered, or with `partial=false`
- * when at least one did not answer
+ * Answers with a `List` of the clusters' reviews, each with the annotation that names its cluster.
+ * @throws GatewayError (rejects) before the answer began; IncompleteAnswer when no cluster answered, or with
+ * `partial=false` when at least one did not answer
  */
 export async function answerReview(parts: ListParts, clusters: readonly ClusterSpec[]): Promise<void> {
   const { state, members, writer, query, path } = parts;

@@ -1,6 +1,6 @@
 // Sends a write to each of several clusters, which a selector chose. There is no transaction: one cluster may refuse
-// what the others do. Therefore the answer has the outcome of each cluster, and it is a success only when all clusters
-// succeeded.
+// what other clusters carry out. Therefore the answer says what happened in each cluster, and its status is a success
+// only when all clusters succeeded.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { headerValues } from '../../http/raw-headers.ts';
@@ -16,8 +16,8 @@ import { memberPath, refuseOneVersion, withoutKeys } from './query.ts';
 /** kube-apiserver's limit for a request body (MaxRequestBodyBytes in pkg/server/config.go of k8s.io/apiserver). */
 const maxBodyBytes = 3 * 1024 * 1024;
 /**
- * How long one cluster may take. It is longer than for reads: after giving up on a slow cluster, nobody knows whether
- * the write was done.
+ * How many milliseconds one cluster may take for a write; then the write counts as failed there. This is longer than
+ * for reads: after giving up on a slow cluster, nobody knows whether the cluster carried out the write.
  */
 const writeTimeoutMs = 30_000;
 
@@ -76,9 +76,9 @@ export async function answerWrite(parts: ListParts, clusters: readonly ClusterSp
 const selectionKeys: ReadonlySet<string> = new Set(['clusterSelector', 'partial']);
 
 /**
- * The `metav1.Status` of a write to several clusters. Each cluster is one entry in `details.causes`: `field` is its
- * name, `reason` is `Success` or its own reason. The code is 200 when all succeeded, otherwise the highest code among
- * the failures.
+ * The `metav1.Status` of a write to several clusters. Each cluster is one entry in `details.causes`: `field` is the
+ * cluster's name, `reason` is `Success` or the reason of the cluster's failure. The code is 200 when all clusters
+ * succeeded, otherwise the highest code among the failures.
  */
 function statusOfWrite(outcomes: readonly Outcome[]): { readonly status: number; readonly document: object } {
   const failed = outcomes.filter(({ isDone }) => !isDone);

@@ -1,5 +1,6 @@
-// How a hub decides who a caller is and what the caller may do: its trusted CAs, TokenReviews and SubjectAccessReviews.
-// Each review is a call to the hub, so new requests, open streams and metrics scrapes share the same caches.
+// How a hub decides who a caller is and what the caller may do: by its trusted CAs, TokenReviews and
+// SubjectAccessReviews. Each review costs a call to the hub, so new requests, open streams and metrics scrapes share
+// the same caches of answers.
 import { makeHubReview } from '../../auth/reviews/hub-review.ts';
 import { makeHubAuthorizer } from '../../auth/reviews/subject-access-review.ts';
 import { makeTokenReviewAuthenticator } from '../../auth/reviews/token-review.ts';
@@ -21,8 +22,8 @@ export interface HubAccess {
   /** Asks the hub who may read metrics from the operations listener. */
   readonly metrics: MetricsReviews;
   /**
-   * Resolves when it has been read which CAs the hub trusts. Until then, callers from the hub's front proxy or with a
-   * client certificate of the hub are not accepted.
+   * Resolves when the list of CAs that the hub trusts has been read. Until then, callers from the hub's front proxy or
+   * with a client certificate of the hub are not accepted.
    */
   readonly synced: Promise<void>;
   /** Problems with the hub's trusted CAs at present, as texts for people; empty when there are none. */

@@ -21,7 +21,10 @@ export function definitionOf(object: HubObject): CollectionDefinition {
   return readDefinition(object.metadata.name, fieldOf(object, 'resourceTypes'));
 }
 
-/** Starts to watch CollectionResource objects on the hub. Returns at once, when no collection is known yet. */
+/**
+ * Starts to watch CollectionResource objects on the hub. Returns at once; `current()` is empty until the hub has
+ * answered.
+ */
 export function startHubCollections(client: HubClient, log: Log): HubCollections {
   let current: readonly CollectionDefinition[] = [];
   const read = (): void => {

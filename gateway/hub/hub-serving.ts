@@ -1,6 +1,7 @@
-// The serving certificate that all replicas share through one Secret on the hub. The first replica that finds it due
-// renews it and writes the CA certificates to the `caBundle` of the gateway's APIServices. Easy to get wrong: a
-// certificate may be served only after the hub trusts its CA; otherwise discovery fails for the whole hub.
+// The serving certificate that all replicas share through one Secret on the hub. The first replica that finds the
+// certificate due for renewal renews it and writes the CA certificates to the `caBundle` of the gateway's APIServices.
+// Easy to get wrong: a certificate may be served only after the hub trusts its CA; otherwise discovery fails for the
+// whole hub.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubAnswer, HubClient, HubObject, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
@@ -15,7 +16,10 @@ import {
 } from '../certificates/serving-material.ts';
 import type { ServingMaterial } from '../certificates/serving-material.ts';
 
-/** Watches one kind of object on the hub. `onObjects` gets all objects at first and after every change. */
+/**
+ * Watches one kind of object on the hub. `onObjects` is called with all objects when the first list is there, and after
+ * every change.
+ */
 export type FollowObjects = (
   resource: WatchedResource,
   onObjects: (objects: HubObjects) => void,
@@ -32,8 +36,8 @@ export interface HubServingOptions {
    */
   readonly secretName: string;
   /**
-   * Names of APIServices, such as `v1alpha1.gateway.portcullis.io`. Each gets the CA bundle while it points to a
-   * Service whose DNS name `<name>.<namespace>.svc` is in `names`.
+   * Names of APIServices, such as `v1alpha1.gateway.portcullis.io`. The CA bundle is written to each of them that
+   * points to a Service whose DNS name `<name>.<namespace>.svc` is in `names`.
    */
   readonly apiServices: readonly string[];
   /** DNS names and IP addresses by which clients reach the gateway. */
@@ -76,10 +80,13 @@ export async function startHubServing(options: HubServingOptions): Promise<HubSe
   return serving;
 }
 
-/** The shared certificate, with the same methods as `Serving` in gateway/certificates/serving.ts. It has no CA file. */
+/**
+ * The shared certificate as the rest of the gateway uses it: with the methods of `Serving` in
+ * gateway/certificates/serving.ts. There is no CA file.
+ */
 export type HubServing = Omit<SharedServing, 'shown' | 'isLoaded'>;
 
-/** The shared certificate, with the same methods as `Serving` in gateway/certificates/serving.ts. It has no CA file. */
+/** Keeps the shared certificate. It has the methods of `Serving` in gateway/certificates/serving.ts, but no CA file. */
 class SharedServing {
   readonly caFile = undefined;
   readonly #options: HubServingOptions;
@@ -113,7 +120,7 @@ class SharedServing {
     this.#timer.unref();
   }
 
-  /** Resolves when the hub has shown for the first time whether the Secret exists. */
+  /** Resolves when the watch of the hub has shown for the first time whether the Secret exists. */
   get shown(): Promise<void> {
     return this.#shown.promise;
   }
@@ -135,7 +142,10 @@ class SharedServing {
     this.#listener = listener;
   }
 
-  /** Checks run one after the other: two renewals in one process would overwrite each other's Secret. */
+  /**
+   * Renews the certificate if it is due. Calls run one after the other: two renewals at once would overwrite each
+   * other's Secret.
+   */
   check(): Promise<void> {
     this.#running = this.#running.catch(() => undefined).then(() => (this.#closed ? undefined : this.#renew()));
     return this.#running;
@@ -165,8 +175,8 @@ class SharedServing {
   async #renew(): Promise<void> {
     const { names, log, namespace, secretName, now = Date.now } = this.#options;
     const label = labelOf(this.#options);
-    // An update must send content and resourceVersion of the same read. A watch event may replace `#secret` at any
-    // time, so the present object is kept in a variable.
+    // An update must send the content and the resourceVersion of the same read. A watch event may replace `#secret` at
+    // any time, so the Secret that was read is kept in a variable.
     let held = this.#secret;
     for (;;) {
       if (held === undefined) throw missing(label);
@@ -179,7 +189,8 @@ class SharedServing {
         return await this.#adopt(parse(answer));
       }
       if (answer.status !== 409) throw refused(answer, `update ${label}`);
-      // 409: another replica has written the Secret meanwhile. Read it again and use what is in it.
+      // 409: another replica has written the Secret in the meantime. Read the Secret again and use what that replica
+      // wrote.
       const fresh = await this.#request('GET', this.#secretPath);
       if (fresh.status !== 200 && fresh.status !== 404) throw refused(fresh, `get ${label}`);
       held = fresh.status === 404 ? undefined : parse(fresh);
@@ -202,13 +213,13 @@ class SharedServing {
     for (const [name, object] of this.#apiServices) {
       const { caBundle: shown = '', service } = (object['spec'] ?? {}) as ApiServiceSpec;
       // The aggregation layer verifies the server by this DNS name. An APIService that points to another Service
-      // (before a migration that may be cluster-gateway's) needs another CA, and the gateway's CA would break it.
+      // (during a migration perhaps that of cluster-gateway) needs another CA; the gateway's CA would break it.
       if (!this.#options.names.includes(`${service?.name}.${service?.namespace}.svc`)) continue;
       if (covers(Buffer.from(shown, 'base64').toString('utf8'), bundle)) continue;
       const body = { spec: { caBundle: Buffer.from(bundle).toString('base64') } };
       const answer = await this.#request('PATCH', `/apis/apiregistration.k8s.io/v1/apiservices/${name}`, body);
       if (answer.status === 200) this.#apiServices.set(name, parse(answer));
-      // 404: the APIService was removed meanwhile. It gets the bundle when it exists again.
+      // 404: the APIService was removed in the meantime. The bundle is written to it when it exists again.
       else if (answer.status !== 404) throw refused(answer, `patch APIService ${name}`);
     }
   }
@@ -229,8 +240,8 @@ function labelOf({ namespace, secretName }: HubServingOptions): string {
 }
 
 function watched(group: string, version: string, resource: string, name: string, namespace?: string): WatchedResource {
-  // With the object's name as field selector, an RBAC rule with `resourceNames` also allows list and watch
-  // (apiserver/pkg/endpoints/request/requestinfo.go).
+  // The list and watch have a field selector for the object's name: then an RBAC rule with `resourceNames` allows them,
+  // too (apiserver/pkg/endpoints/request/requestinfo.go).
   return {
     group,
     version,

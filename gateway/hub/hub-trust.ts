@@ -1,7 +1,8 @@
-// Authenticates callers by the CAs that the hub trusts: its client CA and the CA of its front proxy. Both are in a
-// ConfigMap that every API server publishes; the gateway watches it. While its content is invalid, the last valid CAs
-// stay in use and a fault is reported; without its key, a CA is no longer trusted. Each certificate is verified with
-// the CA for its purpose, although the listener asks clients for certificates of both.
+// Authenticates callers by the CAs that the hub trusts: its client CA and the CA of its front proxy. Both CAs are in a
+// ConfigMap that every API server publishes; the gateway watches it. While an entry of the ConfigMap is invalid, its
+// last valid CAs stay in use and a fault is reported; when an entry is removed, its CA is no longer trusted. Each
+// certificate is verified only with the CA for its purpose, although the listener asks clients for certificates of both
+// CAs.
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { Authenticator } from '../../auth/callers/authenticate.ts';
 import { makeClientCertificateAuthenticator } from '../../auth/callers/client-cert.ts';
@@ -16,7 +17,7 @@ import type { HubClient, HubObjects, WatchedResource } from '../../cache/hub/hub
 import { startReflector } from '../../cache/hub/reflector.ts';
 import type { ReflectorState } from '../../cache/hub/reflector.ts';
 
-/** Authenticators for callers whom the hub vouches for, with the CAs that the hub trusts at present. */
+/** Authenticators for callers whose identity the hub confirms, with the CAs that the hub trusts at present. */
 export interface HubTrust {
   /** Authenticates callers whom an aggregating API server names in headers (front proxy). */
   readonly frontProxy: Authenticator;
@@ -30,13 +31,14 @@ export interface HubTrust {
   faults(): readonly string[];
 }
 
-/** The hub's trusted CAs, for a caller that watches the ConfigMap itself and passes on what it sees. */
+/** The hub's trusted CAs, for code that watches the ConfigMap itself and passes on each state that it sees. */
 export interface AppliedHubTrust extends HubTrust {
   /**
-   * Uses the ConfigMap among the watched objects. Never throws: a ConfigMap that cannot be used is reported as a fault.
+   * Takes the CAs from the ConfigMap, if it is among the watched objects. Never throws: a ConfigMap that cannot be used
+   * is reported as a fault.
    */
   apply(objects: HubObjects): void;
-  /** Takes the state of the watch: when the ConfigMap cannot be watched, that becomes a fault. */
+  /** Takes the state of the watch: that the ConfigMap cannot be watched is reported as a fault. */
   applyState(state: ReflectorState): void;
 }
 
@@ -47,7 +49,10 @@ export interface StartedHubTrust extends HubTrust {
   close(): void;
 }
 
-/** Callbacks that are called once each, when a fault begins and when it ends. */
+/**
+ * Callbacks for faults with the hub's CAs. Each is called once for a fault: `onFault` when it begins, `onRecovered`
+ * when it ends.
+ */
 export interface HubTrustReports {
   readonly onFault: (message: string) => void;
   readonly onRecovered: (message: string) => void;
@@ -75,8 +80,8 @@ export function makeHubTrust(reports: HubTrustReports, now: () => number = Date.
 }
 
 /**
- * The methods are properties, because callers copy this object with `{ ...trust }`, and class methods are not copied by
- * that.
+ * The methods are properties, because callers copy this object with `{ ...trust }`, which does not copy methods of a
+ * class.
  */
 class ConfigMapTrust implements AppliedHubTrust {
   readonly frontProxy: Authenticator;
@@ -124,7 +129,10 @@ class ConfigMapTrust implements AppliedHubTrust {
     this.#faults.set('watch', fault && `${label}: ${fault.message}${advice}`);
   };
 
-  /** Uses the new data of both parts of the ConfigMap. A part whose data is invalid keeps its last valid data. */
+  /**
+   * Uses the new data of both parts of the ConfigMap (client CA, front proxy). A part with invalid data keeps its last
+   * valid CAs.
+   */
   #applyData(data: Readonly<Record<string, unknown>>): void {
     this.#faults.attempt(clientCaKey, () => this.#setClientCa(data[clientCaKey]));
     this.#faults.attempt('front proxy', () => {
@@ -179,8 +187,8 @@ class PartFaults {
   }
 
   /**
-   * Runs `change` for one part of the ConfigMap. When it throws, the error becomes the fault of the part, and the part
-   * keeps its state.
+   * Runs `change` for one part of the ConfigMap. When `change` throws, its error is remembered as the fault of this
+   * part.
    */
   attempt(part: Part, change: () => void): void {
     try {
@@ -206,8 +214,8 @@ export function startHubTrust(
     onState: (state) => trust.applyState(state),
     onError: reports.onError,
   });
-  // When the ConfigMap does not exist at first, `onChange` is not called. So the result of the first list is applied
-  // here.
+  // When the ConfigMap does not exist at first, the reflector does not call `onChange`. So the result of the first list
+  // is applied here.
   const synced = reflector.synced.then(() => trust.apply(reflector.objects));
   synced.catch(() => undefined);
   return { ...trust, synced, close: () => reflector.close() };

@@ -1,6 +1,6 @@
-// The hub of one gateway: the client for it, its decisions about callers, and the serving certificate that replicas
-// share through it. A gateway starts and serves even when the hub is down. It waits for the hub only when the serving
-// certificate comes from there.
+// The hub of one gateway: the client for the hub, the hub's decisions about callers, and the serving certificate that
+// replicas share through the hub. A gateway starts and serves even when the hub is down. It waits for the hub only when
+// the serving certificate is stored there.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { makeHubClient } from '../../cache/hub/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
@@ -30,7 +30,7 @@ export interface Hub {
 export interface HubParts {
   readonly log: Log;
   readonly version: string;
-  /** How credential plugins of the hub's kubeconfig are run. */
+  /** How exec plugins that the hub's kubeconfig names are run. */
   readonly exec?: ExecSettings | undefined;
 }
 
@@ -93,8 +93,8 @@ async function startServing(config: HubConfig, client: HubClient, log: Log): Pro
         },
         onError,
       });
-      // When there are no objects at first, `onChange` is not called. So the result of the first list is passed on
-      // here.
+      // When the hub has no such objects at first, the reflector does not call `onChange`. So the result of the first
+      // list is passed on here.
       reflector.synced.then(() => onObjects(reflector.objects)).catch(() => undefined);
       return reflector;
     },

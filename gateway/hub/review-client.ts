@@ -1,7 +1,8 @@
 // Sends TokenReviews and SubjectAccessReviews to the hub with the gateway's own HTTP client, which costs a fraction of
 // node:https. With many users and clusters, reviews are the largest cost of requests: one for each pair of user and
-// cluster every ten seconds. Anything but an ordinary answer (a refused credential, an idle connection that was closed,
-// changed TLS settings) is left to the ordinary client of the hub, so that one place handles it.
+// cluster every ten seconds. When a review gets no ordinary answer (the credential was refused, an idle connection was
+// closed, the TLS settings changed), the ordinary client of the hub sends it again, so that one place handles these
+// cases.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { isReview } from '../../cache/hub/hub-client.ts';
 import type { HubAccess, HubConnection } from '../../cache/hub/hub-connection.ts';
@@ -14,11 +15,11 @@ import type { ResponseHandler, Transport, UpstreamCall } from '../../routing/mem
 
 /** Maximum number of connections for reviews, as many as the ordinary client of the hub opens for short requests. */
 const connections = 64;
-/** How many reviews may wait for a connection; callers never have so many reviews open at once. */
+/** How many reviews may wait for a connection; callers never have this many reviews open at once. */
 const pending = 4_096;
 /**
- * Maximum size of an answer in bytes. The answer to a review has a few hundred bytes; for a user in thousands of groups
- * it has some 100 KB.
+ * Maximum bytes of an answer. The answer to a review has a few hundred bytes; for a user in thousands of groups it has
+ * some 100 KB.
  */
 const maxAnswerBytes = 4 * 1024 * 1024;
 
@@ -37,8 +38,8 @@ interface ReadyPath {
 }
 
 /**
- * The answer of the hub. `again` means that nothing was received and the ordinary client of the hub must send the
- * review.
+ * The answer of the hub. `again` means that no answer was received and that the ordinary client of the hub must send
+ * the review.
  */
 type Outcome = HubAnswer | 'again';
 
@@ -100,7 +101,8 @@ class CheapReviews implements HubClient {
     try {
       const access = this.#connection.current();
       const credential = access.credential.current();
-      // A Promise means that an exec plugin is running. The ordinary client waits for it and reports when it fails.
+      // A Promise means that an exec plugin is fetching the credential. The ordinary client waits for the plugin and
+      // reports its failure.
       if (credential instanceof Promise) return undefined;
       const path = this.#pathTo(access, credential);
       return path && { path, endpoint: access.endpoint, credential };
@@ -110,9 +112,9 @@ class CheapReviews implements HubClient {
   }
 
   /**
-   * Returns the connections to use. When there are none yet, or the TLS settings or the certificate have changed, it
-   * makes new ones and returns undefined. The ordinary client of the hub then sends this one review, and so learns of
-   * the change for its watches.
+   * Returns the connections to use. When there are none yet, or when the TLS settings or the certificate have changed,
+   * new connections are made and undefined is returned. The ordinary client of the hub then sends this one review, and
+   * by doing so notices the change and renews its watches.
    */
   #pathTo({ transportKey, endpoint, tls }: HubAccess, { clientCertificate }: Credential): Path | undefined {
     const now = this.#path;
@@ -168,7 +170,7 @@ class Review implements ResponseHandler {
   #status = 0;
   #reused = false;
 
-  /** @param onSilence called when no answer came in time; then other idle connections may be dead as well */
+  /** @param onSilence called when no answer came in time, because other idle connections may be dead as well */
   constructor(url: string, timeoutMs: number, onSilence: () => void) {
     this.#url = url;
     this.#timeoutMs = timeoutMs;
@@ -215,7 +217,8 @@ class Review implements ResponseHandler {
   }
 
   onError(error: GatewayError, afterHeaders: boolean): void {
-    // A review changes nothing on the hub. When it was lost on a connection that had been idle, it can be sent again.
+    // A review changes nothing on the hub. So a review that was lost on a connection that had been idle can be sent
+    // again.
     if (this.#reused && !afterHeaders) {
       clearTimeout(this.#timer);
       this.#outcome.resolve('again');

@@ -3,8 +3,8 @@
 import { addressBytes } from '../../lib/text/ip-address.ts';
 
 /**
- * A key that all addresses of one client share, for use in a {@link Map}. A text that is no address is returned as it
- * is.
+ * A key that is the same for all addresses of one client, for use in a {@link Map}. A text that is no address is
+ * returned unchanged.
  */
 export function addressKey(address: string): string {
   // A socket that listens for both IPv4 and IPv6 shows an IPv4 address as `::ffff:192.0.2.1`.

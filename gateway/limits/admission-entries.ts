@@ -1,14 +1,14 @@
-// The counters, queues and rates of each user and each cluster. When there are many, those not in use are dropped, so
-// that callers cannot fill the memory with names they make up.
+// The counters, queues and rates of each user and each cluster. When there are many users or clusters, those without
+// requests are forgotten, so that callers cannot fill the memory with names they make up.
 import type { User } from '../../cache/model/user.ts';
 import type { LimitsConfig } from '../config/limits-config.ts';
 import { FairGate } from './fair-gate.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** When more users or clusters than this are remembered, those without any request or stream are dropped. */
+/** When more users or clusters than this are remembered, those without any request or stream are forgotten. */
 const rememberedEntries = 10_000;
 
-/** Limits and counters of one user. A gate limits how many requests run at the same time. */
+/** Limits and counters of one user. A gate ({@link FairGate}) limits how many requests run at the same time. */
 export interface UserEntry {
   readonly gate: FairGate;
   /** The gates that limit this user's requests to a single cluster, by the cluster's name. */
@@ -22,7 +22,7 @@ export interface UserEntry {
   queued: number;
 }
 
-/** Limit and counters of one cluster. The name '' stands for requests that the gateway answers itself. */
+/** Limits and counters of one cluster. The cluster name '' stands for requests that the gateway answers itself. */
 export interface ClusterEntry {
   readonly gate: FairGate;
   streams: number;
@@ -87,7 +87,7 @@ export class AdmissionEntries {
       for (const [other, { gate, streams }] of clusters) if (gate.idle && streams === 0) clusters.delete(other);
       this.#clusterRoom = Math.max(rememberedEntries, clusters.size * 2);
     }
-    // The limit per cluster does not apply to the name '', which stands for requests that the gateway answers itself.
+    // No limit per cluster applies to the name '', which stands for requests that the gateway answers itself.
     const added: ClusterEntry = {
       gate: new FairGate(name === '' ? Infinity : this.#limits.clusterRequests),
       streams: 0,

@@ -1,6 +1,7 @@
 // Decides which requests may run, which wait and which are refused, by limits of the gateway, of each user and of each
-// cluster. A short request takes a slot at four gates, always in this order: user in the cluster, user, cluster,
-// gateway. It waits in the queue of the first gate that is full. However a request ends, its slots are given back.
+// cluster. A short request takes a slot at four gates (counters with a queue), always in this order: user in the
+// cluster, user, cluster, gateway. It waits in the queue of the first gate that has no free slot. However a request
+// ends, its slots become free again.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
@@ -22,7 +23,7 @@ export interface AdmissionStats {
   readonly refused: ReadonlyMap<Refusal, number>;
 }
 
-/** Lets requests in, makes them wait, or refuses them, by the configured limits. */
+/** Lets requests run, makes them wait, or refuses them, by the configured limits. */
 export type Admission = Pick<AdmissionControl, keyof AdmissionControl>;
 
 /** Decides about the requests of one gateway process. */
@@ -47,11 +48,12 @@ export class AdmissionControl {
   }
 
   /**
-   * Takes the slots of a short request. They are given back when the exchange of `inbound` ends.
+   * Takes the slots of a short request. They become free again when the exchange of `inbound` ends.
    * @param cluster '' for a request that the gateway answers itself
    * @returns undefined when all slots were free; otherwise a promise that resolves with undefined once the slots are
    * taken, or with {@link gone} when the client went away
-   * @throws GatewayError TOO_MANY_REQUESTS; the promise rejects with it after too long a wait
+   * @throws GatewayError TOO_MANY_REQUESTS; the promise rejects with the same error when the request has waited too
+   * long
    */
   enter(
     user: User,
@@ -82,8 +84,8 @@ export class AdmissionControl {
   }
 
   /**
-   * Takes a slot for a stream, for example a watch; it is given back when the stream ends. It never waits, since nobody
-   * knows when another stream ends.
+   * Counts a stream, for example a watch, until it ends. A stream never waits for another to end, since nobody knows
+   * when that would be.
    * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
    */
   enterStream(user: User, cluster: string, inbound: Inbound): void {
@@ -115,9 +117,9 @@ export class AdmissionControl {
   }
 
   /**
-   * Takes a slot of one cluster, for a request to many clusters that has been let in already. It never waits: two such
-   * requests could otherwise wait for each other for ever.
-   * @returns a function that gives the slot back
+   * Takes a slot of one cluster, for a request to many clusters that is running already. It never waits for the slot:
+   * otherwise two requests to many clusters could wait for each other's slots for ever.
+   * @returns a function that frees the slot
    * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
    */
   enterMember(user: User, cluster: string, isStream: boolean): () => void {
@@ -142,7 +144,7 @@ export class AdmissionControl {
     };
   }
 
-  /** Refuses all new requests with this message; undefined lets requests in again. */
+  /** Refuses all new requests with this message, because memory is short; undefined lets requests in again. */
   shed(reason: string | undefined): void {
     this.#shedding = reason;
   }

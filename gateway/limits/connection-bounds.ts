@@ -1,6 +1,6 @@
-// Limits the number of client connections, in total and from one address. It acts before the TLS handshake, which is
-// the most expensive part of a flood of connections. All users behind a load balancer or a hub share one address, so
-// the limit for an address must be large.
+// Limits the number of client connections, in total and from one address. Connections are refused before the TLS
+// handshake, which is the most expensive part of a flood of connections. All users behind a load balancer or a hub
+// share one address, so the limit for an address must be large.
 import type { Server } from 'node:tls';
 import type { Socket } from 'node:net';
 import { addressKey } from './address-share.ts';
@@ -19,12 +19,12 @@ export interface BoundConnections {
   readonly dropped: number;
 }
 
-/** Limits the connections of a server. A connection beyond the limits is closed before a byte is sent. */
+/** Limits the connections of a server. A connection beyond the limits is closed before it gets a byte. */
 export function boundConnections(server: Server, { total, perAddress }: ConnectionBounds): BoundConnections {
   const byAddress = new Map<string, number>();
   const counts = { open: 0, dropped: 0 };
-  // node:tls starts the handshake in its own listener, even for a socket that an earlier listener has destroyed. So its
-  // listeners are removed here, and called below only for connections within the limits.
+  // node:tls starts the handshake in its own listener, even for a socket that an earlier listener has destroyed. So the
+  // listeners of node:tls are removed here, and called below only for connections within the limits.
   const handlers = server.listeners('connection') as ((socket: Socket) => void)[];
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {

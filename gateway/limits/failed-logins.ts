@@ -1,7 +1,7 @@
 // Limits the guessing of credentials. An address with too many failed logins is refused for a while without checking
-// the credential, since each check may cost a call to the hub or a signature. Many honest users may share an address
-// (NAT, load balancer), so a connection that has logged in once is not refused for the failures of others. Its own
-// failures count, or the owner of one good token could try any number of others.
+// its credentials, since each check may cost a call to the hub or a signature. Many honest users may share an address
+// (NAT, load balancer), so a connection that has logged in once is not refused for failures on other connections.
+// Failures on the connection itself count; otherwise the holder of one valid token could try any number of others.
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { anonymousName } from '../../auth/callers/reserved.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -10,17 +10,17 @@ import { addressKey } from './address-share.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /**
- * How many logins may fail at once (burst), and how many per second after that. Failures are counted for each address,
- * and for each connection that has logged in.
+ * How many logins may fail at once (`burst`), and how many per second after that. With more, further logins are
+ * refused. Failures are counted for each address, and for each connection that has logged in.
  */
 const burst = 100;
 const perSecond = 10;
 /**
- * How many logins of one address may wait for an answer of the hub or an identity provider. Connections that have
- * logged in before are not counted.
+ * How many logins of one address may wait at once for an answer of the hub or an identity provider; more are refused.
+ * Connections that have logged in before are not counted.
  */
 const maxPending = 200;
-/** When more addresses than this are remembered, those without recent failures are dropped. */
+/** When more addresses than this are remembered, those without recent failures are forgotten. */
 const rememberedAddresses = 10_000;
 
 /** An authenticator with limits on failed logins. */
@@ -33,9 +33,9 @@ export interface GuardedLogins {
 }
 
 /**
- * Limits failed logins of an authenticator. The `connection` of a request is an object with an `address`; a request
- * without one is never refused.
- * @throws GatewayError (the returned `authenticate`) TOO_MANY_REQUESTS, or what the authenticator throws
+ * Limits failed logins of an authenticator. The `connection` of a request is an object with the client's `address`; a
+ * request without a `connection` is never refused.
+ * @throws GatewayError (from the returned `authenticate`) TOO_MANY_REQUESTS, or what the authenticator throws
  */
 export function guardLogins(
   authenticate: RequestAuthenticator,
@@ -89,8 +89,8 @@ class LoginFailures {
   readonly #nowMs: () => number;
   readonly #addresses = new Map<string, AddressEntry>();
   /**
-   * Connections that have logged in. The value counts the failed logins on the connection; it is undefined until the
-   * first one.
+   * Connections that have logged in. The value limits the failed logins on the connection; it is undefined before the
+   * first failure.
    */
   readonly #proven = new WeakMap<object, TokenBucket | undefined>();
 
@@ -103,7 +103,7 @@ class LoginFailures {
   }
 
   isHeldBack(connection: object | undefined): boolean {
-    // The usual case, kept fast: no login has failed and none waits for an answer.
+    // The usual case, checked first because it is fast: no login has failed and no login is waiting for an answer.
     if (this.#addresses.size === 0 || connection === undefined) return false;
     if (this.#proven.has(connection)) return (this.#proven.get(connection)?.untilNextMs(this.#nowMs()) ?? 0) > 0;
     const entry = this.#addresses.get(keyOf(connection) ?? '');
@@ -114,8 +114,8 @@ class LoginFailures {
   note(connection: object | undefined, error: unknown): void {
     if (!(error instanceof GatewayError) || error.code !== 'UNAUTHENTICATED') return;
     const key = keyOf(connection);
-    // The failure also counts for the address. Otherwise the owner of one good token could open connection after
-    // connection and guess on each.
+    // The failure also counts for the address. Otherwise the holder of one valid token could open connection after
+    // connection and guess credentials on each.
     if (key !== undefined) this.#entry(key).bucket.take(this.#nowMs());
     if (connection === undefined || !this.#proven.has(connection)) return;
     let own = this.#proven.get(connection);
@@ -129,7 +129,9 @@ class LoginFailures {
     if (!this.#proven.has(connection)) this.#proven.set(connection, undefined);
   }
 
-  /** Counts a login that waits for an answer. Call the returned function when the answer has come. */
+  /**
+   * Counts a login that waits for the hub or an identity provider. Call the returned function when the answer has come.
+   */
   startPending(connection: object | undefined): () => void {
     const key = connection === undefined || this.#proven.has(connection) ? undefined : keyOf(connection);
     if (key === undefined) return () => undefined;

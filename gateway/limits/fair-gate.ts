@@ -1,7 +1,7 @@
 // Limits how many requests run at the same time, with a fair queue for those that wait. Users take turns, and the
 // requests of one user keep their order, so a user with few requests overtakes a user who sends many. (API Priority and
 // Fairness of Kubernetes does this by shuffle sharding; here every user has a queue.) A slot that becomes free goes to
-// the next in the queue, never to a request that has just arrived.
+// the next request in the queue, never to one that has just arrived.
 
 /** One request that waits for a slot. */
 export interface Waiting {
@@ -12,8 +12,8 @@ export interface Waiting {
 }
 
 /**
- * Limits how many requests run at once; further requests wait in fair queues. All methods are synchronous and take the
- * same time however many requests wait.
+ * Limits how many requests run at once; further requests wait in fair queues. All methods are synchronous, and their
+ * cost does not grow with the number of waiting requests.
  */
 export class FairGate {
   readonly limit: number;
@@ -22,8 +22,8 @@ export class FairGate {
   /** Number of requests that wait for a slot. */
   waiting = 0;
   /**
-   * The queue of each user with waiting requests; the user whose turn is next comes first. The queues are Sets, because
-   * a request may leave from the middle.
+   * The queue of each user with waiting requests; the user who gets the next free slot comes first. The queues are
+   * Sets, because a request may leave from the middle of a queue.
    */
   readonly #turns = new Map<string, Set<Waiting>>();
 
@@ -32,7 +32,7 @@ export class FairGate {
     this.limit = limit;
   }
 
-  /** True when a slot is free; false as long as requests wait. */
+  /** True when a slot is free. While requests wait, no slot is free, so this is false. */
   get open(): boolean {
     return this.held < this.limit;
   }
@@ -42,7 +42,9 @@ export class FairGate {
     return this.held === 0 && this.waiting === 0;
   }
 
-  /** Puts a request at the end of its user's queue. A user without waiting requests is put behind all other users. */
+  /**
+   * Puts a request at the end of its user's queue. A user who had no waiting requests comes after all users who have.
+   */
   wait(request: Waiting): void {
     const queue = this.#turns.get(request.user);
     if (queue === undefined) this.#turns.set(request.user, new Set([request]));
@@ -58,7 +60,7 @@ export class FairGate {
     if (queue.size === 0) this.#turns.delete(request.user);
   }
 
-  /** Frees a slot. If requests wait, the next one gets it. */
+  /** Frees a slot. If requests wait, the next in turn takes the slot. */
   leave(): void {
     for (const [user, queue] of this.#turns) {
       for (const next of queue) {

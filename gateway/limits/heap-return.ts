@@ -1,24 +1,27 @@
 // Runs a full garbage collection now and then, so that V8 gives unused memory back to the system. After large lists or
 // many TLS handshakes, V8 keeps half-empty pages as long as the process allocates anything, and the probes of clusters
-// always do (100 MB with 2,000 clusters, measured). A collection stops the process for about 2 ms per megabyte in use.
-// So it runs only while the process is nearly idle and much memory can be freed.
+// always allocate (100 MB stayed in use with 2,000 clusters, measured). A full collection stops the process for about 2
+// ms per megabyte in use, so it runs only while the process is nearly idle and much memory can be freed.
 import { getHeapStatistics } from 'node:v8';
 import type { Collector } from '../../routing/buffer-reclaim.ts';
 
 /** Milliseconds between two checks whether to collect garbage. */
 const lookEveryMs = 2_000;
 /**
- * Below this share of one CPU core the process counts as resting. Probing thousands of clusters takes about a tenth of
- * a core.
+ * A process that uses less than this share of one CPU core counts as nearly idle. Probing thousands of clusters takes
+ * about a tenth of a core.
  */
 const restingShare = 0.25;
 /**
- * The process must rest in so many checks in a row. A single check is not enough: while the process starts, it rests
- * when it waits for the hub.
+ * A collection runs only after this many checks in a row have found the process nearly idle. One check is not enough: a
+ * process that is starting is idle while it waits for the hub.
  */
 const restingLooks = 5;
 const collectEveryMs = 5 * 60_000;
-/** Size of the heap, in bytes, of a gateway with few clusters. */
+/**
+ * Size of the heap, in bytes, of a gateway with few clusters; a heap that is smaller after a collection counts as this
+ * large.
+ */
 const smallHeapBytes = 48 * 1024 ** 2;
 /**
  * A collection runs only when the heap is larger than 1.5 times the heap after the last collection plus this many
@@ -28,7 +31,7 @@ const worthBytes = 24 * 1024 ** 2;
 
 /** Options of {@link startHeapReturn}. */
 export interface HeapReturnOptions {
-  /** Runs a full garbage collection and shrinks the heap; undefined when this V8 does not offer that. */
+  /** Runs a full garbage collection and shrinks the heap; undefined when this V8 has no function for it. */
   readonly collect: Collector | undefined;
   /** Total size of the heap in bytes, used or not. */
   readonly heapBytes?: () => number;
@@ -66,8 +69,8 @@ export function startHeapReturn(options: HeapReturnOptions): HeapReturn {
 }
 
 /**
- * Makes a function that returns the CPU cores used since its last call. Event loop utilization would be wrong here: on
- * a busy machine it counts waiting for a core as work.
+ * Makes a function that returns the CPU cores used since its last call. Event loop utilization is not used for this: on
+ * a busy machine it counts the time of waiting for a core as work.
  */
 function makeBusyShare(): () => number {
   let cpu = process.cpuUsage();

@@ -1,5 +1,5 @@
 // Starts all limits of one gateway and shows them in metrics and readyz. A gateway that has reached its limits stays
-// ready: if it were taken out of service, its load would only move to the other replicas.
+// ready: if it became unready, its load would only move to the other replicas.
 import type { Registry } from 'prom-client';
 import { fullCollector, shrinkingCollector } from '../../routing/buffer-reclaim.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
@@ -28,7 +28,7 @@ export interface Limits {
   readonly authenticate: RequestAuthenticator;
   /** Counts the bytes that the process holds for clients without a login. */
   readonly holdings: ClientHoldings;
-  /** A health check that never fails. Its text is shown by `readyz?verbose`. */
+  /** A health check that never fails. The text that it adds is shown by `readyz?verbose`. */
   readonly check: HealthCheck;
   /** Adds the metrics of the limits to a registry. */
   register(registry: Registry): void;
@@ -44,8 +44,8 @@ export interface LimitedParts {
   readonly openStreams: OpenStreams;
   readonly authenticate: RequestAuthenticator;
   /**
-   * Called with true when the gateway begins to refuse requests because memory is short, and with false when it stops.
-   * `share` is the used share of the memory.
+   * Called with true when the gateway begins to refuse requests because memory is short, and with false when it accepts
+   * requests again. `share` is the used share of the usable memory; 1 means all of it.
    */
   readonly onMemory: (shedding: boolean, share: number) => void;
 }

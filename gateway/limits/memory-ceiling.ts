@@ -1,10 +1,13 @@
-// Keeps the process from running out of memory. First it cuts off clients that do not read their answers, those blocked
-// longest first. Then it refuses new requests. Part of every heap is garbage, so a garbage collection runs before any
-// client is cut off.
+// Keeps the process from running out of memory. When memory is short, a garbage collection runs first, since part of
+// every heap is garbage. If memory is still short, clients that do not read their answers are cut off, beginning with
+// those that have been blocked longest. If even that is not enough, new requests are refused.
 import { getHeapStatistics } from 'node:v8';
 import type { Collector } from '../../routing/buffer-reclaim.ts';
 
-/** Share of the usable memory from which slow clients are cut off. Below this share, new requests are let in again. */
+/**
+ * Share of the usable memory from which slow clients are cut off. After requests were refused, they are accepted again
+ * when the used share falls below this.
+ */
 const tightShare = 0.75;
 /** Share of the usable memory from which new requests are refused. */
 const fullShare = 0.85;
@@ -12,13 +15,13 @@ const fullShare = 0.85;
 const reservedBytes = 96 * 1024 ** 2;
 const intervalMs = 250;
 /**
- * Milliseconds between two collections. It is long, because a full collection of a large heap stops the process for
- * long.
+ * Milliseconds between two garbage collections. The time is long, because a full collection of a large heap stops the
+ * process for long.
  */
 const collectEveryMs = 30_000;
 /**
- * Milliseconds between two collections while new requests are refused. An idle process does not collect garbage by
- * itself, so without these collections it would go on refusing requests because of garbage.
+ * Milliseconds between two garbage collections while new requests are refused. An idle process does not collect garbage
+ * by itself, so without these collections it would go on refusing requests because of garbage.
  */
 const collectEveryWhileSheddingMs = 5_000;
 
@@ -36,11 +39,11 @@ export interface MemoryCeilingOptions {
   /** The size of the heap, in bytes, at which V8 ends the process. */
   readonly heapLimitBytes?: number;
   readonly read?: () => MemoryReading;
-  /** Runs a full garbage collection; undefined when this V8 does not offer that. */
+  /** Runs a full garbage collection; undefined when this V8 has no function for it. */
   readonly collect?: Collector | undefined;
   /** Cuts off the clients that have been blocked longest. */
   readonly endSlowest: () => void;
-  /** Called with true when new requests must be refused, and with false when they may be let in again. */
+  /** Called with true when new requests must be refused, and with false when they may be accepted again. */
   readonly shed: (shedding: boolean) => void;
   readonly nowMs?: () => number;
 }

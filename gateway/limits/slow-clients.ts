@@ -1,6 +1,6 @@
 // Ends answers that their clients do not read. Short answers and watches end after a time limit, as in kube-apiserver.
-// When memory is short, any answer may end, those blocked longest first. Logs, exec sessions and proxied services have
-// no time limit: `kubectl logs -f | less` may stand still for an hour.
+// When memory is short, any answer may be ended, beginning with those blocked longest. Logs, exec sessions and proxied
+// services have no time limit: `kubectl logs -f | less` may stand still for an hour.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 
@@ -9,7 +9,8 @@ export interface SlowClients {
   /** Ends short answers and watches whose clients have read nothing for longer than the time limit. */
   sweep(): void;
   /**
-   * Ends a tenth of all answers that their clients do not read, those blocked longest; at least one, if there is any.
+   * Ends a tenth of all answers that their clients do not read, namely those blocked longest; at least one, if there is
+   * any.
    */
   endSlowest(): void;
   /** How many answers were cut off so far because their clients did not read them. */
@@ -18,8 +19,8 @@ export interface SlowClients {
 }
 
 /**
- * Starts to look for answers that their clients do not read.
- * @param timeoutMs time limit in milliseconds; Infinity for none
+ * Starts to check regularly for answers that their clients do not read.
+ * @param timeoutMs time limit in milliseconds for short answers and watches; Infinity for none
  */
 export function startSlowClients(
   openStreams: Pick<OpenStreams, typeof Symbol.iterator>,

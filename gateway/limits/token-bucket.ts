@@ -1,6 +1,6 @@
 // A token bucket, which limits a rate and allows a burst. As in golang.org/x/time/rate, tokens are computed when they
-// are asked for; there is no timer. Easy to get wrong: the clock must be monotonic. If it went back, the bucket would
-// stay empty until the clock has caught up.
+// are needed; there is no timer. Easy to get wrong: the clock must be monotonic. If the clock went back, the bucket
+// would stay empty until the clock has caught up.
 
 /** A token bucket: limits a rate and allows a burst. All times are milliseconds of a monotonic clock. */
 export class TokenBucket {
@@ -11,7 +11,7 @@ export class TokenBucket {
 
   /**
    * @param perSecond tokens added per second
-   * @param burst the most tokens the bucket can hold; it starts with them
+   * @param burst the most tokens that the bucket can hold; a new bucket holds this many
    */
   constructor(perSecond: number, burst: number, nowMs: number) {
     this.#perMs = perSecond / 1000;
@@ -28,7 +28,7 @@ export class TokenBucket {
     return true;
   }
 
-  /** Milliseconds until there is a token; 0 when there is one. */
+  /** Milliseconds until the bucket has a token; 0 when it has one. */
   untilNextMs(nowMs: number): number {
     this.#refill(nowMs);
     return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#perMs;

@@ -1,5 +1,5 @@
-// A request that waits for its slots. It takes a slot at one gate after the other, and gives all of them back when its
-// exchange ends, its client goes away or it has waited too long.
+// A short request that takes a slot at each of several gates (user, cluster, gateway), one after the other, and waits
+// where no slot is free. It frees all its slots when its exchange ends, its client goes away or it has waited too long.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { FairGate, Waiting } from './fair-gate.ts';
 
@@ -13,7 +13,7 @@ export interface WaitingRequestOptions {
   /** The gates at which the request needs a slot, in the order in which it takes them. */
   readonly gates: readonly FairGate[];
   readonly timeoutMs: number;
-  /** Called once when the request has stopped waiting, for whatever reason. */
+  /** Called once when the request no longer waits: it has all its slots, its client went away or it waited too long. */
   readonly onSettled: () => void;
   /** Makes the error for a request that has waited too long. */
   readonly timedOut: () => GatewayError;
@@ -39,13 +39,14 @@ export class WaitingRequest implements Waiting {
   }
 
   /**
-   * Resolves with undefined when the request has all its slots, or with {@link gone}. Rejects after too long a wait.
+   * Resolves with undefined when the request has all its slots, or with {@link gone} when its client went away. Rejects
+   * when the request has waited too long.
    */
   get turn(): Promise<undefined | typeof gone> {
     return this.#turn.promise;
   }
 
-  /** Takes a slot at each gate that has one free, and waits at the first gate that is full. */
+  /** Takes a slot at one gate after the other, and waits at the first gate that has no free slot. */
   start(): void {
     const { gates } = this.#options;
     while (this.#taken < gates.length) {
@@ -90,8 +91,8 @@ export class WaitingRequest implements Waiting {
   }
 
   /**
-   * The slot at the last gate, that of the whole gateway, is given back first: the request that gets it then has all
-   * its slots and can run at once.
+   * The slot at the last gate, that of the whole gateway, is freed first: the request that takes it has all its other
+   * slots already and can run at once.
    */
   #giveBack(): void {
     const { gates } = this.#options;

@@ -1,15 +1,15 @@
 // The orderly shutdown, in the order of kube-apiserver: readyz fails, no new requests are accepted, short requests
-// finish, watches end after a complete event, and what is left is aborted when the grace period is over. A list that is
-// cut must look cut, so that kubectl exits non-zero; only a watch may end cleanly. Bytes that were written may not have
-// left the process yet, so the shutdown also waits for connections to close.
+// finish, watches end after a complete event, and the rest is aborted when the grace period is over. A list that is cut
+// must look cut, so that kubectl exits non-zero; only a watch may end cleanly. Written bytes may still be in the
+// buffers of the process, so the shutdown also waits until the connections have closed.
 import { within } from '../../lib/within.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Listener } from '../start/tls-server.ts';
 
 /**
- * How many milliseconds the shutdown waits for the audit webhook and the trace collector. Audit events that were not
- * sent stay on disk.
+ * How many milliseconds the shutdown waits until the audit webhook and the trace collector have received everything.
+ * Audit events that were not sent by then stay on disk.
  */
 export const flushMs = 3000;
 
@@ -26,21 +26,21 @@ export interface DrainParts {
 }
 
 /**
- * At shutdown, at least so many watches are ended per second, as in kube-apiserver; more when the grace period is too
- * short for that.
+ * At shutdown, at least this many watches are ended per second, as in kube-apiserver; more when the grace period is too
+ * short to end all watches at this rate.
  */
 const leastWatchesPerSecond = 200;
-/** Share of the grace period after which all watches have been ended. */
+/** The share of the grace period within which all watches are ended. */
 const watchShare = 0.6;
 const watchTickMs = 50;
 
 /**
- * The last milliseconds of the grace period are kept for telling clients that their requests are aborted (RST_STREAM,
- * close).
+ * The last milliseconds of the grace period, which are kept for telling clients that their requests are aborted
+ * (RST_STREAM, close).
  */
 const abortMs = 250;
 
-/** Resolves when no request is open and no connection is left, or when the grace period is over. */
+/** Shuts down; resolves when no request is open and no connection is left, or when the grace period is over. */
 export async function drain(parts: DrainParts): Promise<void> {
   const { openStreams } = parts;
   parts.setUnready();
@@ -58,8 +58,8 @@ export async function drain(parts: DrainParts): Promise<void> {
 }
 
 /**
- * Ends watches a few at a time. Clients open their watches again at once, and thousands in one moment would overload
- * the other replicas and the clusters.
+ * Ends watches a few at a time. Their clients open new watches at once, and thousands of them in one moment would
+ * overload the other replicas and the clusters.
  */
 function endWatches(openStreams: OpenStreams, graceMs: number): { stop(): void } {
   const watches = [...openStreams].filter(({ kind }) => kind === 'watch');

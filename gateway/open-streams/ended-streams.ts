@@ -1,5 +1,5 @@
-// Ends open streams early and tells the client why, where the protocol allows it. When a cluster is removed or becomes
-// unusable, its streams must end; otherwise they would go on although nobody checks their rights any more.
+// Ends open streams early and tells the client why, where the protocol has a way to tell it. When a cluster is removed
+// or becomes unusable, its streams must end; otherwise they would go on although nobody checks their rights any more.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Inbound } from '../../http/inbound.ts';
@@ -8,8 +8,9 @@ import type { Connections } from '../../routing/members/target.ts';
 import { statusObject } from '../status.ts';
 
 /**
- * Ends a stream with a Status as its last message. A request that the cluster has not answered yet can only be cut.
- * @param open the stream, or the request while there is no stream
+ * Ends a stream with a Status as its last message. A request that the cluster has not answered yet is cut, because
+ * there is no answer that could hold the Status.
+ * @param open the stream, or the request while the cluster has not answered
  */
 export function endStream(open: OpenStream | Inbound, reason: GatewayError): void {
   if ('kind' in open) open.end(reason, JSON.stringify(statusObject(reason)));
@@ -17,8 +18,8 @@ export function endStream(open: OpenStream | Inbound, reason: GatewayError): voi
 }
 
 /**
- * Ends the streams of a cluster when the cluster is removed, loses its credential or becomes unusable. A credential
- * that is replaced by another ends nothing: clients must not notice a rotation.
+ * Ends the streams of a cluster when the cluster is removed, loses its credential or becomes unusable. When a
+ * credential is replaced by another, no stream is ended: clients must not notice a rotation.
  */
 export function followRegistrations(
   store: Pick<ClusterStore, 'subscribe'>,

@@ -1,6 +1,6 @@
-// Ends streams whose user the rules would map to another user now. Without this, a watch that lives for days would keep
-// the identity of a rule that was removed. When the rules change, the user is computed again, and only streams for
-// which it differs are ended.
+// Ends streams when a change of the identity rules gives their user another identity in the cluster. Otherwise a watch
+// that lives for days would keep the identity of a rule that was removed. When the rules change, the identity of each
+// stream is computed again, and only the streams whose identity differs are ended.
 import { isSameIdentity } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
@@ -15,11 +15,11 @@ export interface OutgoingStream {
   readonly cluster: ClusterSpec;
   /** The user that the cluster sees for the request (impersonation). */
   readonly outgoing: User;
-  /** Ends the stream; the client sees that it was cut. */
+  /** Ends the stream without a clean end, so that the client sees that the stream was cut. */
   end(reason: GatewayError): void;
 }
 
-/** The open streams whose identity is checked when rules change. */
+/** The open streams whose identity is checked when rules change. `follow` adds a stream, `forget` removes it. */
 export interface OutgoingStreams {
   follow(stream: OutgoingStream): void;
   forget(stream: OutgoingStream): void;
@@ -27,8 +27,8 @@ export interface OutgoingStreams {
 }
 
 /**
- * Watches the identity rules and the annotations of clusters. When they change, it ends the streams whose identity is
- * no longer the right one.
+ * Watches the identity rules and the annotations of clusters. When they change, the streams are ended that would now
+ * get another identity.
  */
 export function startOutgoingStreams(
   identities: Pick<OutgoingIdentities, 'identity' | 'onChange'>,

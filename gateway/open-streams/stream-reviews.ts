@@ -1,6 +1,6 @@
 // Checks every open stream regularly: whether its credential is still valid for the same user, and whether the user may
-// still make the request. Streams that fail are ended. While the hub cannot be asked, no stream is ended; otherwise
-// every watch of every user would end at once.
+// still make the request. Streams that fail a check are ended. While the hub cannot be asked, no stream is ended;
+// otherwise an outage of the hub would end every watch of every user at once.
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { forbidden } from '../../auth/rules/authorize.ts';
@@ -10,20 +10,23 @@ import { isSameIdentity } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 
-/** A request that may stay open for long, with what is needed to check its rights again. */
+/** A request that may stay open for long, with everything that is needed to check its credential and rights again. */
 export interface ReviewedStream {
-  /** The request's headers and certificate. It contains the credential and must not be kept longer than the stream. */
+  /**
+   * The request's headers and certificate. They contain the credential, so this must not be kept longer than the
+   * stream.
+   */
   readonly request: AuthenticationRequest;
   readonly caller: User;
-  /** The questions to ask the authorizer again, with the present labels of the cluster. */
+  /** The permission checks to repeat, with the present labels of the cluster. */
   questions(): readonly Attributes[];
-  /** Ends the stream; the client sees that it was cut. */
+  /** Ends the stream without a clean end, so that the client sees that the stream was cut. */
   end(reason: GatewayError): void;
 }
 
 /**
- * Options of {@link startStreamReviews}. Authenticator and authorizer are those of new requests, so their caches are
- * shared.
+ * Options of {@link startStreamReviews}. Authenticator and authorizer are the same objects as for new requests, so that
+ * both use the same caches.
  */
 export interface StreamReviewOptions {
   readonly authenticate: RequestAuthenticator;
@@ -48,19 +51,19 @@ export const defaultIntervalMs = 30_000;
 /** Milliseconds between two checks of credentials with a known expiry. */
 const expiryIntervalMs = 1_000;
 /**
- * How many streams are checked at the same time. It can be small: many streams share a token, and the hub is asked once
- * for each token.
+ * How many streams are checked at the same time. A small number is enough: many streams share a token, and the hub is
+ * asked only once for each token.
  */
 const concurrency = 16;
 /**
- * After this number of checks, other work of the process gets its turn: checks that need no request to the hub would
- * otherwise run without a pause.
+ * After this many checks, the event loop handles other work: checks that need no request to the hub would otherwise run
+ * without a pause.
  */
 const batch = 200;
 
 /**
- * Starts to check open streams regularly. Streams with the same token share one review, since all streams are checked
- * together.
+ * Starts to check open streams regularly. All streams are checked together, so that streams with the same token cause
+ * only one TokenReview.
  */
 export function startStreamReviews(options: StreamReviewOptions): StreamReviews {
   return new RunningReviews(options);

@@ -1,6 +1,6 @@
 // The checks behind livez and readyz. An invalid change of a file, a hub that is down or a cluster that does not answer
-// is only noted: the gateway still serves what it knows. Only "no clusters known yet" and "shutting down" make it
-// unready.
+// only adds a note to the answer: the gateway still serves with what it knows. Only "no clusters known yet" and
+// "shutting down" make the gateway unready.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { HealthCheck } from './health.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -18,7 +18,7 @@ export interface CheckedParts {
   readonly clusters: () => readonly ClusterRecord[];
 }
 
-/** Files, and objects on the hub, whose last change was invalid. Their earlier valid content stays in use. */
+/** Files, and objects on the hub, whose last change was invalid. Their previous valid content stays in use. */
 export function staleInputs({
   reloading,
   sources,

@@ -8,8 +8,8 @@ import { textResponse } from '../status.ts';
 import type { CompleteResponse } from '../status.ts';
 
 /**
- * One named check. `fault` returns undefined when all is well, otherwise what is wrong. `note` returns further text,
- * which only authenticated callers of `?verbose` see.
+ * One named check. `fault` returns undefined when all is well, otherwise what is wrong. `note` returns a text that does
+ * not make the check fail and that only authenticated callers of `?verbose` see.
  */
 export interface HealthCheck {
   readonly name: string;
@@ -21,7 +21,7 @@ export interface HealthCheck {
 
 /**
  * True for a plain request to a health endpoint, which needs no authentication. Requests with `?verbose` or for a
- * single check need it.
+ * single check need authentication.
  */
 export function isOpenHealth(surface: Surface, query: string): boolean {
   return surface.kind === 'health' && surface.only === undefined && !queryFlag(query, 'verbose');

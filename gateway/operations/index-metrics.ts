@@ -1,4 +1,4 @@
-// Metrics of the index. They exist from the start of the gateway and have no values until the index runs.
+// Metrics of the index. They are registered when the gateway starts and have no values until the index runs.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Registry } from 'prom-client';
@@ -10,8 +10,9 @@ import type { MetricValues } from './read-metric.ts';
 type TypeStates = ReturnType<Index['state']>[number]['types'];
 
 /**
- * Registers the metrics of the index.  @param running returns the index; undefined while it is not started  @param
- * folder folder in which the index is stored; undefined when it is stored in a database
+ * Registers the metrics of the index.
+ * @param running returns the index; undefined while it is not started
+ * @param folder folder in which the index is stored; undefined when it is stored in a database
  */
 export function registerIndexMetrics(
   registry: Registry,
@@ -20,7 +21,8 @@ export function registerIndexMetrics(
 ): void {
   const perCluster = (read: (types: TypeStates) => number) => (): MetricValues =>
     (running()?.state() ?? []).map(({ cluster, types }) => ({ labels: { cluster }, value: read(types) }));
-  // Worker processes share one index and report the same values, so the values are combined by `max`, not added.
+  // Worker processes share one index and report the same values, so the values of several workers are combined by `max`
+  // and not added up.
   const gauge = (name: string, help: string, values: () => MetricValues): void =>
     registerRead(registry, name, help, 'gauge', values, 'max');
 

@@ -1,6 +1,6 @@
-// Shows for each cluster whether it is in the index: in its record, which `kubectl get clusters` and its watches show,
-// and in one line when the gateway starts. Every change of a record is an event for all watchers, so progress is shown
-// only in steps of ten percent.
+// Shows for each cluster whether its objects are in the index: in the cluster record, which `kubectl get clusters` and
+// watches of clusters show, and in one line when the gateway starts. Every change of a record is an event for all
+// watchers, so the progress of a first list is shown only in steps of ten percent.
 import type { ClusterSpec, ClusterStatus } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Index } from '../../search/index.ts';
@@ -11,20 +11,23 @@ import { mendCommand } from '../../search/sync/read-as.ts';
 type Followed = Pick<Index, 'state' | 'onChange' | 'settled'>;
 type Records = Pick<ClusterStore, 'list' | 'getByUid' | 'setStatus'>;
 
-/** The resources of `--index-resources`; undefined when the flag was not given. */
+/** The resources that `--index-resources` names; undefined when the flag was not given. */
 type Resources = readonly string[] | undefined;
 
-/** Milliseconds for which changes of the index are collected before they are written to the cluster records. */
+/**
+ * For how many milliseconds changes of the index are collected before they are written to the cluster records, so that
+ * many changes become one update.
+ */
 const gatherMs = 100;
-/** Milliseconds between two readings of the progress of first lists, for which the index has no event. */
+/** Milliseconds between two readings of the progress of first lists. The index has no event for this progress. */
 const progressMs = 2_000;
 /** How many times `forbiddenLine` waits for clusters that are still being listed for the first time. */
 const settlingRounds = 4;
 const namedClusters = 5;
 
 /**
- * Keeps the index status of all clusters up to date, which `kubectl get clusters` shows.
- * @returns a function that stops it
+ * Keeps the index status in all cluster records up to date; `kubectl get clusters` shows it.
+ * @returns a function that ends the updates
  */
 export function showIndexed(index: Followed, records: Records, resources: Resources): () => void {
   let gathering: NodeJS.Timeout | undefined;
@@ -45,8 +48,8 @@ export function showIndexed(index: Followed, records: Records, resources: Resour
     }
     tookMs = performance.now() - startedMs;
   };
-  // With thousands of clusters, updating all records takes a while. The pause before the next update is therefore at
-  // least twenty times as long as the last update took.
+  // With thousands of clusters, updating all records takes a while. So that updates do not take all CPU time, the pause
+  // before the next update is at least twenty times as long as the last update took.
   const gather = (): void => void (gathering ??= setTimeout(show, Math.max(gatherMs, tookMs * 20)).unref());
   const unsubscribe = index.onChange(gather);
   const timer = setInterval(() => isSyncing && gather(), progressMs).unref();
@@ -59,7 +62,7 @@ export function showIndexed(index: Followed, records: Records, resources: Resour
 }
 
 /**
- * The index status of a cluster that was registered twice, when the index holds its objects under the other name;
+ * The index status of a cluster that was registered twice, whose objects are in the index under its other name;
  * undefined for other clusters.
  */
 function sameCluster({ sameAs }: ClusterSpec): Indexed | undefined {
@@ -68,7 +71,7 @@ function sameCluster({ sameAs }: ClusterSpec): Indexed | undefined {
   return { summary: '-', status: 'False', reason: 'SameCluster', message };
 }
 
-/** The new index status of a cluster; the object `before` itself when nothing has changed. */
+/** The new index status of a cluster; the same object as `before` when nothing has changed. */
 function statusOf({ summary, ...shown }: Indexed, before: ClusterStatus['indexed']): ClusterStatus['indexed'] {
   if (before?.summary === summary && before.condition.message === shown.message) return before;
   const isSame = before?.condition.status === shown.status;
@@ -79,15 +82,15 @@ function statusOf({ summary, ...shown }: Indexed, before: ClusterStatus['indexed
 }
 
 /**
- * The command with which an administrator lets the index read a cluster. For a cluster from a kubeconfig it names the
- * context.
+ * The command with which an administrator gives the index the right to read a cluster. For a cluster from a kubeconfig,
+ * the command names the context.
  */
 function grantCommandOf(spec: ClusterSpec | undefined, resources: Resources): string {
   return mendCommand(spec?.source === 'kubeconfig' ? spec.originalName : undefined, resources);
 }
 
 /**
- * A line for the operator: which clusters the index may not read, and the command that grants it the right. Undefined
+ * A line for the operator: which clusters forbid the index to read, and the command that grants the right. Undefined
  * when the index may read all clusters.
  */
 export async function forbiddenLine(

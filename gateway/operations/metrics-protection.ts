@@ -1,10 +1,12 @@
-// Decides who may scrape `/metrics` when its address can be reached by others: the owner of a token that the hub knows
-// and to whom the hub's RBAC allows `get /metrics`. The metrics name all clusters, so scrapes are refused while the hub
-// cannot be asked.
+// Decides who may scrape `/metrics` when its address can be reached from other machines: a caller with a token that the
+// hub knows, and whom the hub's RBAC allows `get /metrics`. The metrics name all clusters, so scrapes are refused while
+// the hub cannot be asked.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 
-/** The questions that the hub is asked about scrapes. Answers may come from the caches that requests use. */
+/**
+ * The two reviews by which the hub decides about scrapes. Answers may come from the caches that requests use as well.
+ */
 export interface MetricsReviews {
   /**
    * The user of a token, by a TokenReview; undefined when the hub does not know the token.
@@ -19,8 +21,8 @@ export interface MetricsReviews {
 }
 
 /**
- * Decides whether a scrape is allowed: resolves when it is, otherwise rejects with a GatewayError. The argument holds
- * the values of all `Authorization` headers of the scrape.
+ * Decides whether a scrape is allowed: resolves when it is allowed, otherwise rejects with a GatewayError. The argument
+ * holds the values of all `Authorization` headers of the scrape.
  */
 export type AdmitScrape = (authorization: readonly string[]) => Promise<void>;
 

@@ -1,6 +1,6 @@
-// The metrics of the gateway. A request only adds to plain numbers; prom-client reads these numbers when metrics are
-// scraped. Easy to get wrong: label values must come from a limited set. Cluster names come only from existing records,
-// and resource names are not used as labels.
+// The metrics of the gateway. A request only increments plain numbers, which is cheap; prom-client reads these numbers
+// when metrics are scraped. Easy to get wrong: label values must come from a limited set, or the number of time series
+// grows without end. Cluster names come only from existing records, and resource names are not used as labels.
 import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { MetricValue } from 'prom-client';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
@@ -26,13 +26,20 @@ export interface MetricSources {
   readonly connections: Pick<Connections, 'stats'>;
   readonly openStreams: OpenStreams;
   readonly log: Log;
-  /** Files whose last change was invalid, so that their earlier content stays in use. */
+  /** Files whose last change was invalid, so that their previous content stays in use. */
   readonly reloadFaults: () => readonly string[];
   readonly version: string;
 }
 
+/** The metrics of one process. */
+export interface Metrics extends RequestMetrics {
+  readonly registry: Registry;
+  /** The counters of all requests so far. */
+  series(): readonly Series[];
+}
+
 /** Makes the metrics registry of one process and the counters of requests. */
-export function makeMetrics(sources: MetricSources): RequestMetrics & { readonly registry: Registry } {
+export function makeMetrics(sources: MetricSources): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const requests = new RequestCounters(sources);
@@ -40,6 +47,7 @@ export function makeMetrics(sources: MetricSources): RequestMetrics & { readonly
   registerStateMetrics(registry, sources);
   return {
     registry,
+    series: () => requests.all(),
     begin: () => requests.begin(),
     end: (state, aborted) => requests.end(state, aborted),
   };
@@ -88,8 +96,8 @@ class RequestCounters implements RequestMetrics {
   }
 
   #seriesOf({ observation }: Observed): Series {
-    // The name in the record is used as key, not the equal string from the request: looking up a Map is faster with the
-    // same string object.
+    // The key is the name in the cluster record, not the equal string from the request: looking up a Map is faster with
+    // the same string object.
     const cluster = observation.cluster === '' ? '' : (this.#sources.store.get(observation.cluster)?.spec.name ?? '');
     const verb = observation.verb === '' ? 'unknown' : observation.verb;
     let ofCluster = this.#series.get(cluster);

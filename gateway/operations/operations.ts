@@ -1,6 +1,6 @@
 // The operations listener. On a loopback address it serves metrics and health over plain HTTP. On any other address it
-// serves only metrics, over TLS, to callers who may read them. Nothing here reaches a cluster, but metrics contain the
-// names of all clusters. So it listens beyond loopback only when a flag says so.
+// serves only metrics, over TLS, to callers who may read them. No request to this listener reaches a cluster, but
+// metrics contain the names of all clusters, so it listens beyond loopback only when a flag says so.
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -20,8 +20,8 @@ import type { AdmitScrape } from './metrics-protection.ts';
 export interface Operations {
   readonly url: string;
   /**
-   * Uses this certificate for new connections. It has no effect on a loopback address, where the listener speaks plain
-   * HTTP.
+   * Uses this certificate for new connections. On a loopback address this does nothing, because the listener speaks
+   * plain HTTP there.
    */
   setTls(pair: OperationsTls): void;
   close(): void;
@@ -45,7 +45,7 @@ export interface OperationsProtection {
 /**
  * Opens the listener for metrics and health checks.
  * @param protection used when `at` is not a loopback address: then only `/metrics` is served, over TLS, to callers that
- * `admit` allows. Undefined without a hub: then everybody who reaches the address may read everything
+ * `admit` allows. Undefined when there is no hub: then everybody who can reach the address may read everything
  * @throws Error (rejects) with the system's error code when the address cannot be used
  */
 export async function startOperations(
@@ -117,7 +117,7 @@ function addHealth(app: Express, checks: readonly HealthCheck[]): void {
   }
 }
 
-/** The values of all Authorization headers. Node's `request.headers` has only the first of several. */
+/** The values of all Authorization headers of a request. Node's `request.headers` has only the first of several. */
 function authorizationOf(request: Request): readonly string[] {
   const raw = request.rawHeaders;
   return raw.filter((_value, index) => index % 2 === 1 && raw[index - 1]!.toLowerCase() === 'authorization');

@@ -1,16 +1,19 @@
-// Metrics whose values are read when they are scraped, so that requests only add to plain numbers. Label values must
-// come from a limited set, or the number of time series grows without end.
+// Metrics whose values are computed only when they are scraped, so that a request only increments plain numbers. Label
+// values must come from a limited set, or the number of time series grows without end.
 import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
 
 /** The values of a metric at one scrape. */
 export type MetricValues = readonly MetricValue<string>[];
 
-/** How the values of several worker processes are combined. `first` takes the value of the supervising process only. */
+/**
+ * How the values of several worker processes are combined. `first` means: only the value of the first process (which
+ * starts the workers) counts.
+ */
 export type Aggregator = 'sum' | 'max' | 'min' | 'first';
 
 /**
- * Registers a metric whose values the function `values` returns. It need not be a prom-client metric object:
- * prom-client only calls its `get()`.
+ * Registers a metric whose values the function `values` returns at each scrape. The registered object is no prom-client
+ * metric: prom-client only calls its `get()`.
  */
 export function registerRead(
   registry: Registry,

@@ -1,4 +1,4 @@
-// The counters of requests. They are plain numbers, so that a request only has to add to them.
+// The counters of requests. They are plain numbers, so that counting a request costs only a few additions.
 import type { MetricValue } from 'prom-client';
 
 /**
@@ -19,6 +19,26 @@ export class Histogram {
     this.sum += seconds;
     this.count += 1;
   }
+}
+
+/**
+ * Estimates a quantile as Prometheus' histogram_quantile does: it assumes that values are spread evenly within a
+ * bucket, and takes a value beyond the last bound to be that bound. Undefined when nothing was counted.
+ * @param counts number of values in each bucket, not cumulative
+ * @param share which quantile, for example 0.99
+ * @returns seconds
+ */
+export function quantile(counts: Float64Array, share: number): number | undefined {
+  const rank = share * counts.reduce((sum, count) => sum + count, 0);
+  if (rank === 0) return undefined;
+  let below = 0;
+  for (let i = 0; i < buckets.length; i++) {
+    const count = counts[i]!;
+    const floor = i === 0 ? 0 : buckets[i - 1]!;
+    if (count > 0 && below + count >= rank) return floor + ((buckets[i]! - floor) * (rank - below)) / count;
+    below += count;
+  }
+  return buckets.at(-1)!;
 }
 
 /** Counters of the requests with one verb to one cluster. */

@@ -1,4 +1,4 @@
-// Turns the results of a probe into conditions of the cluster.
+// Turns the results of a health probe into the conditions of the cluster.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord, ClusterStatus, Condition } from '../../cache/model/records.ts';
 
@@ -8,8 +8,8 @@ export function condition(type: string, status: Condition['status'], reason: str
 }
 
 /**
- * The conditions `Available` and `Ready` of a cluster that has answered `/readyz`.
- * @param readyStatus HTTP status of that answer
+ * The conditions `Available` and `Ready` of a cluster that has answered the probe's request for `/readyz`.
+ * @param readyStatus HTTP status of this answer
  */
 export function answeredConditions(readyStatus: number): readonly Condition[] {
   const available =
@@ -30,8 +30,8 @@ export function answeredConditions(readyStatus: number): readonly Condition[] {
 }
 
 /**
- * The condition `Available` of a cluster that could not be asked. When it did not answer in time, the status is
- * Unknown, like that of a node whose heartbeat is missing.
+ * The condition `Available` of a cluster that could not be probed. When the cluster did not answer in time, the status
+ * is Unknown, like that of a node whose heartbeat is missing; for other errors it is False.
  */
 export function failedCondition(fault: GatewayError): Condition {
   const reason = reasonOfCode.get(fault.code) ?? 'Unreachable';
@@ -59,7 +59,7 @@ export function wasAvailable({ status }: ClusterRecord): boolean {
 
 /**
  * The status of a cluster, from the results of a probe.
- * @param latencyMs how long the cluster took to answer; undefined when it did not
+ * @param latencyMs how long the cluster took to answer; undefined when there was no answer
  */
 export function statusOf(
   record: ClusterRecord,
@@ -73,7 +73,10 @@ export function statusOf(
   return { conditions: [...conditions, ...insecure], version, latencyMs };
 }
 
-/** Sets lastTransitionTime: a condition whose status did not change keeps its time, as for metav1.Condition. */
+/**
+ * Sets lastTransitionTime to now, except in conditions whose status did not change: they keep their time, as usual for
+ * metav1.Condition.
+ */
 export function withTransitions(old: ClusterStatus, found: ClusterStatus): ClusterStatus {
   const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
   return {

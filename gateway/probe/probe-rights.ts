@@ -1,7 +1,7 @@
 // Asks a cluster what the gateway's own credential may impersonate, so that a condition names a missing RBAC rule
-// before a user is refused. These reviews are sent as the gateway itself; other probes impersonate a user. Easy to get
-// wrong: a cluster before Kubernetes 1.36 says yes to the verbs of constrained impersonation although it does not have
-// it.
+// before a user is refused. The reviews in this file are sent as the gateway itself; other requests of the probe
+// impersonate a user. Easy to get wrong: a cluster before Kubernetes 1.36 allows the verbs of constrained impersonation
+// in a review, although it does not support constrained impersonation.
 import type { Condition } from '../../cache/model/records.ts';
 import type { Target } from '../../routing/members/target.ts';
 import { ask } from './probe-request.ts';
@@ -15,16 +15,16 @@ interface Right {
 }
 
 /**
- * Impersonation rights to ask for. `always` marks those that every user needs; the others are needed only for
- * ServiceAccounts, and for users with a uid or extra, as client certificates give.
+ * Impersonation rights that the gateway's credential needs. Those with `always` are needed for every user; the others
+ * only for ServiceAccounts and for users with a uid or extra, such as users with a client certificate.
  */
 const impersonationRights: readonly Right[] = [
   { group: '', resource: 'users', always: true },
   { group: '', resource: 'groups', always: true },
   { group: '', resource: 'serviceaccounts', always: false },
   { group: authentication, resource: 'uids', always: false },
-  // RBAC can grant userextras only for single keys. The key asked for comes with client certificates and ServiceAccount
-  // tokens.
+  // RBAC can grant `userextras` only for single keys. The review asks about the key that users with client certificates
+  // and ServiceAccount tokens have.
   {
     group: authentication,
     resource: 'userextras',
@@ -34,8 +34,8 @@ const impersonationRights: readonly Right[] = [
 ];
 
 /**
- * The rights for constrained impersonation (KEP-5284, on by default from Kubernetes 1.36). Unlike classic
- * impersonation, it has users and groups in the API group authentication.k8s.io.
+ * The rights for constrained impersonation (KEP-5284, on by default from Kubernetes 1.36). Unlike in classic
+ * impersonation, `users` and `groups` are in the API group authentication.k8s.io.
  */
 const constrainedRights = [
   { verb: 'impersonate:user-info', group: authentication, resource: 'users' },
@@ -43,7 +43,7 @@ const constrainedRights = [
 ];
 const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
-/** A condition without lastTransitionTime; the probe adds it. */
+/** A condition without lastTransitionTime, which the probe adds later. */
 export type Finding = Omit<Condition, 'lastTransitionTime'>;
 
 /** Thrown when a review was answered with a status other than 201. */
@@ -51,8 +51,8 @@ class ReviewFailed extends Error {}
 
 /**
  * Finds the condition `ImpersonationAllowed` of a cluster.
- * @param readyStatus status of `/readyz` when the probe asked it with impersonation; 403 means that impersonation does
- * not work, whatever the reviews say
+ * @param readyStatus status of the answer to the probe's request for `/readyz`, which was sent with impersonation; 403
+ * means that impersonation does not work, whatever the reviews say
  * @throws GatewayError (rejects) when the cluster does not answer; SyntaxError when its answer is not JSON
  */
 export async function impersonationFinding(target: Target, timeoutMs: number, readyStatus: number): Promise<Finding> {

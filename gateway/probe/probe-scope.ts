@@ -1,6 +1,6 @@
-// Asks a cluster whether the gateway's credential may do more than impersonate. Anybody who stole the credential could
-// do that too, and so could a bug that loses the caller's identity. Rights that every authenticated user has are not
-// the credential's fault, so they are asked for as the probe's user and subtracted.
+// Asks a cluster whether the gateway's credential may do more than impersonate. Whoever stole the credential would have
+// all its rights, and so would a bug that loses the caller's identity. Rights that every authenticated user has are not
+// reported: the probe also asks for the rules of its own user, who has no others, and subtracts these.
 import type { Target } from '../../routing/members/target.ts';
 import { ask } from './probe-request.ts';
 import type { Finding } from './probe-rights.ts';
@@ -17,15 +17,15 @@ export interface ReviewedRule {
 const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
 const accessPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 /**
- * The namespace in a SelfSubjectRulesReview, which also lists all cluster-wide rules. `default` exists in every
- * cluster.
+ * The namespace for which a SelfSubjectRulesReview asks; the answer also lists all cluster-wide rules. `default` exists
+ * in every cluster.
  */
 const namespace = 'default';
 const shownRules = 3;
 
 /**
- * Paths that the gateway's credential may read without being reported: the probe needs some, and
- * `system:service-account-issuer-discovery` gives the others to every ServiceAccount.
+ * Paths that the gateway's credential may read without being reported: some are needed by the probe, and the others are
+ * granted to every ServiceAccount by `system:service-account-issuer-discovery`.
  */
 const harmlessUrls: ReadonlySet<string> = new Set([
   '/version',
@@ -54,8 +54,8 @@ export async function scopeFinding(target: Target, timeoutMs: number): Promise<F
   if (own === undefined) return undefined;
   const everybodys = (await rulesOf(target, 'impersonate', timeoutMs))?.rules ?? [];
   const broader = broaderRules(own.rules, everybodys);
-  // Some authorizers (webhook, AlwaysAllow) cannot list their rules. So such a cluster is asked whether everything is
-  // allowed.
+  // Some authorizers (webhook, AlwaysAllow) cannot list their rules. When the list is incomplete, the cluster is asked
+  // whether the credential may do everything.
   if (broader.length === 0 && own.incomplete && (await mayDoEverything(target, timeoutMs)))
     broader.push({ verbs: ['*'], apiGroups: ['*'], resources: ['*'] });
   if (broader.length === 0) return undefined;
@@ -69,7 +69,9 @@ export async function scopeFinding(target: Target, timeoutMs: number): Promise<F
   };
 }
 
-/** The rules of `own` that allow more than impersonation, except what the probe needs and what every user may do. */
+/**
+ * The rules in `own` that allow more than impersonation, without those that the probe needs and those in `everybodys`.
+ */
 export function broaderRules(own: readonly ReviewedRule[], everybodys: readonly ReviewedRule[]): ReviewedRule[] {
   const known = new Set(everybodys.map(ruleKey));
   return own.filter((rule) => {

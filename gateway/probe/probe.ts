@@ -1,6 +1,6 @@
 // Probes every cluster regularly: version, readiness, latency, and what the gateway's credential may do. Probes
 // impersonate the user `portcullis:probe`, a name that callers cannot have. Only reviews of the gateway's own rights
-// are sent as the gateway.
+// are sent as the gateway itself.
 import type { ClusterRecord, ClusterSpec, ClusterStatus, Condition, IdentityMode } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -26,8 +26,8 @@ import type { Log } from '../operations/log.ts';
 export interface ProbeTiming {
   readonly intervalMs: number;
   /**
-   * Share from 0 to 1. Each interval is made shorter or longer by a random part of up to this share, so that clusters
-   * are not all probed at the same moment.
+   * Share from 0 to 1. Each interval is changed by a random part of up to this share, shorter or longer, so that not
+   * all clusters are probed at the same moment.
    */
   readonly jitter: number;
   readonly timeoutMs: number;
@@ -36,25 +36,25 @@ export interface ProbeTiming {
 export const defaultProbeTiming: ProbeTiming = { intervalMs: 10_000, jitter: 0.2, timeoutMs: 5_000 };
 
 /**
- * At the start, milliseconds between the first probes of two clusters: about the time of a handshake and a few
- * requests.
+ * At the start, the mean time in milliseconds between the first probes of two clusters: about the time of a handshake
+ * and a few requests.
  */
 const firstProbeMs = 2;
 
 /**
- * Maximum number of probes per second for all clusters together. With many clusters each is probed less often. That
- * does no harm, since a request notices at once when its cluster is gone.
+ * Maximum number of probes per second for all clusters together. With many clusters, each cluster is probed less often.
+ * This does no harm, since a request notices at once when its cluster does not answer.
  */
 const probesPerSecond = 100;
 
 /**
- * A cluster's version and the gateway's rights in it seldom change. They are asked for again after this time, or after
- * six probe intervals if that is longer.
+ * A cluster's version and the gateway's rights in it seldom change. They are asked for again after this many
+ * milliseconds, or after six probe intervals if that is longer.
  */
 const rightsIntervalMs = 60_000;
 const rightsEveryIntervals = 6;
 
-/** Number of probes in a row without an answer after which no more requests are sent to the cluster. */
+/** After this many probes in a row without an answer, requests to the cluster are refused without being sent. */
 const silencesToTrip = 2;
 
 /** What {@link startProbe} needs. */
@@ -62,18 +62,20 @@ export interface ProbeParts {
   readonly store: ClusterStore;
   readonly connections: Connections;
   readonly identity: IdentityMode;
-  /** Why no request can be sent to a cluster although it answers; undefined when requests can be sent. */
+  /**
+   * Why the gateway must not send requests to a cluster although the cluster answers; undefined when it may send them.
+   */
   readonly clusterFault?: (cluster: ClusterSpec) => string | undefined;
   readonly log: Log;
   readonly timing?: ProbeTiming;
 }
 
-/** Starts to probe every cluster of the store, and each cluster that is added later. */
+/** Starts to probe every cluster of the store, also those that are added later. */
 export function startProbe(parts: ProbeParts): Probe {
   return new RunningProbe(parts);
 }
 
-/** A probe while it runs. */
+/** The running probe of all clusters. */
 export type Probe = Pick<RunningProbe, keyof RunningProbe>;
 
 class RunningProbe {
@@ -83,7 +85,7 @@ class RunningProbe {
   readonly #timers = new Map<string, NodeJS.Timeout>();
   /** How many probes in a row had no answer, by the cluster's UID. */
   readonly #silences = new Map<string, number>();
-  /** The last result of asking each cluster for the gateway's rights, by the cluster's UID. */
+  /** When and with which result each cluster was last asked about the gateway's rights, by the cluster's UID. */
   readonly #rights = new Map<string, { readonly atMs: number; readonly conditions: readonly Condition[] }>();
   readonly #unsubscribe: () => void;
   #closed = false;
@@ -132,8 +134,8 @@ class RunningProbe {
     const record = store.getByUid(uid);
     if (record === undefined || this.#closed) return;
     if (record.spec.problem !== undefined) {
-      // The cluster cannot be used. It is probed again after the next change of its record, which may remove the
-      // problem.
+      // The cluster cannot be used, for example because it has no address, so it is not probed. It is probed again
+      // after the next change of its record, which may remove the problem.
       this.#timers.delete(uid);
       return;
     }
@@ -173,7 +175,7 @@ class RunningProbe {
     this.#noteAnswer(record, uid, target, ready.status);
     const known = this.#rights.get(uid);
     const areRightsDue = known === undefined || performance.now() - known.atMs >= rightsIntervalOf(this.#intervalMs);
-    // An API server that was not available may have been upgraded meanwhile, so its version is asked for again.
+    // An API server that was not available may have been upgraded in the meantime, so its version is asked for again.
     const isVersionDue = areRightsDue || record.status.version === '' || !wasAvailable(record);
     const version = isVersionDue ? await this.#versionOf(target, record) : record.status.version;
     let impersonation: readonly Condition[] = [];
@@ -190,8 +192,8 @@ class RunningProbe {
   }
 
   /**
-   * Counts a probe without an answer. After one, the cluster may just be busy. After two in a row, requests to the
-   * cluster are refused at once instead of waiting.
+   * Counts a probe without an answer. After one such probe, the cluster may just be busy. After two in a row, requests
+   * to the cluster are refused at once instead of waiting.
    */
   #noteFailure({ spec }: ClusterRecord, uid: string, fault: GatewayError): void {
     const silent = isSilence(fault) ? (this.#silences.get(uid) ?? 0) + 1 : 0;
@@ -218,7 +220,7 @@ class RunningProbe {
   }
 
   /**
-   * The condition of a cluster that answers but to which no request can be sent, because its identity rules are
+   * The condition of a cluster that answers but to which the gateway sends no requests, because its identity rules are
    * invalid.
    */
   #refusals({ spec }: ClusterRecord): readonly Condition[] {

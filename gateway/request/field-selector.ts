@@ -1,6 +1,6 @@
-// Finds the single name that a list or watch is limited to by its field selector. As in kube-apiserver's RequestInfo,
-// authorization by name (`resourceNames`) uses it. Security: if the gateway found a name where kube-apiserver finds
-// none, somebody who may list one object could list all. So for an unusual query no name is returned.
+// Finds the single name to which the field selector limits a list or watch. As in kube-apiserver's RequestInfo, this
+// name is used for authorization by name (`resourceNames`). Security: if the gateway found a name where kube-apiserver
+// finds none, somebody who may list one object could list all. So for an unusual query no name is returned.
 
 /** Returns the first value of a query parameter; undefined when it is absent. */
 export type QueryReader = (key: string) => string | undefined;
@@ -13,8 +13,8 @@ const plainNumber = /^[+-]?\d{1,18}$/;
 
 /**
  * The name to which a list or watch is limited, as Go's `fields.Selector.RequiresExactMatch("metadata.name")` finds it;
- * undefined for none. There is also none when kube-apiserver might not be able to decode a list option
- * (requestinfo.go), or when the selector has escapes or two names.
+ * undefined when there is no such name. Undefined is also returned when kube-apiserver might not be able to decode a
+ * list option (requestinfo.go), or when the selector has escapes or two names.
  */
 export function pinnedName(read: QueryReader): string | undefined {
   const selector = read('fieldSelector');
@@ -22,8 +22,8 @@ export function pinnedName(read: QueryReader): string | undefined {
   if (!isPlain(read)) return undefined;
   const name = nameIn(selector);
   if (name === undefined || name === '' || name === '.' || name === '..') return undefined;
-  // No object can have a name with these characters. U+FFFD stands for bytes that are not UTF-8, which Go keeps as they
-  // are.
+  // No object can have a name with these characters. U+FFFD stands for bytes that are not UTF-8, which Go keeps
+  // unchanged.
   return /[/%\ufffd]/.test(name) ? undefined : name;
 }
 
@@ -36,7 +36,10 @@ function isPlain(read: QueryReader): boolean {
   return plainLabels.test(read('labelSelector') ?? '');
 }
 
-/** The name in a field selector; undefined when there is none, when there are two, or when a term cannot be parsed. */
+/**
+ * The name in a field selector; undefined when there is none, when there are two, or when a part of the selector cannot
+ * be parsed.
+ */
 function nameIn(selector: string): string | undefined {
   let name: string | undefined;
   for (const term of selector.split(',')) {

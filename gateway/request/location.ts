@@ -1,13 +1,14 @@
-// Decides about redirects that a cluster answers (docs/rules.md, "No redirects"). They are refused, except those of
-// applications behind the API server's own proxy: their Location is moved below the gateway's path. Security: a
-// Location to another host would send the client and its credential to that host (CVE-2022-3172).
+// Decides about redirects in answers of a cluster (docs/rules.md, "No redirects"). Redirects are refused, except those
+// of applications behind the API server's own proxy: their Location is changed to a path below the gateway's prefix for
+// the cluster. Security: a Location to another host would send the client and its credential to that host
+// (CVE-2022-3172).
 import type { Endpoint } from '../../cache/model/records.ts';
 import { applicationOffset } from './path.ts';
 import type { Surface } from './routes.ts';
 
 /**
- * Makes a function that turns the Location header of a cluster's answer into one for the client. It returns undefined
- * when the redirect must be refused.
+ * Makes a function that turns the Location header of a cluster's answer into one for the client. The function returns
+ * undefined when the redirect must be refused.
  */
 export function locationRewriter(
   surface: Extract<Surface, { kind: 'member' }>,
@@ -21,13 +22,13 @@ export function locationRewriter(
     if (!path.startsWith('/')) return path;
     const inner = path.startsWith(`${endpoint.basePath}/`) ? path.slice(endpoint.basePath.length) : path;
     const moved = surface.prefix + inner;
-    // When the cluster has a host name of its own, the prefix is ''. Then a path such as "//evil/x" would lead to
-    // another host.
+    // When the cluster has a host name of its own, the prefix is '' and the Location begins with the application's
+    // path. A path such as "//evil/x" would then lead to another host.
     return moved.startsWith('//') ? undefined : moved;
   };
 }
 
-/** The path and query of a Location header; undefined when it leads to another host than the cluster. */
+/** The path and query of a Location header; undefined when the Location leads to another host than the cluster. */
 function pathOf(location: string, endpoint: Endpoint): string | undefined {
   if (location.startsWith('//')) return undefined;
   const absolute = /^([a-z][a-z0-9+.-]*):(.*)$/i.exec(location);

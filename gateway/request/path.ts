@@ -1,9 +1,9 @@
 // The only parser of request paths (docs/rules.md, "One path parser"). Its segments are used for authorization,
-// routing, audit and the request to the cluster. Security: no other code may parse these bytes. If two parsers read
-// them differently, a request could reach a cluster for which it was not authorized.
+// routing, audit and the request to the cluster. Security: no other code may parse the path. If two parsers read the
+// same bytes differently, a request could reach a cluster for which it was not authorized.
 import { GatewayError } from '../../cache/model/errors.ts';
 
-/** A request target split into its parts. Nothing in it is normalised. */
+/** A request target (path and query) split into its parts. Nothing in it is normalised. */
 export interface ParsedTarget {
   /** Bytes of the path as received, without the query. */
   readonly path: string;
@@ -25,18 +25,18 @@ export interface ParsedTarget {
  */
 const targetBytes = /^[!$%&'()*+,\-./0-9:;=?@A-Z_a-z~|[\]{}"^`<>]*$/;
 const validEscapes = /^(?:[^%]|%[0-9A-Fa-f]{2})*$/;
-/** A segment `.` or `..`, also next to a `;`, since some servers cut a segment at `;`. */
+/** A segment `.` or `..`, also before or after a `;`, since some servers cut a segment at `;`. */
 const dotSegment = /(?:^|;)\.{1,2}(?:$|;)/;
 const maxTargetBytes = 64 * 1024;
 /**
- * Limit for the parameters of a query. Go's net/url reads nothing from a query with more than 10,000 (Go 1.26,
- * `urlmaxqueryparams`; empty ones count), so a list of one name would become a list of everything. Sixteen are reserved
- * for parameters that the gateway adds.
+ * Maximum number of query parameters; a request with more is refused. Go's net/url reads nothing from a query with more
+ * than 10,000 parameters (Go 1.26, `urlmaxqueryparams`; empty ones count), so a list of one name would become a list of
+ * everything. Sixteen are reserved for parameters that the gateway adds.
  */
 const maxQueryPairs = 10_000 - 16;
 /**
- * Limit for the segments of a path, because each costs work before the caller is authenticated. Paths of the Kubernetes
- * API have at most a dozen.
+ * Maximum number of path segments; a request with more is refused, because each segment costs work before the caller is
+ * authenticated. Paths of the Kubernetes API have at most a dozen.
  */
 const maxSegments = 1000;
 
@@ -57,7 +57,8 @@ export function parseTarget(target: string): ParsedTarget {
   if (query !== '' && /[^\x21-\x7e]|#/.test(query)) throw badPath('the query holds bytes that must be percent-encoded');
   if (query.length > maxQueryPairs && query.split('&').length > maxQueryPairs)
     throw badPath(`the query holds more than ${maxQueryPairs} pairs`);
-  // The usual case, kept fast: a path without percent escapes, empty segments, dot segments or `;`.
+  // The usual case, checked first because it is fast: a path without percent escapes, empty segments, dot segments or
+  // `;`.
   if (plainPath.test(path) && !path.includes('//') && !path.includes('/.')) return plainTarget(path, query);
   if (!targetBytes.test(path)) throw badPath('the path holds bytes that must be percent-encoded');
   return escapedTarget(path, query);
@@ -69,7 +70,7 @@ function hasMoreSlashes(path: string, most: number): boolean {
   return false;
 }
 
-/** Characters of ordinary names. Segments that begin with a dot match too, so `/.` must be checked separately. */
+/** Characters of ordinary paths. Segments that begin with a dot match too, so `/.` must be checked separately. */
 const plainPath = /^[A-Za-z0-9/:._~-]+$/;
 
 function plainTarget(path: string, query: string): ParsedTarget {
@@ -122,7 +123,7 @@ function decodeSegment(raw: string, inApplication: boolean): string {
     throw badPath('the path is not valid UTF-8');
   }
   // A server behind the gateway may decode the path a second time, and `%252e` would then become a dot. So dot segments
-  // are also searched after up to three more rounds of decoding.
+  // are searched for again after up to three more rounds of decoding.
   let twice = decoded;
   for (let i = 0; i < 3 && twice.includes('%'); i++)
     twice = twice.replaceAll(/%2e/gi, '.').replaceAll(/%25/g, '%').replaceAll(/%2f/gi, '/').replaceAll(/%5c/gi, '\\');
@@ -137,7 +138,7 @@ function decodeSegment(raw: string, inApplication: boolean): string {
  * The path as an API server reads it (Go's `URL.Path`): `/%6cogs` is `/logs`. Authorization rules and audit policies
  * are matched with this form.
  * @param path as received
- * @param segments its decoded segments
+ * @param segments the decoded segments of `path`
  */
 export function decodedPath(path: string, segments: readonly string[]): string {
   if (!path.includes('%')) return path;
@@ -145,8 +146,9 @@ export function decodedPath(path: string, segments: readonly string[]): string {
 }
 
 /**
- * How many segments come before the path of a cluster: 0 (the cluster is in the host name), 3 (`/clusters/<x>/proxy`)
- * or 6 (`/apis/<group>/<version>/<resource>/<x>/proxy`). routes.ts must have no other prefixes; a test compares both.
+ * How many segments come before the path on a cluster: 0 (the cluster is in the host name), 3 (`/clusters/<x>/proxy`)
+ * or 6 (`/apis/<group>/<version>/<resource>/<x>/proxy`). routes.ts must have no other prefixes; a test compares the two
+ * files.
  */
 const memberOffsets = [0, 3, 6];
 

@@ -1,5 +1,6 @@
-// Reads what a request line asks for: path, endpoint, verb and resource. Clients send the same paths again and again,
-// so results are cached. A cached result depends only on method and target, and holds no other bytes of the request.
+// Reads what a request line asks for: path, the part of the gateway that answers, verb and resource. Clients send the
+// same paths again and again, so results are cached. A cached result depends only on method and target, and holds no
+// other bytes of the request.
 import { parseTarget } from './path.ts';
 import type { ParsedTarget } from './path.ts';
 import { requestInfo } from './request-info.ts';
@@ -8,8 +9,8 @@ import { route } from './routes.ts';
 import type { Surface } from './routes.ts';
 
 /**
- * Path, endpoint, verb and resource of a request, read from its request line. Requests share these objects, so they are
- * never changed.
+ * What the request line asks for: path, the part of the gateway that answers, verb and resource. Several requests with
+ * the same request line share one object, so it is never changed.
  */
 export interface RequestReading {
   readonly target: ParsedTarget;
@@ -24,8 +25,8 @@ export interface RequestReading {
 const maxKept = 8192;
 const maxKeptLength = 256;
 /**
- * Requests with a longer query are not cached: it contains a resourceVersion or continue token, which no later request
- * repeats.
+ * Maximum length in characters of a query in cached results. A longer query contains a resourceVersion or continue
+ * token, which no later request repeats.
  */
 const maxKeptQuery = 32;
 
@@ -57,8 +58,8 @@ export function makeGetReader(): (text: string) => RequestReading {
     if (text.length > maxKeptLength || (query >= 0 && text.length - query > maxKeptQuery)) {
       return readRequest('GET', text, undefined, false);
     }
-    // Security: the text must be copied. A slice of a string would keep the whole request head in memory, with the
-    // client's credential.
+    // Security: the text must be copied. A slice of a string keeps the whole string alive, here the request head with
+    // the client's credential.
     const own = Buffer.from(text, 'latin1').toString('latin1');
     const reading = readRequest('GET', own, undefined, false);
     if (kept.size >= maxKept) kept.clear();

@@ -1,7 +1,7 @@
 // Finds verb and resource of a request by the rules of kube-apiserver
 // (k8s.io/apiserver/pkg/endpoints/request/requestinfo.go): a GET may be a get, list or watch, a DELETE may be a
-// deletecollection. Connection upgrades have the verb of the same request without an upgrade, so a watch over WebSocket
-// is `watch`. Only upgrades for which {@link startsInContainer} is true have the verb `create`.
+// deletecollection. A connection upgrade has the verb that the same request would have without the upgrade, so a watch
+// over WebSocket is `watch`. Only upgrades for which {@link startsInContainer} is true have the verb `create`.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { pinnedName } from './field-selector.ts';
 
@@ -29,8 +29,8 @@ const verbOfMethod: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The verb for an HTTP method (`POST` is `create`), as an aggregating API server sees a request to a subresource; ''
- * for methods without a verb.
+ * The verb for an HTTP method alone (`POST` is `create`), as an aggregating API server uses it for a request to a
+ * subresource; '' for methods without a verb.
  */
 export function methodVerb(method: string): string {
   return verbOfMethod.get(method) ?? '';
@@ -99,8 +99,8 @@ function versionIndex(segments: readonly string[]): number {
 }
 
 /**
- * The verb in paths such as `/api/v1/watch/pods`. Segments are compared one by one instead of looked up in a Set, in
- * the functions below as well: hashing a new string for one look-up costs as much as all comparisons (measured).
+ * The verb in old-style paths such as `/api/v1/watch/pods`. Here and in the functions below, segments are compared one
+ * by one and not looked up in a Set: hashing a new string for one look-up costs as much as all comparisons (measured).
  */
 function legacyVerbOf(rest: readonly string[]): string | undefined {
   const first = rest[0];
@@ -124,8 +124,8 @@ function nonResource(method: string): RequestInfo {
 }
 
 /**
- * Whether `namespaces/<name>` in the path only says where the resource is. When false, the request is about the
- * namespace itself.
+ * True when `namespaces/<name>` in the path only says in which namespace the resource is. False when the request is
+ * about the Namespace object itself.
  */
 function isInNamespace(rest: readonly string[]): boolean {
   return rest[0] === 'namespaces' && rest.length > 2 && rest[2] !== 'status' && rest[2] !== 'finalize';
@@ -152,7 +152,10 @@ function startsInContainer(apiGroup: string, resource: string, subresource: stri
   return startedSubresources.has(subresource) || (apiGroup === '' && resource === 'nodes' && subresource === 'proxy');
 }
 
-/** True for requests that have no deadline, as in kube-apiserver: the verbs watch and proxy, and five subresources. */
+/**
+ * True for requests that have no deadline. As in kube-apiserver, these are the verbs watch and proxy, and five
+ * subresources.
+ */
 export function isLongRunning(info: RequestInfo): boolean {
   return (
     info.verb === 'watch' ||
@@ -162,8 +165,8 @@ export function isLongRunning(info: RequestInfo): boolean {
 }
 
 /**
- * The first value of the query parameter `key`; undefined when it is absent. As in Go's url.ParseQuery, parameters with
- * `;` or invalid escapes are ignored.
+ * The first value of the query parameter `key`; undefined when the parameter is absent. As in Go's url.ParseQuery,
+ * parameters with `;` or invalid escapes are ignored.
  */
 export function queryValue(query: string, key: string): string | undefined {
   let to: number;
@@ -181,10 +184,10 @@ export function queryValue(query: string, key: string): string | undefined {
 }
 
 /**
- * Position after the name of a query parameter when that name is `key`, escaped or not; otherwise -1. The name is
- * compared character by character. A query may hold tens of thousands of parameters and is read before authentication,
- * and decoding all names took a tenth of a second.
- * @param key ASCII
+ * The position after the name of the query parameter at `from`, when this name is `key`, escaped or not; otherwise -1.
+ * The name is compared character by character: a query may hold tens of thousands of parameters and is read before
+ * authentication, and decoding all names took a tenth of a second.
+ * @param key the name, ASCII only
  */
 function behindName(query: string, from: number, to: number, key: string): number {
   let at = from;
@@ -212,8 +215,8 @@ const twoHexDigits = /^[0-9A-Fa-f]{2}$/;
 
 /**
  * A boolean query parameter, read as apimachinery does: absent, `false` and `0` are false, anything else is true.
- * @throws GatewayError BAD_REQUEST for `falſe` with U+017F. Go's strings.EqualFold takes it for `false` and
- * strings.ToLower does not, and Kubernetes uses both to decide whether a request is a watch
+ * @throws GatewayError BAD_REQUEST for `falſe`, with U+017F. Go's strings.EqualFold equates this text with `false`, but
+ * strings.ToLower does not, and Kubernetes uses both functions to decide whether a request is a watch
  */
 export function queryFlag(query: string, key: string): boolean {
   if (!query.includes(key) && !query.includes('%')) return false;
@@ -224,7 +227,7 @@ export function queryFlag(query: string, key: string): boolean {
 
 /**
  * Decodes a part of a query like Go's url.QueryUnescape. Undefined for an invalid escape. Bytes that are not UTF-8 are
- * no error (`watch=%ff` is a watch).
+ * accepted (`watch=%ff` is a watch).
  */
 export function unescapeQuery(text: string): string | undefined {
   if (!text.includes('%') && !text.includes('+')) return text;

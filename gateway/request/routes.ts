@@ -1,5 +1,5 @@
 // Decides which part of the gateway answers a path. The path is matched segment by segment, as path.ts parsed it. A
-// path that is not listed here is answered 404 and never sent to a cluster.
+// path that no route in this file matches is answered 404 and never sent to a cluster.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { apiGroups, gatewayGroup, gatewayVersion, proxyResources } from '../api/discovery/api-groups.ts';
 import type { ServedGroup, ServedPlural, ServedSubresource } from '../api/discovery/api-groups.ts';
@@ -11,22 +11,25 @@ import { requestInfo } from './request-info.ts';
 
 export { gatewayGroup, gatewayVersion } from '../api/discovery/api-groups.ts';
 
-/** A resource whose `proxy` subresource leads to clusters. RBAC rules name it to allow the use of clusters. */
+/**
+ * A resource whose `proxy` subresource leads to clusters, such as `clusters`. RBAC rules name this resource to allow
+ * the use of clusters.
+ */
 export interface OuterResource {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
 }
 
-/** The gateway's own resource for clusters. */
+/** The gateway's own resource for clusters: RBAC rules for `clusters/proxy` allow requests to a cluster. */
 export const clustersResource: OuterResource = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
 /**
- * Marks requests for subresources of pods, nodes and services below Clusterpedia's path. The value equals
- * `clustersResource`, but it is another object, by which the step `describe` recognises such requests.
+ * Marks requests for subresources of pods, nodes and services below Clusterpedia's path. Its fields equal those of
+ * `clustersResource`, but it is a different object, so that the step `describe` can recognise such requests by `===`.
  */
 export const clustersThroughIndex: OuterResource = { ...clustersResource };
 
-/** The part of the gateway that answers a request, with what it needs from the path. */
+/** The part of the gateway that answers a request, with the data from the path that this part needs. */
 export type Surface =
   | { readonly kind: 'health'; readonly check: 'livez' | 'readyz' | 'healthz'; readonly only: string | undefined }
   | { readonly kind: 'version' }
@@ -66,8 +69,8 @@ export type Surface =
       /** Decoded segments of `path`. */
       readonly segments: readonly string[];
       /**
-       * The part of the URL before the cluster's path, as the client sees it; '' when the cluster has a host name of
-       * its own.
+       * The part of the URL before the path on the cluster, for example `/clusters/prod/proxy`; '' when the cluster has
+       * a host name of its own.
        */
       readonly prefix: string;
     };
@@ -109,8 +112,8 @@ export function route(target: ParsedTarget, hostCluster: string | undefined): Su
 }
 
 /**
- * Whether the path has `*` as the cluster's name below `/clusters` or the gateway's own API group, and so is for every
- * cluster the caller may reach. No cluster can be called `*` (cache/model/cluster-names.ts).
+ * Whether the path has `*` in place of a cluster's name, below `/clusters` or the gateway's own API group. Such a
+ * request is for every cluster that the caller may reach. No cluster can be called `*` (cache/model/cluster-names.ts).
  */
 export function namesEveryCluster(surface: Surface): surface is Extract<Surface, { kind: 'member' }> {
   return (
@@ -174,16 +177,16 @@ function registriesSurface({ segments }: ParsedTarget): Surface {
 }
 
 /**
- * Treats a subresource below Clusterpedia's path of one cluster (such as pods/log) as a request to that cluster;
- * undefined for other paths.
+ * Turns a request for a subresource below Clusterpedia's path of one cluster (such as pods/log) into a request to this
+ * cluster; undefined for other paths.
  */
 function subresourceBehind(target: ParsedTarget, index: IndexSurface): Surface | undefined {
   if (index.part !== 'resources' || index.segments[0] !== 'clusters' || index.segments.length < 7) return undefined;
   const [, cluster, ...segments] = index.segments;
   const start = target.starts[6]!;
   const prefix = target.path.slice(0, start);
-  // `*` is not a cluster. An escaped prefix would have another length than the decoded one, so that the path of the
-  // cluster would be cut out at the wrong position.
+  // `*` is not one cluster. If the prefix had percent escapes, it would have another length than the decoded prefix,
+  // and the path on the cluster would be cut out at the wrong position.
   if (cluster === '*' || prefix.includes('%') || !isForwardable(requestInfo('GET', segments, '', false)))
     return undefined;
   return {
@@ -205,8 +208,8 @@ function member(target: ParsedTarget, nameAt: number, outer: OuterResource): Sur
   const start = target.starts[proxyAt]! + '/proxy'.length;
   // Clients written in Go always send `*` as %2A (net/url escapes it when it joins paths).
   const prefix = target.path.slice(0, start).replace(/\/%2A\/proxy$/i, '/*/proxy');
-  // No client escapes this part of the path. An escaped prefix would have another length than the decoded one, so that
-  // the path of the cluster would be cut out at the wrong position.
+  // No client escapes this part of the path. If the prefix had percent escapes, it would have another length than the
+  // decoded prefix, and the path on the cluster would be cut out at the wrong position.
   if (prefix.includes('%') || !prefix.endsWith('/proxy')) {
     throw new GatewayError('BAD_PATH', 'the path up to "/proxy" must not hold percent escapes');
   }

@@ -1,7 +1,7 @@
 // Decides which answers of a cluster a browser must not treat as pages of the gateway's own origin. All clusters below
-// the gateway's address share one origin: a page from one cluster could act on every other cluster as the person who
-// opened it. `Content-Security-Policy: sandbox` gives the page an origin of its own (HTML standard, "sandboxed
-// origin"). If the answer has other policies as well, the strictest applies.
+// the gateway's address share one origin: a page from one cluster could send requests to every other cluster as the
+// person who opened it. `Content-Security-Policy: sandbox` gives the page an origin of its own (HTML standard,
+// "sandboxed origin"). If the answer has other policies as well, the strictest applies.
 import type { RelayedHeaders } from '../../routing/forward/headers.ts';
 import { applicationOffset } from './path.ts';
 import type { Surface } from './routes.ts';
@@ -12,9 +12,9 @@ import type { Surface } from './routes.ts';
 const inertType = /^application\/(?:json|yaml|vnd\.kubernetes\.protobuf)(?:;[^,]*)?$|^text\/plain(?:;[^,]*)?$/i;
 
 /**
- * Makes a function that tells whether an answer must be sandboxed: always for an application behind the API server's
- * proxy, otherwise when a browser might execute the answer or load more because of it. Never when the cluster has a
- * host name, and so an origin, of its own.
+ * Makes a function that says whether an answer must be sandboxed: always for an application behind the API server's
+ * proxy, otherwise when a browser might execute the answer or load more because of it. When the cluster has a host name
+ * of its own, it has its own origin and its answers are never sandboxed.
  */
 export function sandboxes({
   prefix,

@@ -1,13 +1,13 @@
-// Runs the cleanup of everything that a gateway has started, in reverse order. When the start fails half-way, the parts
-// started so far are cleaned up.
+// Runs the functions that stop what a gateway has started, in reverse order. When the start fails half-way, the parts
+// that were started before are stopped.
 
 /** Functions that stop what has been started; they are called from the last to the first. */
 export type Closers = (() => void)[];
 
 /**
- * Runs `assemble`; when that rejects, everything it has started is stopped.
- * @param assemble adds a function to `closers` for each thing it starts; its argument `closeAll` calls all of them,
- * once
+ * Runs `assemble`; when its promise rejects, everything that it has started is stopped.
+ * @param assemble adds a function to `closers` for each part that it starts; its argument `closeAll` calls all of these
+ * functions, once
  */
 export async function assembled<T>(assemble: (closers: Closers, closeAll: () => void) => Promise<T>): Promise<T> {
   const closers: Closers = [];

@@ -1,11 +1,11 @@
-// What the status of CollectionResources is made of: which types of a definition are in the index.
+// Finds which types of a CollectionResource are in the index. The status of the CollectionResource shows this.
 import type { CollectionType, IndexedCollections } from '../../import/collections/collection-status.ts';
 import type { AskedType } from '../../search/api/plan-question.ts';
 import type { TypeState } from '../../search/sync/sync-types.ts';
 import { definitionOf } from '../hub/hub-collections.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 
-/** How far the index is with the types of collections. */
+/** Makes the functions that say how far the index has read the types of collections. */
 export function indexedCollections(index: GatewayIndex): IndexedCollections {
   return {
     types(object) {

@@ -1,5 +1,5 @@
 // The part of a gateway that accepts connections and answers them: limits, metrics, the request chain and the listener.
-// Clusters and users are passed in. The listener opens last, when nothing else can fail.
+// Clusters and users are made elsewhere and passed in. The listener opens last, when nothing else can fail.
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { ClusterReader } from '../../cache/model/store.ts';
@@ -22,7 +22,8 @@ import type { HealthCheck } from '../operations/health.ts';
 import { startLimits } from '../limits/limits.ts';
 import type { Log } from '../operations/log.ts';
 import { makeMetrics } from '../operations/metrics.ts';
-import type { RequestMetrics } from '../operations/metrics.ts';
+import type { Metrics } from '../operations/metrics.ts';
+import { makeStatistics } from '../operations/statistics.ts';
 import { startOutgoingStreams } from '../open-streams/outgoing-streams.ts';
 import type { OutgoingStreams } from '../open-streams/outgoing-streams.ts';
 import type { MemberConnections } from './member-connections.ts';
@@ -55,9 +56,9 @@ export interface FrontendDependencies extends MemberConnections {
   readonly tracing?: RunningTracing | undefined;
   readonly hub: HubClient | undefined;
   readonly index: GatewayIndex | undefined;
-  /** Health checks of other parts. The frontend adds those of limits and index. */
+  /** Health checks of other parts of the gateway. The frontend adds those of the limits and of the index. */
   readonly checks: readonly HealthCheck[];
-  /** Files whose last change was invalid, so that an earlier valid state is used. */
+  /** Files whose last change was invalid, so that their previous valid content is still in use. */
   readonly reloadFaults: () => readonly string[];
 }
 
@@ -138,7 +139,7 @@ class RunningFrontend implements Frontend {
     this.#limits.close();
   }
 
-  #makeDependencies(metrics: RequestMetrics): ChainDependencies {
+  #makeDependencies(metrics: Metrics): ChainDependencies {
     const { config, authorizer, audit, tracing, store, connections, openStreams, outgoing, log } = this.#parts;
     const dependencies: ChainDependencies = {
       authenticate: this.#limits.authenticate,
@@ -154,7 +155,7 @@ class RunningFrontend implements Frontend {
       metrics,
       log,
       streamReviews: this.#streamReviews,
-      answerLocally: this.#makeLocalAnswers(() => dependencies),
+      answerLocally: this.#makeLocalAnswers(metrics, () => dependencies),
       console: config.console && this.#makeConsole(config.console),
       clusterDomain: config.clusterDomain,
       forwardedSubresources: config.index?.forwardedSubresources,
@@ -173,11 +174,12 @@ class RunningFrontend implements Frontend {
     });
   }
 
-  #makeLocalAnswers(dependencies: () => ChainDependencies): ChainDependencies['answerLocally'] {
+  #makeLocalAnswers(metrics: Metrics, dependencies: () => ChainDependencies): ChainDependencies['answerLocally'] {
     const { config, store, openStreams, version, hub, index } = this.#parts;
     return makeLocalAnswers({
       clusters: { store, identity: config.identity, openStreams, bookmarkIntervalMs },
       checks: this.checks,
+      statistics: makeStatistics(metrics.series),
       version,
       clusterGatewayApi: config.hub?.clusterGatewayApi ?? false,
       hub,

@@ -1,6 +1,6 @@
-// The index of one gateway: started with the gateway or by the first request for it, replaced when it breaks, shown in
-// readyz and metrics. An index that cannot start must not keep the gateway from serving. Its fault is answered on its
-// own paths and noted in readyz.
+// The index of one gateway: it starts with the gateway or with the first request to it, is replaced when it breaks, and
+// is shown in readyz and metrics. An index that cannot start does not keep the gateway from serving: requests to the
+// index are answered with its fault, and readyz notes the fault.
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
@@ -24,19 +24,19 @@ export interface GatewayIndex {
   readonly owner: FindOwner;
   readonly check: HealthCheck;
   /**
-   * When the index starts with the gateway, resolves with a line about clusters that it may not read. Otherwise, or
-   * when there is nothing to say, resolves with undefined.
+   * When the index starts together with the gateway: resolves with a line that names clusters which forbid the index to
+   * read. When there are no such clusters, or the index starts later, resolves with undefined.
    */
   readonly startNote: Promise<string | undefined>;
   register(registry: Registry): void;
-  /** How far the index has read each cluster; undefined while no index runs. */
+  /** How far the index has read each cluster; undefined while the index does not run. */
   state(): readonly ClusterState[] | undefined;
   /**
-   * Calls the listener when the state of a cluster in the index has changed; progress of a first list alone does not
-   * count. Returns a function that removes the listener.
+   * Calls the listener when the state of a cluster in the index has changed. Progress of the first list of a cluster
+   * alone is no such change. Returns a function that removes the listener.
    */
   onChange(listener: () => void): () => void;
-  /** Resolves when the index has no more rows of clusters that had this name and are no longer indexed. */
+  /** Resolves when the index has deleted all rows of clusters that had this name and are no longer indexed. */
   rowsGone(cluster: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -59,17 +59,18 @@ export interface GatewayIndexParts extends Omit<
 }
 
 /**
- * Milliseconds for which requests to the index are refused after a failed start. The next request then starts it again.
+ * After a failed start, requests to the index are refused for this many milliseconds. The next request after that
+ * starts the index again.
  */
 const retryMs = 15_000;
-/** When the index breaks twice within so many milliseconds, it is started again only after `retryMs`. */
+/** When the index breaks twice within this many milliseconds, it is started again only after `retryMs`. */
 const brokenAgainMs = 60_000;
 const syncedPollMs = 250;
 const cannotStart = 'The index cannot start; the gateway serves without it and tries again';
 
 /**
- * Makes the index of a gateway. It starts at once when a flag says so or when an earlier process has left an index on
- * disk.
+ * Makes the index of a gateway. The index starts at once when a flag asks for it or when an earlier process has left
+ * its data on disk; otherwise with the first request to it.
  */
 export function makeGatewayIndex(config: IndexConfig, parts: GatewayIndexParts): GatewayIndex {
   return new StartedOnUse(config, parts);
@@ -81,13 +82,13 @@ class StartedOnUse implements GatewayIndex {
   readonly #config: IndexConfig;
   readonly #parts: GatewayIndexParts;
   readonly #listeners = new Set<() => void>();
-  /** Resolves with the present index. Undefined before the first start and after a failed one. */
+  /** Resolves with the index once it has started. Undefined before the first start and after a failed start. */
   #starting: Promise<Index> | undefined;
   #running: Index | undefined;
   #fault: string | undefined;
   #failedAtMs = -Infinity;
   #brokeAtMs = -Infinity;
-  /** Resolves when the previous index has been closed. */
+  /** Resolves when the previous, broken index has been closed. */
   #closing: Promise<void> = Promise.resolve();
   #again: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -134,7 +135,10 @@ class StartedOnUse implements GatewayIndex {
     await (this.#running ?? (await this.#starting?.catch(() => undefined)))?.close();
   }
 
-  /** @throws GatewayError (rejects) INDEX_UNAVAILABLE when the index cannot start */
+  /**
+   * Returns the running index, after starting it if needed.
+   * @throws GatewayError (rejects) INDEX_UNAVAILABLE when the index cannot start
+   */
   async #present(): Promise<Index> {
     try {
       return this.#running ?? (await this.#ready());
@@ -179,8 +183,8 @@ class StartedOnUse implements GatewayIndex {
       if (this.#isClosed) await index.close();
       return index;
     } catch (error) {
-      // While the gateway is ending, its data directory may be gone already. Such an error is not reported as a fault
-      // of the index.
+      // While the gateway is ending, its data directory may have been removed already. An error because of this is not
+      // reported as a fault of the index.
       if (!isCurrent() || this.#isClosed) throw error;
       this.#starting = undefined;
       this.#failedAtMs = performance.now();
@@ -226,8 +230,8 @@ class StartedOnUse implements GatewayIndex {
   }
 
   /**
-   * Gives up a broken index and starts another: at once, or after `retryMs` when the previous one broke a short time
-   * ago.
+   * Closes a broken index and starts another: at once, or after `retryMs` when the index before this one broke a short
+   * time ago.
    */
   #replace(started: Promise<Index>): void {
     if (this.#isClosed || this.#starting !== started) return;
@@ -256,8 +260,8 @@ class StartedOnUse implements GatewayIndex {
 }
 
 /**
- * Resolves when all sources have delivered their clusters. Sources have no event for that, so they are asked at an
- * interval. Never resolves when the gateway ends first.
+ * Resolves when all sources have delivered their clusters for the first time. Sources have no event for this, so they
+ * are polled. Never resolves when the gateway ends first.
  */
 async function untilSynced(sources: Pick<Sources, 'synced'>, isClosed: () => boolean): Promise<void> {
   while (!sources.synced()) {

@@ -1,5 +1,5 @@
-// Starts a gateway of one process from its configuration. Everything that can fail is done before the listener opens,
-// so a gateway either serves completely or does not start.
+// Starts a gateway of one process from its configuration. Everything that can fail is done before the listener for
+// clients opens, so a gateway either serves completely or does not start.
 import { join } from 'node:path';
 import { versionInfo } from '../api/version.ts';
 import type { Config } from '../config/configuration.ts';
@@ -14,9 +14,10 @@ import type { Frontend } from './frontend.ts';
 import type { Host } from './host.ts';
 import { startHubCollections } from '../hub/hub-collections.ts';
 import type { CollectionDefinition } from '../../search/api/collections/definitions.ts';
-import { startImportsOf } from './imports.ts';
-import { startJoinsOf } from './joins.ts';
-import { startWorksOf } from './works.ts';
+import { startImportsOf, startProfilesOf } from './imports.ts';
+import { startJoinsOf } from './controllers/joins.ts';
+import { startTenantsOf } from './controllers/tenants.ts';
+import { startWorksOf } from './controllers/works.ts';
 import { makeGatewayIndex } from './gateway-index.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import { openOperations, probeMembers, startSharedParts } from './shared-parts.ts';
@@ -27,17 +28,18 @@ import type { Listener } from './tls-server.ts';
 export interface Gateway {
   readonly url: string;
   readonly opsUrl: string;
-  /** File with the CA certificate that clients must trust; undefined when the operator gave a certificate. */
+  /**
+   * File with the CA certificate that clients must trust. Undefined when there is no such file: the operator gave a
+   * certificate, or replicas share one through the hub.
+   */
   readonly caFile: string | undefined;
   /** The only token of `--identity=self`, and the file that holds it; undefined in other modes. */
   readonly selfToken: { readonly token: string; readonly file: string } | undefined;
-  /**
-   * Resolves with a line about clusters that the index may not read, or with undefined when there is nothing to say.
-   */
+  /** Resolves with a line that names clusters which forbid the index to read; with undefined when there are none. */
   readonly indexNote?: Promise<string | undefined> | undefined;
   /** Shuts down in good order; resolves when everything is closed. */
   drain(): Promise<void>;
-  /** Ends at once. Requests that are running are cut. */
+  /** Ends at once, without waiting: running requests are cut. */
   close(): void;
 }
 
@@ -77,7 +79,9 @@ async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () 
   probeMembers(parts);
   const imports = startImportsOf(parts, index);
   const works = startWorksOf(parts, frontend.registry);
-  const joins = startJoinsOf(parts);
+  const profiles = startProfilesOf(parts);
+  const joins = startJoinsOf(parts, frontend.registry);
+  const tenants = startTenantsOf(parts, frontend.registry);
 
   return {
     url: listener.url,
@@ -100,8 +104,10 @@ async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () 
         tracing?.flush(flushMs),
         index?.close(),
         imports?.close(),
+        profiles?.close(),
         works?.close(),
         joins?.close(),
+        tenants?.close(),
       ]);
       closeAll();
     },
@@ -145,7 +151,7 @@ function startCollectionsOf({ options, hub }: SharedParts): () => readonly Colle
   return () => [...own, ...ofHub.current()];
 }
 
-/** Starts tracing; undefined when it is not configured. OpenTelemetry is then not loaded at all. */
+/** Starts tracing; undefined when tracing is not configured. The code of OpenTelemetry is then not loaded at all. */
 async function startTracingOf({ options }: SharedParts): Promise<RunningTracing | undefined> {
   const { config, log, version, closers } = options;
   if (config.tracing === undefined) return undefined;
@@ -156,7 +162,8 @@ async function startTracingOf({ options }: SharedParts): Promise<RunningTracing 
 }
 
 /**
- * Opens the Kubernetes listener. When the certificate changes, the operations listener gets the new one as well.
+ * Opens the listener for clients. When the serving certificate changes, the operations listener gets the new one as
+ * well.
  * @throws AddressError (rejects) when the address cannot be used
  */
 async function openListener(

@@ -1,6 +1,6 @@
-// Limits how many bytes clients may send during TLS handshakes: OpenSSL keeps a handshake message until it is complete,
-// and one may have 128 KiB. Easy to get wrong: a connection has two objects, its TCP socket and its TLS socket. Only
-// the client's address and port show that they belong together.
+// Limits how many bytes clients may send during TLS handshakes: OpenSSL keeps a handshake message in memory until it is
+// complete, and one message may have 128 KiB. Easy to get wrong: a connection has two objects, its TCP socket and its
+// TLS socket, and only the client's address and port show which two belong together.
 import type { Socket } from 'node:net';
 import type { Server, TLSSocket } from 'node:tls';
 import type { ClientHoldings, Holding } from '../../http/client-holdings.ts';
@@ -8,7 +8,8 @@ import type { ClientHoldings, Holding } from '../../http/client-holdings.ts';
 const lookEveryMs = 250;
 
 /**
- * Counts the TLS handshakes that are in progress and the bytes they hold, each until its connection is established.
+ * Counts the TLS handshakes that are in progress, and the bytes that each holds in memory, until the connection is
+ * established.
  * @returns a function that stops the counting
  */
 export function followHandshakes(tls: Server, holdings: Pick<ClientHoldings, 'open'>): () => void {

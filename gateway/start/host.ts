@@ -1,5 +1,6 @@
-// The services that the first of several processes at one port offers to each worker: tasks that only one process may
-// do, or whose results must be the same in all. A gateway of one process has no host and does all of this itself.
+// With several worker processes at one port, the first process does some tasks for each worker: those that only one
+// process may do, or whose result must be the same in all. This is the interface by which a worker uses them. A gateway
+// of one process has no host and does these tasks itself.
 import type { Server } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { ExecSettings } from '../../cache/sources/kubeconfig/kubeconfig-credential.ts';
@@ -11,15 +12,21 @@ import type { ConnectionGiver } from './tls-server.ts';
 
 /** The services of the first process for one worker. */
 export interface Host {
-  /** Gives the listener for requests its client connections. */
+  /** Gives the worker's listener for requests the client connections that the first process has accepted. */
   readonly connections: ConnectionGiver;
-  /** Gives the operations listener its connections. Resolves with the port that clients connect to. */
+  /**
+   * Gives the worker's operations listener the connections that the first process has accepted. Resolves with the port
+   * that clients connect to.
+   */
   openOperations(server: Server, at: HostPort): Promise<number>;
   /** Returns the metrics page of all processes together. `own` is the registry of this worker. */
   metricsPage(own: Registry): MetricsPage;
   /** The audit sinks, which send events to the first process; empty without an audit log. */
   readonly auditSinks: readonly AuditSink[];
-  /** Runs a credential plugin once for all processes: a plugin may open a browser, or invalidate its previous token. */
+  /**
+   * Runs an exec plugin for a credential once for all processes: a plugin may open a browser, or invalidate its
+   * previous token.
+   */
   readonly plugins: Pick<ExecSettings, 'run'>;
   /** Messages to and from the processes that share the index. */
   readonly indexPeers: IndexPeers;

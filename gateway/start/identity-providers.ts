@@ -1,6 +1,6 @@
-// Starts the identity providers (OpenID Connect) and anonymous requests as the configuration says, and watches the file
-// for changes. A provider that cannot be reached does not keep the gateway from starting: it is reported and asked
-// again later.
+// Starts the identity providers (OpenID Connect) and anonymous requests as the configuration says, and watches the
+// authentication file for changes. A provider that cannot be reached does not keep the gateway from starting: the fault
+// is reported, and the provider's keys are requested again later.
 import { makeAnonymousAuthenticator } from '../../auth/callers/anonymous.ts';
 import type { Authenticator } from '../../auth/callers/authenticate.ts';
 import { readAuthenticationConfig } from '../../auth/jwt/authentication-config.ts';
@@ -17,8 +17,8 @@ export interface IdentityProviders {
   /** Authenticates tokens of the identity providers; undefined without an authentication file. */
   readonly tokens: Authenticator | undefined;
   /**
-   * Authenticates requests without a credential as anonymous, after all others; undefined when anonymous requests are
-   * off.
+   * Authenticates requests without a credential as anonymous, when no other authenticator knows the caller; undefined
+   * when anonymous requests are off.
    */
   readonly anonymous: Authenticator | undefined;
   /** Texts about identity providers whose signing keys could not be fetched, one for each. */
@@ -29,7 +29,8 @@ export interface IdentityProviders {
 const nobody: AnonymousConfig = { enabled: false, paths: [] };
 
 /**
- * Reads the authentication file and begins to fetch the keys of the providers in it, without waiting for them.
+ * Reads the authentication file and begins to fetch the signing keys of its identity providers, without waiting for
+ * them.
  * @throws ConfigurationError (rejects) when the file cannot be read or is not valid
  */
 export async function startIdentityProviders(

@@ -1,5 +1,6 @@
 // Starts the controllers that write to the hub (import policies, the status of Karmada's ResourceRegistries and of
-// CollectionResources) where the configuration asks for them, and tells them what the gateway knows of the clusters.
+// CollectionResources, ClusterProfiles) where the configuration enables them, and gives them the gateway's data about
+// clusters.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
@@ -13,8 +14,8 @@ import { indexedRegistries } from './registries.ts';
 import type { SharedParts } from './shared-parts.ts';
 
 /**
- * Starts the controllers of import policies; returns undefined when they are off.  @param index the index of the
- * gateway; without one, the status of PediaClusters is not updated
+ * Starts the controllers of import policies; returns undefined when the configuration does not enable them.
+ * @param index the index of the gateway; without an index, the status of PediaClusters is not updated
  */
 export function startImportsOf(
   { options, hub, store }: SharedParts,
@@ -37,10 +38,36 @@ export function startImportsOf(
   return imports;
 }
 
+/** Starts publishing ClusterProfiles; returns undefined when the configuration does not enable it. */
+export function startProfilesOf({ options, hub, store, sources, serving }: SharedParts): Imports | undefined {
+  const { config, log, closers } = options;
+  const settings = config.hub?.profiles;
+  if (settings === undefined || hub === undefined) return undefined;
+  const { namespace, lease, address, ca } = settings;
+  const profiles = startImports({
+    client: hub.client,
+    profiles: {
+      lease,
+      store,
+      areClustersKnown: () => sources.synced(),
+      publisher: {
+        namespace,
+        lease: `${lease.namespace}/${lease.name}`,
+        address,
+        ca: () => ca ?? serving.caBundle(),
+      },
+    },
+    log,
+    timeScale: config.timeScale,
+  });
+  closers.push(() => void profiles.close());
+  return profiles;
+}
+
 const source = 'pediacluster';
 /**
- * Milliseconds for which one reading of the index's state is used again, so that a round over many PediaClusters reads
- * it only once.
+ * For this many milliseconds one reading of the index's state is used again, so that updating many PediaClusters in a
+ * row reads the state only once.
  */
 const lookMs = 200;
 

@@ -12,7 +12,8 @@ import { fixedTimes } from '../config/time-scale.ts';
 import { followRegistrations } from '../open-streams/ended-streams.ts';
 
 /**
- * The least number of streams that the connections to one cluster can carry: the default of `--max-cluster-streams`.
+ * The connections to one cluster can always carry at least this many streams at the same time. The number is the
+ * default of `--max-cluster-streams`.
  */
 const leastLongRunningCalls = 4096;
 

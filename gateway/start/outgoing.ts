@@ -1,5 +1,5 @@
-// The rules that decide which user a cluster sees, from flags and the exchange file, which is watched for changes. A
-// new file replaces all rules at once and drops everything that was cached of the old rules.
+// The rules that decide which user a cluster sees, read from flags and from the exchange file, which is watched for
+// changes. A changed file replaces all rules at once, and results that were cached under the old rules are dropped.
 import { makeIdentityExchange } from '../../auth/outgoing/identity-exchange.ts';
 import { parseIdentityRules } from '../../auth/outgoing/identity-rules.ts';
 import type { IdentityRule, IdentityRuleLimits } from '../../auth/outgoing/identity-rules.ts';
@@ -21,13 +21,18 @@ export interface OutgoingIdentities {
    * @throws GatewayError when the rules refuse the caller, as `outgoingIdentity` in auth/outgoing/outgoing.ts does
    */
   identity(user: User, cluster: ClusterSpec): User;
-  /** A number that changes whenever the rules have been read again; callers use it to drop cached results. */
+  /**
+   * A number that changes whenever the rules have been read again, so that callers of this function know when to drop
+   * cached results.
+   */
   generation(): number;
-  /** Sets the one listener, which is called after the rules file was read again. */
+  /**
+   * Sets the listener that is called after the rules file was read again. A second call replaces the first listener.
+   */
   onChange(listener: () => void): void;
   /**
-   * Why no request can be sent to the cluster: an annotation of the cluster has invalid rules. Undefined when requests
-   * can be sent.
+   * Why the gateway must not send requests to the cluster: an annotation of the cluster has invalid identity rules.
+   * Undefined when it may send requests.
    */
   clusterFault(cluster: ClusterSpec): string | undefined;
 }
@@ -71,9 +76,9 @@ export async function startOutgoingIdentities(
 }
 
 /**
- * The user in `--privileged-user`. A name that no cluster may see is refused at the start, not at the first request to
- * which a privileged rule applies.
- * @throws ConfigurationError
+ * The user in `--privileged-user`. A name that no cluster may ever see is refused here, at the start, and not only when
+ * a privileged rule first applies to a request.
+ * @throws ConfigurationError for such a name
  */
 function privilegedUser({ allowPrivilegedIdentity, privilegedUser: name }: IdentityConfig): string | undefined {
   if (!allowPrivilegedIdentity) return undefined;

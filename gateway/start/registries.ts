@@ -1,12 +1,12 @@
-// What the status of Karmada's ResourceRegistries is made of: which clusters each one selects, and what of its
-// resources is in the index.
+// Finds which clusters each of Karmada's ResourceRegistries selects, and which of its resources are in the index. The
+// status of the ResourceRegistry shows this.
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { RegisteredResource } from '../../cache/sources/objects/karmada-registries.ts';
 import type { IndexedRegistries } from '../../import/registries/registry-status.ts';
 import type { ClusterState } from '../../search/sync/sync-types.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 
-/** The clusters of this gateway, as far as registries select them. */
+/** Makes the functions that read the clusters and resources of ResourceRegistries from this gateway. */
 export function indexedRegistries(store: ClusterStore, index: GatewayIndex): IndexedRegistries {
   return {
     clusters(registry, resources) {

@@ -1,5 +1,5 @@
 // Files that are read again when they change: tokens, client CA, rules, serving certificate. When a changed file is
-// invalid, the content read before stays in use as a whole, and the fault is reported until the file is valid again.
+// invalid, its whole previous content stays in use, and the fault is reported until the file is valid again.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { lookAt, watchFiles } from '../../lib/file-watch.ts';
@@ -29,8 +29,8 @@ export function makeReloading(log: Log): Reloading {
       const read = (): void => apply(...files.map(readText));
       const seen = async (): Promise<ReadonlyMap<string, string>> =>
         new Map(await Promise.all(files.map(async (file) => [file, await lookAt(file)] as const)));
-      // The state of the files is recorded before they are read. So a change between the two counts as a change, and
-      // the files are read again.
+      // The state of the files (such as their times) is recorded before they are read. So a change between the two is
+      // noticed later, and the files are read again.
       const before = await seen();
       read();
       const watch = watchFiles({
@@ -60,8 +60,8 @@ export function makeReloading(log: Log): Reloading {
 }
 
 /**
- * The message of an error that may be logged. Security: the gateway's own errors never quote a secret; of other errors
- * only the class name is shown.
+ * The message of an error, in a form that may be logged. Security: the gateway's own errors never quote a secret; of
+ * any other error, only the class name is shown.
  */
 function faultMessage(error: unknown): string {
   return error instanceof ConfigurationError || error instanceof GatewayError

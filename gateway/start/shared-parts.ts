@@ -1,5 +1,5 @@
-// The parts of a gateway before its listener: what it knows of clusters, users, rules and certificates, the operations
-// listener, and the probe.
+// The parts of a gateway that exist before its listener for clients: clusters, users, rules and certificates, the
+// operations listener, and the health probe.
 import type { Registry } from 'prom-client';
 import { createClusterStore } from '../../cache/model/store.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
@@ -37,7 +37,7 @@ export interface StartOptions {
   readonly config: Config;
   readonly log: Log;
   readonly version: string;
-  /** Each started part adds a function to this list that stops the part. */
+  /** Each part that is started adds a function to this list, which stops the part. */
   readonly closers: Closers;
   /** True once the process is ending, so that readyz must fail. */
   readonly shuttingDown: () => boolean;
@@ -58,12 +58,14 @@ export interface SharedParts extends MemberConnections {
   readonly audit: RunningAudit | undefined;
   readonly serving: Serving;
   readonly checks: readonly HealthCheck[];
-  /** Files and objects on the hub whose last change was invalid, so that an earlier valid state is used. */
+  /**
+   * Files and objects on the hub whose last change was invalid, so that their previous valid content is still in use.
+   */
   reloadFaults(): readonly string[];
 }
 
 /**
- * Starts the parts of a gateway in the order in which they need each other.
+ * Starts the parts of a gateway, each after the parts that it needs.
  * @throws ConfigurationError (rejects) for a mistake in the configuration; GatewayError HUB_UNAVAILABLE as `startHub`
  * does
  */

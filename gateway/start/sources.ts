@@ -1,6 +1,6 @@
 // Starts all sources of clusters that the configuration names. When two sources have a cluster of the same name, the
-// earlier source keeps it. That must not depend on which source answers first, so the order is given to the store
-// before any source starts.
+// source that comes first in the configuration keeps the name, whichever source answers first. Therefore the store is
+// given the order of the sources before any source starts.
 import { readFileSync } from 'node:fs';
 import { makeAddressRule } from '../../cache/model/address-rule.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
@@ -28,8 +28,8 @@ export interface Sources {
 }
 
 /**
- * Starts the sources of clusters. When it resolves, kubeconfig files have been read; the hub is asked in the
- * background.
+ * Starts the sources of clusters. When the promise resolves, kubeconfig files have been read; clusters of the hub come
+ * later.
  * @throws ConfigurationError (rejects) for a kubeconfig or PEM file that cannot be used
  */
 export async function startSources(
@@ -69,10 +69,16 @@ export async function startSources(
   };
 }
 
-/** The version in which a hub has Karmada's ResourceRegistries, by `--karmada-search`. */
+/**
+ * The API version in which a hub stores Karmada's ResourceRegistries, for each value of `--karmada-search`; undefined:
+ * they are not read.
+ */
 const registryVersions = { off: undefined, beside: 'v1alpha1', replace: storedRegistryVersion } as const;
 
-/** Objects on a hub are written by others, so the cluster addresses in them are checked. */
+/**
+ * Makes the sources that read objects on the hub. Other people write these objects, so cluster addresses in them are
+ * checked.
+ */
 function hubSourcesOf(hub: HubConfig, exec: ExecSettings): readonly HubSource[] {
   const clusterProxy = clusterProxyOf(hub);
   const rule = makeAddressRule(hub.memberAddresses);

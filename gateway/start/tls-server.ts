@@ -1,6 +1,6 @@
-// The Kubernetes listener: one TLS port for HTTP/1.1 and HTTP/2, chosen by ALPN. Without ALPN it is HTTP/1.1, which is
-// how kubectl exec connects. Idle connections, and those with request heads that are never completed, are closed by a
-// regular check of all connections.
+// The Kubernetes listener: one TLS port for HTTP/1.1 and HTTP/2, chosen by ALPN. A connection without ALPN is HTTP/1.1;
+// kubectl exec connects in this way. A regular check of all connections closes those that are idle and those whose
+// request head stays incomplete.
 import { createServer as createTlsServer } from 'node:tls';
 import type { Server, TLSSocket } from 'node:tls';
 import { boundConnections } from '../limits/connection-bounds.ts';
@@ -45,7 +45,7 @@ export interface Listener {
   close(): void;
 }
 
-/** Gives a server its connections, instead of a listening socket of its own. */
+/** Gives a server connections that another process has accepted, in place of a listening socket of its own. */
 export interface ConnectionGiver {
   /** Begins to give connections to `tls`. Resolves with the port that clients connect to. */
   open(tls: Server, at: HostPort): Promise<number>;
@@ -53,13 +53,16 @@ export interface ConnectionGiver {
   whenNone(): Promise<void>;
 }
 
-/** Milliseconds between two checks for connections whose clients send nothing. */
+/**
+ * Milliseconds between two checks for connections to close, because they are idle or their request head stays
+ * incomplete.
+ */
 const sweepIntervalMs = 1_000;
 const handshakeTimeoutMs = 10_000;
 
 /** Options of a listener. */
 export interface ListenerOptions {
-  /** An HTTP/1.1 client that has read nothing of its answer for so many milliseconds counts as lost. */
+  /** An HTTP/1.1 client that has read nothing of its answer for this many milliseconds counts as gone. */
   readonly lostMs?: number | undefined;
   readonly bounds?: ConnectionBounds | undefined;
   readonly giver?: ConnectionGiver | undefined;
@@ -159,8 +162,8 @@ class TlsServer {
   #drain(): Promise<void> {
     this.#draining = true;
     const closed = new Promise<void>((resolve) => this.tls.close(() => resolve()));
-    // When another process accepts the connections, this server has no listening socket, so its `close` callback comes
-    // at once and says nothing about open connections.
+    // When another process accepts the connections, this server has no listening socket. Then its `close` callback
+    // comes at once, also while connections are open.
     const stopped = this.#giver === undefined ? closed : this.#giver.whenNone();
     for (const connection of this.#http1Connections) connection.closeIdle();
     for (const connection of this.#http2Connections) connection.drain();

@@ -27,11 +27,11 @@ export interface Users {
   /** The only token of `--identity=self`, and the file that holds it; undefined in other modes. */
   readonly selfToken: { readonly token: string; readonly file: string } | undefined;
   /**
-   * PEM of all CAs whose client certificates are accepted. '' means that clients are asked for a certificate without
-   * naming a CA; undefined means that they are not asked.
+   * PEM of all CAs whose client certificates are accepted. '' means that the TLS listener asks clients for a
+   * certificate without naming a CA; undefined means that it asks for none.
    */
   clientCa(): string | undefined;
-  /** Sets the one listener, which is called after a client CA was replaced. */
+  /** Sets the listener that is called after a client CA was replaced. A second call replaces the first listener. */
   onClientCa(listener: () => void): void;
   /** Texts about identity providers whose signing keys cannot be fetched at present, one for each. */
   faults(): readonly string[];
@@ -39,9 +39,9 @@ export interface Users {
 }
 
 /**
- * Starts the authenticators. They are asked in kube-apiserver's order: front proxy, client certificates (the operator's
+ * Starts the authenticators. They are tried in kube-apiserver's order: front proxy, client certificates (the operator's
  * CA, then the hub's), tokens (the operator's file, then identity providers, then the hub's TokenReview), anonymous.
- * The first that recognises the credential decides, so the operator's files come before the hub.
+ * The first one that recognises the credential decides, so the operator's files have precedence over the hub.
  */
 export async function startUsers(
   config: Config,
@@ -122,8 +122,8 @@ function selfUser(config: Config): Users {
 }
 
 /**
- * Starts the authorizer: the rules file, which is watched for changes, then the hub. A request is allowed when either
- * allows it. Without both, every authenticated user may use every cluster.
+ * Starts the authorizer: first the rules file, which is watched for changes, then the hub. A request is allowed when
+ * the rules or the hub allow it. Without a rules file and a hub, every authenticated user may use every cluster.
  */
 export async function startAuthorizer(
   { authorizationRules: file, identity }: Pick<Config, 'authorizationRules' | 'identity'>,
@@ -145,8 +145,8 @@ export async function startAuthorizer(
 }
 
 /**
- * Name of the operating system's user. In a container the user may have no entry in the user database; then `self` is
- * returned.
+ * Name of the user of the operating system as whom this process runs. In a container this user may have no entry in the
+ * user database; then `self` is returned.
  */
 function ownerName(): string {
   try {

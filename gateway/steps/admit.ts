@@ -1,6 +1,6 @@
 // Step 9 of the chain: the request waits until the limits of its user, its cluster and the gateway allow it to run, or
-// gets 429 (gateway/limits/admission.ts). It comes after `authorize`, so that nobody can use up the limits of another
-// user.
+// gets 429 (gateway/limits/admission.ts). This step comes after `authorize`, so that nobody can use up the limits of
+// another user.
 import { gone } from '../limits/waiting-request.ts';
 import { answered } from '../step.ts';
 import type { Authorized } from '../exchange.ts';
@@ -23,7 +23,7 @@ export function admit(
 }
 
 /**
- * Whether a request with this verb may change something; the same division as in kube-apiserver
+ * Whether a request with this verb may change something. The verbs are divided as in kube-apiserver
  * (pkg/server/filters/maxinflight.go of k8s.io/apiserver).
  */
 function isMutating(verb: string): boolean {

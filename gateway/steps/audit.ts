@@ -1,6 +1,6 @@
-// Step 7 of the chain: starts the audit record and the trace of the request, or refuses it when it must be recorded but
-// cannot be. It comes after authentication, because the audit policy asks who the caller is, and before authorization,
-// because refused requests belong in the audit log.
+// Step 7 of the chain: starts the audit record and the trace of the request, or refuses a request that must be recorded
+// but cannot be. This step comes after authentication, because rules of the audit policy depend on the caller, and
+// before authorization, because refused requests belong in the audit log.
 import type { Authenticated } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 

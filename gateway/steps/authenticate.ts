@@ -1,6 +1,6 @@
 // Step 6 of the chain: finds out who the caller is, or refuses the request. Only plain health checks are open to
-// everybody. Requests that a web page of another origin makes a browser send with its user's certificate are refused as
-// well (auth/callers/web-page.ts).
+// everybody. Also refused are requests that a web page of another origin makes a browser send with the client
+// certificate of the browser's user (auth/callers/web-page.ts).
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import { authenticated } from '../exchange.ts';
@@ -19,11 +19,11 @@ export function authenticate(
   return caller instanceof Promise ? caller.then((known) => authenticated(state, known)) : authenticated(state, caller);
 }
 
-/** The part of a request that authenticators get. */
+/** The data of a request from which authenticators find out who the caller is. */
 export function authenticationRequest({ inbound, host, peer, surface, target }: Described): AuthenticationRequest {
   const { certificates, tlsAuthorized } = peer;
-  // A cluster with a host name of its own has paths that look like the gateway's own paths. So authenticators do not
-  // get the path of such a request.
+  // When a cluster has a host name of its own, paths on the cluster look like the gateway's own paths. So
+  // authenticators do not get the path of such a request.
   const path = surface.kind === 'member' && surface.prefix === '' ? '' : target.path;
   const rawHeaders = inbound.headers;
   return { rawHeaders, peerCertificates: certificates, tlsAuthorized, connection: peer, authority: host, path };

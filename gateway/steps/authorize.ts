@@ -1,6 +1,6 @@
-// Step 8 of the chain: checks whether the caller may impersonate another user, if the request asks for that, and
-// whether the resulting user may do what the request asks. Every part of an impersonated identity (user, groups, extra)
-// must be allowed. Security: the headers that later steps get hold neither the caller's credential nor impersonation
+// Step 8 of the chain: checks whether the caller may impersonate another user, if the request has impersonation headers
+// (`--as`), and whether the resulting user may make this request. Every part of an impersonated identity (user, groups,
+// extra) must be allowed. Security: later steps get headers without the caller's credential and without impersonation
 // headers.
 import { forbidden } from '../../auth/rules/authorize.ts';
 import type { Attributes } from '../../auth/rules/attributes.ts';
@@ -19,7 +19,7 @@ import type { Authenticated, Authorized, Observation } from '../exchange.ts';
 import { endStream } from '../open-streams/ended-streams.ts';
 import { isOpenHealth } from '../operations/health.ts';
 import { decodedPath } from '../request/path.ts';
-import { methodVerb } from '../request/request-info.ts';
+import { methodVerb, requestInfo } from '../request/request-info.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 import { innerInfo } from '../api/index/proxying-request.ts';
@@ -35,7 +35,7 @@ export function authorize(state: Authenticated, dependencies: ChainDependencies)
   const judged = clusterOf(state, dependencies);
   const authorizedAs = (user: User, access?: ClusterAccess): Authorized =>
     authorized(state, user, withoutCredentials(inbound.headers), access, judged);
-  // Plain health checks are not authorized, so impersonation headers have no effect on them.
+  // Plain health checks are open to everybody and not authorized, so impersonation headers have no effect on them.
   if (isOpenHealth(surface, state.target.query)) return authorizedAs(caller);
 
   const user = requested === undefined ? caller : impersonatedUser(requested, caller.origin);
@@ -46,14 +46,14 @@ export function authorize(state: Authenticated, dependencies: ChainDependencies)
   const questions = (): Attributes[] => questionsOn(clusterOf(state, dependencies));
   return everyAllowed(questionsOn(judged), dependencies, state.observation, () => {
     if (state.observation.longRunning) reviewWhileOpen(state, questions, dependencies);
-    const isForSeveral = namesEveryCluster(surface) || isProxying(surface);
+    const isForSeveral = namesEveryCluster(surface) || isProxying(surface) || isStatistics(surface);
     return authorizedAs(user, isForSeveral ? accessOf(state, questionsOn, dependencies) : undefined);
   });
 }
 
 /**
- * Used in place of `authorize` when the gateway runs with `--identity=self`. Security: a request with `--as` would be
- * sent with the rights of the kubeconfig's owner, so it is refused, whatever the rules say.
+ * Used in place of `authorize` when the gateway runs with `--identity=self`. Security: clusters see only the owner of
+ * the kubeconfig, so a request with `--as` would run with the owner's rights. It is refused, whatever the rules say.
  */
 export function authorizeAsSelf(
   state: Authenticated,
@@ -66,14 +66,19 @@ export function authorizeAsSelf(
   );
 }
 
-/** Whether the request is by Karmada's path, which may lead to any cluster. */
+/** Whether the request is for Karmada's path `proxying`, which may lead to any cluster. */
 function isProxying(surface: Surface): surface is ProxyingSurface {
   return surface.kind === 'index' && surface.part === 'proxying';
 }
 
+/** Whether the request is for `statistics`, which show a caller only the clusters that the caller may reach. */
+function isStatistics(surface: Surface): boolean {
+  return surface.kind === 'resource' && surface.plural === 'statistics';
+}
+
 /**
- * Permission checks for a request that may go to any cluster (`*`, or Karmada's `proxying`): each cluster is authorized
- * as if the request had named it.
+ * Permission checks for a request that may go to any cluster (`*`, Karmada's `proxying`, or `statistics`): each cluster
+ * is authorized as if the request had named it.
  */
 function accessOf(
   state: Authenticated,
@@ -94,7 +99,7 @@ function accessOf(
     },
     follow(cluster, end) {
       if (streamReviews === undefined) return () => {};
-      // Labels of the cluster may change while the stream is open, so the present ones are used.
+      // Labels of the cluster may change while the stream is open, so each check uses the present labels.
       const now = (): ClusterSpec => clusters.get(cluster.name)?.spec ?? cluster;
       const stream: ReviewedStream = { request, caller, questions: () => questionsOn(asAttribute(now())), end };
       streamReviews.follow(stream);
@@ -104,8 +109,8 @@ function accessOf(
 }
 
 /**
- * While a stream is open, the caller's rights are checked regularly. Security: the credential needed for that is kept
- * only in this closure, where later steps do not see it.
+ * Checks the caller's rights regularly while a stream is open. Security: the checks need the caller's credential; it is
+ * kept only in this closure, where later steps cannot read it.
  */
 function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], dependencies: ChainDependencies): void {
   const { streamReviews } = dependencies;
@@ -116,7 +121,7 @@ function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], de
     caller,
     questions,
     end(reason) {
-      // Before the answer has begun, there is no stream to end. The next regular check tests the rights again.
+      // Before the answer has begun, there is no stream to end. The next regular check asks for the rights again.
       if (!inbound.answered && progress.status !== 101) return;
       observation.error = reason;
       endStream(progress.open ?? inbound, reason);
@@ -127,8 +132,8 @@ function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], de
 }
 
 /**
- * The cluster in the path, as authorization rules see it. A name that no cluster has gets no labels; the step `locate`
- * answers 404 for it.
+ * The cluster in the path, in the form that authorization rules are matched with. A name that no cluster has is used
+ * without labels; the step `locate` answers 404 for it.
  */
 function clusterOf(state: Authenticated, dependencies: ChainDependencies): Attributes['cluster'] {
   if (state.surface.kind !== 'member') return undefined;
@@ -137,12 +142,15 @@ function clusterOf(state: Authenticated, dependencies: ChainDependencies): Attri
   return { name, uid: spec?.uid ?? '', labels: spec?.labels ?? {} };
 }
 
+/** The path on a cluster that everybody may read who may use the cluster at all. */
+const versionPath = '/version';
+const versionRequest = requestInfo('GET', ['version'], '', false);
 const openToAuthenticated: ReadonlySet<string> = new Set(['discovery', 'openapi', 'self-review']);
 
 /**
- * The questions to the authorizer about a request; empty when everybody may do it. As in Kubernetes, everybody may read
- * the version (system:public-info-viewer), and authenticated users may read discovery and OpenAPI (system:discovery)
- * and ask who they are (system:basic-user).
+ * The permission checks that a request needs; empty when everybody may make the request. As in Kubernetes, everybody
+ * may read the version (system:public-info-viewer), and authenticated users may read discovery and OpenAPI
+ * (system:discovery) and ask who they are (system:basic-user).
  */
 function questionsFor(state: Authenticated, user: User, cluster: Attributes['cluster']): Attributes[] {
   const { surface, info } = state;
@@ -154,14 +162,17 @@ function questionsFor(state: Authenticated, user: User, cluster: Attributes['clu
       attributesOf(user, cluster, outerOf(clustersResource, state.inbound.method), innerInfo(state, surface), path),
     ];
   }
+  if (isStatistics(surface) && cluster !== undefined) {
+    return [attributesOf(user, cluster, outerOf(clustersResource, 'GET'), versionRequest, versionPath)];
+  }
   const { path, segments } = surface.kind === 'member' ? surface : state.target;
   const outer = surface.kind === 'member' ? outerOf(surface.outer, state.inbound.method) : undefined;
   return [attributesOf(user, cluster, outer, info, decodedPath(path, segments))];
 }
 
 /**
- * Makes the question to the authorizer about one request. The index uses the function too, for requests that it passes
- * on to a cluster.
+ * Makes the attributes of one request that the authorizer decides about. The index also uses this function, for
+ * requests that it sends to a cluster.
  */
 export function attributesOf(
   user: User,
@@ -213,7 +224,7 @@ function everyAllowed<T>(
   return done();
 }
 
-/** Security: names of headers, in any spelling, that later steps must not see. */
+/** Security: matches the names of headers that later steps must not see, with `-` or `_`, in upper or lower case. */
 const secretHeader = /^(?:authorization$|cookie$|proxy[-_]authorization$|impersonate|x[-_]remote)/i;
 const isSecretHeader = rememberingNames((name) => secretHeader.test(name));
 

@@ -1,6 +1,6 @@
-// Step 4 of the chain: reads from the request line which part of the gateway answers, which cluster is meant, and verb
-// and resource. With `--cluster-domain`, the Host header chooses the cluster. It must then be the name for which the
-// TLS connection was made; otherwise the answer is 421.
+// Step 4 of the chain: reads from the request line which part of the gateway answers, which cluster is named, and verb
+// and resource. With `--cluster-domain`, the Host header may name the cluster. The host must then be the name for which
+// the TLS connection was made; otherwise the answer is 421.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { upgradeToken } from '../../routing/forward/upgrade.ts';
 import type { UpgradeToken } from '../../routing/forward/upgrade.ts';
@@ -11,6 +11,8 @@ import { canBecomeWebSocket, WebSocketInbound } from '../../http/websocket-inbou
 import { described, watchedOverWebSocket } from '../exchange.ts';
 import type { Described, Observed } from '../exchange.ts';
 import { makeGetReader, readRequest } from '../request/read-request.ts';
+import type { RequestReading } from '../request/read-request.ts';
+import type { Inbound } from '../../http/inbound.ts';
 import { isLongRunning, requestInfo } from '../request/request-info.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
@@ -23,11 +25,7 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
   const { inbound, headFault, observation } = state;
   if (headFault !== undefined) throw headFault;
   const upgrade = state.upgradeInbound === undefined ? undefined : upgradeToken(inbound.method, inbound.headers);
-  const host = hostCluster(state, dependencies.clusterDomain);
-  const reading =
-    host === undefined && upgrade === undefined && inbound.method === 'GET'
-      ? readGet(inbound.target)
-      : readRequest(inbound.method, inbound.target, host, upgrade !== undefined);
+  const reading = readLine(inbound, hostCluster(state, dependencies.clusterDomain), upgrade !== undefined);
   const { target, surface, info } = reading;
   if (dependencies.refusing() && surface.kind !== 'health') {
     throw new GatewayError('DRAINING', 'the gateway is shutting down; ask again', { retryAfterSeconds: 1 });
@@ -42,16 +40,33 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
   if (surface.kind === 'member') observation.cluster = surface.cluster;
   const next = described(state, reading, upgrade);
   if (upgrade === undefined) return next;
-  const verb = surface.kind === 'index' && asked !== info ? '' : observation.verb;
-  if (isOwnWebSocketWatch(state, surface, verb, upgrade))
+  const ownVerb = surface.kind === 'index' && !isIndexed ? '' : observation.verb;
+  return describedUpgrade(next, state, ownVerb, upgrade);
+}
+
+/** Reads the request line. Results for ordinary GETs, which are most requests, are cached. */
+function readLine({ method, target }: Inbound, host: string | undefined, isUpgrade: boolean): RequestReading {
+  if (host === undefined && !isUpgrade && method === 'GET') return readGet(target);
+  return readRequest(method, target, host, isUpgrade);
+}
+
+/**
+ * The state of an upgrade request: a watch over WebSocket that the gateway itself answers becomes an ordinary watch;
+ * any other upgrade goes on to a cluster.
+ * @param ownVerb the verb when the gateway itself answers the request; '' when a cluster answers it
+ * @throws GatewayError when the request may not be upgraded
+ */
+function describedUpgrade(next: Described, state: Observed, ownVerb: string, token: UpgradeToken): Described {
+  const { surface, info, target } = next;
+  if (isOwnWebSocketWatch(state, surface, ownVerb, token))
     return watchedOverWebSocket(next, new WebSocketInbound(state.upgradeInbound!));
   refuseOddUpgrade(state, surface, info, target.query);
   return next;
 }
 
 /**
- * Verb and resource in a cluster of a request by Karmada's `proxying` path that goes to a cluster; undefined for all
- * other requests.
+ * Verb and resource that a request by Karmada's path `proxying` has in a cluster, when the request goes to a cluster;
+ * undefined for all other requests.
  */
 function ofInnerPath(
   { inbound }: Observed,
@@ -94,7 +109,7 @@ function refuseOddUpgrade(state: Observed, surface: Surface, info: RequestInfo, 
 }
 
 /**
- * Whether the gateway itself answers this watch, and over WebSocket: a watch of the index, of every cluster, or of the
+ * Whether the gateway itself answers this request, over WebSocket: a watch of the index, of every cluster, or of the
  * gateway's own objects. A watch of one cluster is answered by that cluster.
  * @throws GatewayError BAD_UPGRADE when the handshake of the WebSocket is not valid
  */

@@ -1,6 +1,6 @@
 // Step 13 of the chain: decides which user the member cluster will see. Easy to get wrong: a request without
-// impersonation headers runs with the gateway's own rights. So when the user cannot be decided, this step throws,
-// before anything is sent, and the chain has no way to `forward` without it.
+// impersonation headers runs with the gateway's own rights. So when the user cannot be decided, this step throws before
+// anything is sent, and the types of the chain allow no `forward` without this step.
 import type { User } from '../../cache/model/user.ts';
 import { impersonating } from '../exchange.ts';
 import { endStream } from '../open-streams/ended-streams.ts';
@@ -14,7 +14,9 @@ export function impersonate(state: Located, dependencies: ChainDependencies): Im
   return impersonating(state, outgoing);
 }
 
-/** Watches a long-running request and ends it when the rules would now map its user to another identity. */
+/**
+ * Follows a long-running request and ends it when a change of the rules gives its user another identity in the cluster.
+ */
 function followWhileOpen(state: Located, outgoing: User, dependencies: ChainDependencies): void {
   const { outgoingStreams } = dependencies;
   if (outgoingStreams === undefined) return;
@@ -24,8 +26,8 @@ function followWhileOpen(state: Located, outgoing: User, dependencies: ChainDepe
     cluster: state.record.spec,
     outgoing,
     end(reason) {
-      // The request is cut even before it has an answer, because it has been sent with an identity that it must no
-      // longer have.
+      // The request is cut even before its answer has begun: it has already been sent to the cluster under the old
+      // identity.
       observation.error = reason;
       endStream(progress.open ?? inbound, reason);
     },

@@ -1,6 +1,6 @@
 // Step 12 of the chain: reads the cluster record once, with its credential and connections. Since the step `authorize`
-// the request may have waited, and another cluster may have taken the name meanwhile. Security: nobody has decided
-// whether the caller may use that cluster, so the request is refused.
+// the request may have waited, and another cluster may have taken the name in the meantime. Security: the caller's
+// right to that other cluster was never checked, so the request is then refused.
 import { isAsJudged } from '../../auth/rules/authorize.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
@@ -22,9 +22,9 @@ export function locate(state: Dispatched, dependencies: ChainDependencies): Loca
 }
 
 /**
- * Compares name, UID and labels of the cluster, on which authorization rules can depend, with those that were
- * authorized.
- * @throws GatewayError CLUSTER_UNUSABLE when they have changed
+ * Compares name, UID and labels of the cluster with those that the step `authorize` has judged, because authorization
+ * rules may depend on them.
+ * @throws GatewayError CLUSTER_UNUSABLE when one of them has changed
  */
 function requireJudged({ judged }: Dispatched, spec: ClusterSpec): void {
   if (judged !== undefined && isAsJudged(judged, spec)) return;

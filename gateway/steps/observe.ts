@@ -1,5 +1,5 @@
 // Step 3 of the chain: metrics and the request log follow the request from here until its answer has ended or the
-// client has gone. That may be long after the chain has returned.
+// client has closed the connection. This may be long after the steps of the chain have returned.
 import { observed } from '../exchange.ts';
 import type { Observation, Observed, Recoverable } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';

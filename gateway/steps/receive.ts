@@ -1,5 +1,5 @@
-// Step 1 of the chain: gives the request an id and the time of its arrival. Nothing here may throw, since no step that
-// answers errors has run yet.
+// Step 1 of the chain: gives the request an id and the time of its arrival. Nothing here may throw, because the step
+// `recover`, which answers errors, has not run yet.
 import { randomUUID } from 'node:crypto';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { headerValues } from '../../http/raw-headers.ts';
@@ -9,8 +9,8 @@ import type { Arrival } from '../../http/arrival.ts';
 import type { Received } from '../exchange.ts';
 
 /**
- * The form of an `Audit-ID` that a client or an aggregating API server may choose, as in kube-apiserver. An id of
- * another form is ignored, and a new one is made.
+ * The form of an `Audit-ID` that a client or an aggregating API server may choose, as in kube-apiserver. An id of any
+ * other form is ignored, and the gateway makes a new one.
  */
 const auditIdForm = /^[A-Za-z0-9._-]{1,64}$/;
 
@@ -38,8 +38,8 @@ function usable(asked: string | undefined): string | undefined {
 }
 
 /**
- * Every new id has the form of a UUID (RFC 9562, version 8): a part that is random for this process, then a counter.
- * Ids are unique but not secret.
+ * Every id that the gateway makes has the form of a UUID (RFC 9562, version 8): a part that is random for this process,
+ * then a counter. Ids are unique but can be guessed, so they must not be used as secrets.
  */
 const processPart = randomUUID().slice(0, 14).concat('8').concat(randomUUID().slice(15, 24));
 let issued = 0;

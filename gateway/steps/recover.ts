@@ -1,5 +1,6 @@
-// Step 2 of the chain: an error in a later step is answered with a metav1.Status, or cuts the answer when it has begun
-// already. For an unexpected error the caller sees only its Audit-Id; the details are logged.
+// Step 2 of the chain: an error in a later step is answered with a metav1.Status or, when the answer has already begun,
+// cuts it, so that the client sees that it is incomplete. For an unexpected error the caller sees only the Audit-Id;
+// the details are logged.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { recoverable } from '../exchange.ts';
 import type { Received, Recoverable } from '../exchange.ts';
@@ -12,7 +13,8 @@ export function recover(state: Received, dependencies: ChainDependencies): Recov
     try {
       fail(state, dependencies, error);
     } catch {
-      // Even the error could not be sent. Only the connection is cut, because one client must not end the process.
+      // Even the error could not be sent. The connection is cut and nothing is thrown: one client must not end the
+      // process.
       state.inbound.abort();
     }
   });

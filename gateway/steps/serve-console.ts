@@ -1,5 +1,6 @@
-// Step 5 of the chain: answers requests for the console. Its files are the same for everybody, so they need no
-// authentication. Requests that the page sends to the API pass all steps, like those of any client.
+// Step 5 of the chain: answers requests for the files of the web console. These files are the same for everybody, so no
+// authentication is needed for them. Requests that the console's page sends to the API pass all steps, like those of
+// any client.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { loginPath } from '../console/console.ts';
 import { sendComplete } from '../api/send-complete.ts';

@@ -1,6 +1,6 @@
 // Reads which requests are traced and where their spans are sent, from kube-apiserver's TracingConfiguration or from
-// the environment variables of OpenTelemetry. This file imports nothing of OpenTelemetry, so that a gateway without
-// tracing does not load it.
+// the environment variables of OpenTelemetry. This file imports no OpenTelemetry package, so that a gateway without
+// tracing loads none.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import type { ConfigurationFault } from '../../lib/configuration-error.ts';
 export interface TracingConfig {
   /** Whole URL of the collector, OTLP over HTTP, for example `http://collector:4318/v1/traces`. */
   readonly url: string;
-  /** Share of requests to trace, from 0 to 1, when the caller's headers do not decide. */
+  /** Share of requests to trace, from 0 to 1, unless the caller's `traceparent` header decides. */
   readonly ratio: number;
   /** True when the caller's `traceparent` header, if there is one, decides whether a request is traced. */
   readonly parentBased: boolean;
@@ -38,8 +38,8 @@ export const tracingFileFields = {
 };
 
 /**
- * The format of kube-apiserver's file (component-base/tracing/api/v1/types.go). There, `endpoint` is for OTLP over
- * gRPC; here it is for OTLP over HTTP.
+ * Schema of kube-apiserver's TracingConfiguration (component-base/tracing/api/v1/types.go). In kube-apiserver,
+ * `endpoint` is for OTLP over gRPC; here it is for OTLP over HTTP.
  */
 const configuration = z.strictObject({
   apiVersion: z.enum(['apiserver.config.k8s.io/v1', 'apiserver.config.k8s.io/v1beta1']),
@@ -117,8 +117,8 @@ function checkExporter(variable: Environment, wrong: Wrong): void {
 }
 
 /**
- * URL of the collector: from the file, otherwise from the environment. OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is used as it
- * is; `/v1/traces` is added to other values.
+ * URL of the collector: from the file, otherwise from the environment. OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is used
+ * unchanged; `/v1/traces` is added to the other values.
  */
 function collectorUrl(
   path: string | undefined,
@@ -174,7 +174,8 @@ function readConfiguration(
 
 /**
  * Parses the URL of a collector; undefined when the text is no URL. A value without a scheme, such as `HOST:PORT` in
- * kube-apiserver's file, means plain HTTP. With `isOrigin`, `/v1/traces` is added.
+ * kube-apiserver's file, means plain HTTP.
+ * @param isOrigin true to add the path `/v1/traces`
  */
 function endpointUrl(written: string, isOrigin: boolean): string | undefined {
   const text = written.includes('//') ? written : `http://${written}`;
@@ -187,8 +188,8 @@ function endpointUrl(written: string, isOrigin: boolean): string | undefined {
 }
 
 /**
- * Reads `OTEL_TRACES_SAMPLER`. By default, as the specification says, every request is traced unless its caller decided
- * otherwise.
+ * Reads `OTEL_TRACES_SAMPLER`. When the variable is not set, every request is traced unless its caller decided
+ * otherwise, as OpenTelemetry's specification says.
  */
 function samplerOf(variable: Environment, wrong: Wrong): Sampling {
   const name = variable('OTEL_TRACES_SAMPLER') ?? 'parentbased_always_on';

@@ -1,5 +1,6 @@
 // Names and attributes of spans, by OpenTelemetry's HTTP conventions. Security: a query may contain a token, so no
-// attribute has it. The number of different span names must stay small, so names of objects appear only in `url.path`.
+// attribute contains the query. The number of different span names must stay small, so names of objects appear only in
+// `url.path`.
 import type { Attributes } from '@opentelemetry/api';
 import {
   ATTR_CLIENT_ADDRESS,
@@ -24,8 +25,8 @@ import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 
 /**
- * These names are written out here, because OpenTelemetry's package has no constants for conventions that are still "in
- * development".
+ * The attribute names are written out here, because OpenTelemetry's package has no constants for conventions that are
+ * still "in development".
  */
 const attrClusterName = 'k8s.cluster.name';
 const attrNamespaceName = 'k8s.namespace.name';
@@ -45,7 +46,7 @@ export function resourceRoute(info: RequestInfo): string {
   if (!info.isResource) return '';
   const group = info.apiGroup === '' ? '/api' : `/apis/${info.apiGroup}`;
   const namespace = info.namespace !== '' && info.resource !== 'namespaces' ? '/namespaces/{namespace}' : '';
-  // A list whose field selector names one object has a name too, but it is still a list.
+  // A list whose field selector names one object has a name too, but its verb is still `list`.
   const isOfOne = info.name !== '' && !['list', 'watch', 'deletecollection'].includes(info.verb);
   const subresource = info.subresource === '' ? '' : `/${info.subresource}`;
   return `${group}/${info.apiVersion}${namespace}/${info.resource}${isOfOne ? '/{name}' : ''}${subresource}`;
@@ -99,8 +100,8 @@ export function clientSpan(
 }
 
 /**
- * Attributes that are added when a call ends: status, and the error if there is one.
- * @param faultFrom statuses from this number on are errors
+ * The attributes that are added to a span when its call ends: the status, and the error if there is one.
+ * @param faultFrom HTTP statuses from this number on count as errors
  */
 export function endAttributes(status: number, error: unknown, faultFrom: number): Attributes {
   const type = error === undefined ? (status >= faultFrom ? String(status) : undefined) : errorType(error);

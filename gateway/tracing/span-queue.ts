@@ -1,6 +1,6 @@
-// A queue of spans with a limited size. Spans are sent to the collector in batches, one batch at a time. When the
-// collector is slow or missing, only spans may be lost: a span that does not fit is dropped and counted, and a failed
-// batch is not sent again.
+// A queue of spans with a limited size. Spans are sent to the collector in batches, one batch at a time. A slow or
+// missing collector must never slow down requests: a span that does not fit into the queue is dropped and counted, and
+// a batch that could not be sent is not sent again.
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
 
 /** Numbers of spans since the start. */
@@ -39,7 +39,7 @@ export class SpanQueue implements SpanProcessor {
     this.#options = options;
   }
 
-  /** Number of spans that have not been sent completely. */
+  /** Number of spans that wait or are being sent. */
   get length(): number {
     return this.#waiting.length + this.#sendingSpans;
   }
@@ -57,7 +57,7 @@ export class SpanQueue implements SpanProcessor {
     else this.#timer ??= setTimeout(() => void this.#send(), delayMs).unref();
   }
 
-  /** Resolves when every span has been sent or lost. */
+  /** Resolves when every span has been sent or could not be sent. */
   async forceFlush(): Promise<void> {
     while (this.length > 0) await this.#send();
   }
@@ -67,7 +67,7 @@ export class SpanQueue implements SpanProcessor {
     await this.#exporter.shutdown();
   }
 
-  /** Sends one batch of spans. While another batch is being sent, it returns the promise of that one instead. */
+  /** Sends one batch of spans. While another batch is being sent, the promise of that batch is returned instead. */
   #send(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -1,5 +1,6 @@
 // Reads and writes the header `traceparent` of W3C trace context, level 1
-// (https://www.w3.org/TR/trace-context/#traceparent-header). A header that is invalid or repeated is treated as absent.
+// (https://www.w3.org/TR/trace-context/#traceparent-header). An invalid or repeated header is ignored, as if it were
+// absent.
 import { headerValues } from '../../http/raw-headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 
@@ -13,7 +14,7 @@ export interface TraceParent {
 /** Matches a `traceparent` of version 00, and of a later version the fields that it has in common with version 00. */
 const form = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** The `traceparent` of a request; null when it has none, an invalid one or several. */
+/** The `traceparent` of a request; null when the request has none, an invalid one or several. */
 export function readTraceParent(headers: RawHeaders): TraceParent | null {
   const values = headerValues(headers, 'traceparent');
   if (values.length !== 1) return null;
@@ -23,8 +24,8 @@ export function readTraceParent(headers: RawHeaders): TraceParent | null {
 }
 
 /**
- * The headers with `traceparent` replaced by the given span. `tracestate` is kept only with `keepsState`, which must be
- * false when the caller's trace is not continued.
+ * The headers, in which `traceparent` now names the given span. `tracestate` stays only when `keepsState` is true; it
+ * must be false when the span does not belong to the caller's trace.
  */
 export function withTraceParent(
   headers: RawHeaders,

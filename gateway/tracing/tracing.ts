@@ -1,5 +1,5 @@
 // Starts tracing: decides which requests are traced, makes their spans and sends them to the collector. This file is
-// loaded only when tracing is configured. For a request that is not traced, the only cost is a look at its headers.
+// loaded only when tracing is configured. A request that is not traced costs only a look at its headers.
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, createTraceState, trace } from '@opentelemetry/api';
 import type { Context, Span, TimeInput, Tracer } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -27,7 +27,7 @@ import { readTraceParent, withTraceParent } from './trace-parent.ts';
 /** Tracing that has been started. */
 export interface RunningTracing extends Tracing {
   register(registry: Registry): void;
-  /** Sends all waiting spans; resolves when that is done, or after `timeoutMs`. */
+  /** Sends all waiting spans; resolves when all have been sent, or after `timeoutMs`. */
   flush(timeoutMs: number): Promise<void>;
   close(): void;
 }
@@ -42,10 +42,11 @@ export interface TracingParts {
   readonly random?: () => number;
 }
 
-/** Longest value of one attribute, in characters. Request paths may be much longer and are cut. */
+/** Longest value of one attribute, in characters; longer values, such as long request paths, are cut. */
 const longestAttribute = 1024;
 /**
- * From these statuses on, a server span and a client span have an error (OpenTelemetry's HTTP conventions, "Status").
+ * HTTP statuses from which on a span counts as failed: 500 for a server span, 400 for a client span (OpenTelemetry's
+ * HTTP conventions, "Status").
  */
 const serverFault = 500;
 const clientFault = 400;
@@ -91,7 +92,7 @@ export function startTracing(config: TracingConfig, { log, version, exporter, ra
       );
     },
     flush: async (timeoutMs) => void (await within(timeoutMs, queue.forceFlush())),
-    // An error of the exporter no longer matters when tracing ends.
+    // When tracing ends, an error of the exporter no longer matters and is ignored.
     close: () => void provider.shutdown().catch(() => undefined),
   };
 }
@@ -154,7 +155,7 @@ class TracedRequest implements RequestTrace {
     };
   }
 
-  /** Ends all spans when the request has ended, in whatever way. */
+  /** Ends all spans of the request when the request has ended, whether completely or cut. */
   #end(aborted: boolean): void {
     const { progress, observation } = this.#state;
     const ending = aborted && progress.ending === 'open' ? 'client-gone' : progress.ending;
@@ -162,8 +163,8 @@ class TracedRequest implements RequestTrace {
     if (this.#forwarded !== undefined) {
       if (progress.sentAtMs !== 0) this.#forwardedSpan?.addEvent('request sent', timeOf(progress.sentAtMs));
       if (progress.firstByteAtMs !== 0) this.#forwardedSpan?.addEvent('answer begun', timeOf(progress.firstByteAtMs));
-      // When the gateway itself answered with an error, the status is not that of the cluster, so the cluster's span
-      // gets none.
+      // When the gateway itself answered with an error, the status is not the cluster's, so the cluster's span gets no
+      // status.
       const ownFault = aborted ? undefined : observation.error;
       this.#forwarded.end(ownFault === undefined ? progress.status : 0, cut ?? ownFault);
     }
@@ -177,8 +178,8 @@ function endSpan(span: Span, status: number, error: unknown, faultFrom: number):
   if (error !== undefined || status >= faultFrom) {
     span.setStatus({
       code: SpanStatusCode.ERROR,
-      // Callers see messages of GatewayError anyway. Security: other messages may contain details that must not be
-      // shown.
+      // Callers see messages of GatewayError anyway. Security: messages of other errors may contain secrets, so they
+      // are left out.
       ...(error instanceof GatewayError ? { message: error.message } : {}),
     });
   }

@@ -1,19 +1,19 @@
 // Messages between the first process and a worker over their private socket pair. Each message is its length followed
-// by a structured clone. Client connections are not sent here but over Node's own IPC channel, where each waits until
-// the previous one was accepted.
+// by its content as a structured clone. Client connections are not sent over this channel but over Node's own IPC
+// channel, where each connection waits until the previous one was accepted.
 import type { Duplex } from 'node:stream';
 import { deserialize, serialize } from 'node:v8';
 
 /** One end of a channel between the first process and a worker. */
 export interface Channel<Out> {
   /**
-   * Queues a message. It is dropped when the other end is gone.
+   * Queues a message. The message is dropped when the other process has closed its end.
    * @throws Error for values that cannot be cloned, such as functions
    */
   send(message: Out): void;
   /** Number of bytes queued here that the other process has not read yet. */
   readonly queuedBytes: number;
-  /** Closes the channel after everything queued was sent. */
+  /** Closes the channel after all queued messages have been sent. */
   close(): void;
   /** Closes the channel now; queued messages are lost. */
   destroy(): void;
@@ -24,8 +24,8 @@ export interface ChannelEvents<In> {
   /** Called for each message, in the order of sending. An exception thrown here closes the channel. */
   readonly onMessage: (message: In) => void;
   /**
-   * Called once, when no more messages will come. `fault` is the error when a message could not be read or handled,
-   * otherwise undefined.
+   * Called once, when no more messages will come. `fault` is the error when a message could not be read or handled;
+   * otherwise it is undefined.
    */
   readonly onEnd: (fault: unknown) => void;
 }
@@ -44,8 +44,8 @@ class ChannelEnd<In, Out> implements Channel<Out> {
   #chunks: Buffer[] = [];
   #bufferedBytes = 0;
   /**
-   * Number of bytes that must have arrived before reading goes on: the message's head at first, then the whole message,
-   * whose length is in the head.
+   * Number of bytes that must have arrived before the next step of reading: first those of the message's head, then
+   * those of the whole message, whose length is in the head.
    */
   #wantedBytes = headBytes;
 
@@ -101,8 +101,8 @@ class ChannelEnd<In, Out> implements Channel<Out> {
   }
 
   #readAll(): void {
-    // Chunks are joined only once a message is complete. A message about thousands of clusters arrives in hundreds of
-    // chunks, and joining at every one would copy it again and again.
+    // Chunks are joined only when a message is complete. A message about thousands of clusters arrives in hundreds of
+    // chunks, and joining at every chunk would copy the bytes again and again.
     while (this.#bufferedBytes >= this.#wantedBytes) {
       const bytes = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
       this.#chunks = [bytes];

@@ -1,5 +1,5 @@
-// Counts the open connections of one worker, and reports how many have closed, at most once for each turn of the event
-// loop.
+// Counts the open connections of one worker, and reports how many have closed, at most once in each iteration of the
+// event loop.
 import type { Socket } from 'node:net';
 
 /** The open connections of one worker. */
@@ -11,7 +11,8 @@ export interface ConnectionCount {
 
 /**
  * Counts connections from now on.
- * @param onClosed called once for each turn of the event loop in which connections closed, with their number
+ * @param onClosed called with the number of connections that have closed, once for each iteration of the event loop in
+ * which some have
  */
 export function countConnections(onClosed: (closed: number) => void): ConnectionCount {
   const open = new Set<Socket>();

@@ -1,6 +1,6 @@
 // The first process of a gateway with several workers. It accepts connections and gives each to a worker, replaces
-// workers that end, writes the audit log, runs credential plugins and passes messages between workers. Each worker
-// finds out by itself which clusters exist and who may do what.
+// workers that end, writes the audit log, runs exec plugins for credentials and passes messages between workers. It
+// does not tell workers which clusters exist or who may do what: each worker finds this out by itself.
 import { isDeepStrictEqual } from 'node:util';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { formatHostPort } from '../../lib/text/host-port.ts';
@@ -26,7 +26,10 @@ import type { Supervisor } from './supervisor.ts';
 import { wireErrorOf } from './wire-error.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
-/** Milliseconds that workers get after the shutdown grace, to close connections and to send their last audit events. */
+/**
+ * Milliseconds that workers get after the grace period of the shutdown, to close connections and to send their last
+ * audit events. Then they are killed.
+ */
 const endingMs = 5_000;
 /**
  * Milliseconds between two checks whether the state of the audit sinks has changed. A new state is sent to the workers,
@@ -66,7 +69,9 @@ export async function startWorkers(config: Config, log: Log, version: string): P
 }
 
 class FirstProcess {
-  /** Resolves with the one line about the index that a worker wants to be shown to the operator, or undefined. */
+  /**
+   * Resolves with the line about the index that the operator should see, as a worker reported it, or with undefined.
+   */
   readonly note: Promise<string | undefined>;
   readonly #config: Config;
   readonly #log: Log;
@@ -92,7 +97,7 @@ class FirstProcess {
   }
 
   /**
-   * Opens the sinks of the audit log; undefined without one.
+   * Opens the sinks of the audit log; undefined when nothing is audited.
    * @throws ConfigurationError when a sink cannot be opened
    */
   async openSinks(): Promise<RunningSinks | undefined> {
@@ -144,7 +149,8 @@ class FirstProcess {
   }
 
   /**
-   * Sends the state of the sinks to all workers when it has changed. Sinks have no event for that, so they are polled.
+   * Sends the state of the sinks to all workers when the state has changed. Sinks have no event for this, so they are
+   * polled.
    */
   #sendSinks(supervisor: Supervisor, sinks: RunningSinks): void {
     let last = statesOf(sinks);

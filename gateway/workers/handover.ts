@@ -1,6 +1,6 @@
-// A listening socket of a gateway with workers. The first process accepts each connection and hands it, unread, to the
-// worker with the fewest connections. The socket stays open while workers are replaced: a connection that finds no
-// worker waits for the next one, for a limited time.
+// A listening socket of a gateway with workers. The first process accepts each connection and hands it to the worker
+// with the fewest connections, before any byte is read. The socket stays open while workers are replaced: when no
+// worker is ready, a connection waits for the next one, for a limited time.
 import { createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import type { HostPort } from '../../lib/text/host-port.ts';
@@ -10,9 +10,9 @@ import { listenAt } from '../start/listen.ts';
 export interface Handover {
   /** The port that was bound. */
   readonly port: number;
-  /** Call when a worker has become ready: hands over the waiting connections. */
+  /** Call this when a worker has become ready: it hands over the waiting connections. */
   flush(): void;
-  /** Hands over a connection once more that did not reach its worker. */
+  /** Hands over, once more, a connection that did not reach its worker. */
   giveAgain(socket: Socket): void;
   /** Stops accepting, and closes the waiting connections. */
   close(): void;
@@ -20,14 +20,17 @@ export interface Handover {
 
 /** Options of {@link startHandover}. */
 export interface HandoverOptions {
-  /** Gives the function that hands a connection to the best worker; undefined when no worker is ready. */
+  /** Returns the function that hands a connection to the best worker; undefined when no worker is ready. */
   readonly taker: () => ((socket: Socket) => void) | undefined;
-  /** The most connections that may wait for a worker. Further ones are closed. */
+  /** Maximum number of connections that may wait for a worker. Further connections are closed. */
   readonly maxWaiting: number;
   readonly waitMs?: number;
 }
 
-/** Milliseconds that a connection waits for a worker; a worker gives a client the same time for the TLS handshake. */
+/**
+ * Milliseconds that a connection waits for a worker before it is closed. Clients have the same time for a TLS
+ * handshake.
+ */
 const defaultWaitMs = 10_000;
 
 /** Opens the listening socket. @throws Error with the system's code when the address cannot be bound */

@@ -1,5 +1,5 @@
 // The messages between the first process and its workers. No message says who a caller is or which clusters exist: each
-// worker finds that out by itself.
+// worker finds out both by itself.
 import type { ExecResult, ExecRun } from '../../cache/credentials/exec-run.ts';
 import type { PeerMessage } from '../../search/peers.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
@@ -12,31 +12,31 @@ export interface WorkerStart {
   /** The configuration, with limits already divided by the number of workers. */
   readonly config: Config;
   readonly version: string;
-  /** Whether each audit sink takes events now. Empty without an audit log. */
+  /** For each audit sink, whether it accepts events at present. Empty when nothing is audited. */
   readonly sinks: SinkStates;
 }
 
 export type SinkStates = ReadonlyMap<AuditSink['name'], boolean>;
 
-/** The message of a worker that has started. Of `opsUrl` only the scheme is used. */
+/** The data that a worker sends when it has started. Only the scheme of its `opsUrl` is used. */
 export type ReadyWorker = Pick<Gateway, 'caFile' | 'selfToken' | 'opsUrl'>;
 
-/** One run of a credential plugin, without the abort signal, which cannot be sent to another process. */
+/** One run of an exec plugin for a credential, without the abort signal, which cannot be sent to another process. */
 export type PluginRun = Omit<ExecRun, 'signal'>;
 
-/** Questions of a worker that only the first process can answer. */
+/** What a worker asks the first process to do, each with an answer. */
 export type Question =
   | { readonly what: 'metrics' }
   | { readonly what: 'plugin'; readonly run: PluginRun }
-  /** Writes a line to a sink and answers whether it was stored. Only for sinks that report that. */
+  /** Writes a line to a sink; the answer says whether the line was stored. Only for sinks that report this. */
   | { readonly what: 'audit'; readonly sink: AuditSink['name']; readonly line: string };
 
 export type Answer = string | ExecResult | boolean;
 
-/** The listener that has accepted a connection. */
+/** Which of the gateway's two listeners has accepted a connection. */
 export type Port = 'requests' | 'operations';
 
-/** One metric as prom-client writes it in JSON. */
+/** One metric with its values, as prom-client writes it in JSON. */
 export interface MetricReading {
   readonly name: string;
   readonly help: string;
@@ -59,14 +59,14 @@ export type ToWorker =
 export type FromWorker =
   | { readonly kind: 'ready'; readonly worker: ReadyWorker }
   | { readonly kind: 'failed'; readonly fault: StartFault }
-  /** Sent when the readiness (`readyz`) of this worker changes. */
+  /** Sent when the result of readyz changes in this worker. */
   | { readonly kind: 'health'; readonly isReady: boolean }
   | { readonly kind: 'note'; readonly text: string | undefined }
   | { readonly kind: 'ask'; readonly id: number; readonly question: Question }
-  /** How many connections have closed since the last message of this kind. */
+  /** How many client connections of the worker have closed since the last message of this kind. */
   | { readonly kind: 'closed'; readonly connections: number }
   | { readonly kind: 'audit'; readonly sink: AuditSink['name']; readonly line: string }
-  /** A message to the other workers; the first process passes it on. */
+  /** A message to the other workers; the first process sends it to each of them. */
   | { readonly kind: 'peer'; readonly message: PeerMessage }
   | { readonly kind: 'metrics'; readonly metrics: readonly MetricReading[] }
   | { readonly kind: 'pong' }

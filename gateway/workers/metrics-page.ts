@@ -1,5 +1,5 @@
-// One metrics page that sums up all processes of a gateway. The counters of a worker are kept after it has ended.
-// Otherwise every sum would fall, which looks like a restart of the whole gateway.
+// One metrics page with the sums over all processes of a gateway. When a worker has ended, its counters are kept:
+// otherwise every sum would fall, which looks like a restart of the whole gateway.
 import { AggregatorRegistry } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { MetricsPage } from '../operations/operations.ts';
@@ -9,7 +9,7 @@ import type { MetricReading } from './messages.ts';
 
 /** The metrics page of the first process. */
 export interface WorkersPage extends MetricsPage {
-  /** Keeps the counters and histograms of a worker that has ended. */
+  /** Adds the last counters and histograms of a worker that has ended to those that are kept. */
   keep(metrics: readonly MetricReading[]): void;
 }
 
@@ -18,7 +18,7 @@ const readTimeoutMs = 1_000;
 
 /**
  * Makes the metrics page of all processes.
- * @param own registry of the first process itself: its memory, CPU and audit log
+ * @param own registry of the first process, with its memory, CPU and audit log
  */
 export function makeWorkersPage(
   own: Registry,

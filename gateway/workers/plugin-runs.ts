@@ -1,6 +1,6 @@
-// Runs credential plugins for all workers. A plugin may open a browser, or invalidate its previous token, so the result
-// that one worker got is given to the other workers too. Each worker keeps its credentials itself and asks again when
-// it needs a new one.
+// Runs exec plugins for credentials on behalf of all workers. A plugin may open a browser, or invalidate its previous
+// token, so the result that one worker got is given to the other workers too. Each worker keeps its credentials itself
+// and asks again when it needs a new one.
 import { setMaxListeners } from 'node:events';
 import { readExecCredential } from '../../cache/credentials/exec-output.ts';
 import { runExec } from '../../cache/credentials/exec-run.ts';
@@ -10,38 +10,43 @@ import type { PluginRun } from './messages.ts';
 /** Runs plugins, and shares their results between workers. */
 export interface PluginRuns {
   /**
-   * Runs the plugin or gives a result that is still valid. Never rejects.
+   * Runs the plugin, or returns an earlier result that is still valid. Never rejects.
    * @param worker any object that stands for the asking worker
    */
   run(worker: object, run: PluginRun): Promise<ExecResult>;
-  /** Kills the plugins that are running. */
+  /** Kills all plugins that are running. */
   close(): void;
 }
 
-/** The last result of one command with its arguments and environment. */
+/** The last result of one plugin command with the same arguments and environment. */
 interface Known {
   readonly result: ExecResult;
   readonly endedAtMs: number;
   /** End of the time in which the result may be shared, in Unix milliseconds. */
   readonly expiresAtMs: number;
-  /** The workers that got the result, each with the time when it first got it, in Unix milliseconds. */
+  /** The workers that got this result, each with the time when it first got the result, in milliseconds since 1970. */
   readonly givenAtMs: WeakMap<object, number>;
 }
 
 /**
- * A worker whose credential was refused waits at least this long before it asks again (`cache/credentials/exec.ts`). So
- * a worker that asks sooner wants the credential for another use, and gets the same result.
+ * A worker whose credential was refused waits at least this many milliseconds before it asks again
+ * (`cache/credentials/exec.ts`). So a worker that asks sooner needs the credential for another use of the same plugin,
+ * such as a second cluster, and gets the same result.
  */
 const sameAskMs = 10_000;
 /**
- * Milliseconds for which a failed run is shared with workers that have not seen it. Then the plugin runs again when
- * asked for.
+ * For how many milliseconds a failed run is shared with workers that have not got its result yet. After that, the
+ * plugin is run again when a worker asks.
  */
 const failureMs = 10_000;
-/** Results of plugins that are older than this, in milliseconds, are dropped. */
+/** Milliseconds after which results of plugins are dropped from memory. */
 const keptMs = 24 * 3600_000;
 
-/** Makes the plugin runs that workers share. @param start runs a plugin @param now gives Unix milliseconds */
+/**
+ * Makes the object that runs plugins for all workers.
+ * @param start runs a plugin
+ * @param now returns milliseconds since 1970
+ */
 export function makePluginRuns(
   start: (run: ExecRun) => Promise<ExecResult> = runExec,
   now: () => number = Date.now,

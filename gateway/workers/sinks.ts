@@ -1,15 +1,18 @@
-// Audit sinks of a worker. They send each line to the first process, which alone writes: so lines of several workers
-// are never mixed, and only one process rotates the file.
+// The audit sinks of a worker. They send each line to the first process, which alone writes to the file or the webhook.
+// So lines of several workers are never mixed, and only one process rotates the file.
 import type { AuditConfig } from '../audit/config.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
 import type { Answer, FromWorker, Question, SinkStates } from './messages.ts';
 
 /** The first process, as a worker sees it. */
 export interface FirstProcess {
-  /** Asks a question. @throws GatewayError (rejects) with the error of the first process */
+  /**
+   * Asks the first process and resolves with its answer.
+   * @throws GatewayError (rejects) with the error of the first process
+   */
   ask(question: Question): Promise<Answer>;
   send(message: FromWorker): void;
-  /** Number of bytes sent that the first process has not read yet. */
+  /** Number of bytes that were sent to the first process and that it has not read yet. */
   readonly queuedBytes: number;
 }
 
@@ -19,7 +22,7 @@ export interface SentSinks {
   update(accepting: SinkStates): void;
 }
 
-/** When more bytes of lines than this wait for the first process, sinks count as full. */
+/** When more bytes than this wait to be read by the first process, `accepting` of the sinks becomes false. */
 const maxQueuedBytes = 16 * 1024 * 1024;
 
 export function makeSentSinks(accepting: SinkStates, config: AuditConfig | undefined, first: FirstProcess): SentSinks {
@@ -41,8 +44,8 @@ export function makeSentSinks(accepting: SinkStates, config: AuditConfig | undef
           () => false,
         );
       },
-      // There is nothing to flush: the channel keeps the order, and the first process stores every line it has
-      // received.
+      // Nothing needs to be flushed: the channel keeps the order of lines, and the first process stores every line that
+      // it has received.
       flush: () => Promise.resolve(),
       close: () => undefined,
     };

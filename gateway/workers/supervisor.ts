@@ -1,6 +1,7 @@
-// Starts all workers of a gateway, replaces each one that ends, and ends them together. The first worker starts alone,
-// so that only one process creates what may be missing: a certificate authority, a token, an index. A worker that
-// cannot start is tried again only after a delay. During a drain no worker is replaced.
+// Starts all workers of a gateway, replaces each worker that ends unexpectedly, and ends all of them at shutdown. At
+// first only one worker starts, so that only one process creates files that may be missing: a certificate authority, a
+// token, an index. When a worker cannot start, the next attempt waits for a delay. During a drain no worker is
+// replaced.
 import { makeBackoff } from '../../lib/backoff.ts';
 import type { Backoff } from '../../lib/backoff.ts';
 import type { Log } from '../operations/log.ts';
@@ -11,20 +12,20 @@ import type { UnsentSocket, WorkerEnd, WorkerEvents, WorkerProcess } from './wor
 
 /** All workers of a gateway. */
 export interface Supervisor {
-  /** Resolves when every worker has been ready once. Rejects when a worker ends before that. */
+  /** Resolves when every worker has been ready once. Rejects when a worker ends before it was ready. */
   readonly ready: Promise<void>;
-  /** Sends to every worker except `except`, also to workers that are still starting. */
+  /** Sends a message to every worker except `except`, also to workers that are still starting. */
   send(message: ToWorker, except?: WorkerProcess): void;
   /**
-   * The healthy worker with the fewest connections. When no worker is healthy, the one with the fewest of all that have
-   * started; undefined when none has.
+   * The healthy worker with the fewest connections. When no worker is healthy, the started worker with the fewest
+   * connections; undefined when no worker has started.
    */
   idlest(): WorkerProcess | undefined;
-  /** The running workers with their slot, which is a number from 0 that a replacement inherits. */
+  /** The running workers, each with its slot: a number from 0 on, which the worker that replaces it keeps. */
   list(): readonly (readonly [slot: number, WorkerProcess])[];
   /** How many workers have ended unexpectedly and were replaced. */
   readonly restarts: number;
-  /** Asks all ready workers for their metrics. Resolves when they have answered or the time is over. */
+  /** Asks all ready workers for their metrics. Resolves when all have answered, or after `timeoutMs`. */
   readMetrics(timeoutMs: number): Promise<void>;
   /**
    * Lets all workers finish their requests. Workers that take longer than `timeoutMs` are killed. Resolves when all
@@ -54,7 +55,10 @@ export interface SupervisorOptions {
 
 const firstWaitMs = 200;
 const longestWaitMs = 30_000;
-/** A worker that has served this long counts as stable: its replacement will start with the shortest delay again. */
+/**
+ * A worker that has served for this many milliseconds counts as stable: after its end, the delay before its replacement
+ * starts is the shortest again.
+ */
 const settledMs = 60_000;
 
 /** Starts the first worker; the others start once it serves. */
@@ -96,8 +100,8 @@ class RunningSupervisor implements Supervisor {
     const started = this.#ready();
     const healthy = started.filter(({ isHealthy }) => isHealthy);
     const ready = healthy.length > 0 ? healthy : started;
-    // Among workers with equally few connections they take turns. Otherwise the first worker would get every short
-    // connection.
+    // Workers with equally few connections get new connections in turn. Otherwise the first worker would get every
+    // short connection.
     this.#turn += 1;
     const inTurn = ready.map((_, index) => ready[(this.#turn + index) % ready.length]!);
     return inTurn.reduce<WorkerProcess | undefined>(
@@ -138,7 +142,8 @@ class RunningSupervisor implements Supervisor {
     if (this.#closing) return;
     const { log, fork = forkWorker, start, onMessage, onReady, onUnsent, workers } = this.#options;
     let settling: NodeJS.Timeout | undefined;
-    // The start message is made before the worker process, because nothing else may be sent to a worker before it.
+    // The start message is made before the process is forked, because it must be the first message that the worker
+    // gets.
     const message: ToWorker = { kind: 'start', start: start() };
     const worker = fork({
       onReady: () => {

@@ -1,5 +1,5 @@
-// Errors as they travel between the first process and a worker. Only the message of a GatewayError is meant for
-// callers. For any other error a general message is sent.
+// Errors in the form in which the first process and a worker send them to each other. Only the message of a
+// GatewayError may be shown to callers; in place of any other error, a general message is sent.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import type { ConfigurationFault } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -26,7 +26,7 @@ export function errorOfWire({ code, message, details }: WireError): GatewayError
 
 /**
  * The form of a start error that can be sent to the first process.
- * @throws the error itself, when it is not one that the operator can fix
+ * @throws the error itself, when it is of a class that the operator cannot fix
  */
 export function startFaultOf(error: unknown): StartFault {
   if (error instanceof ConfigurationError) return { faults: error.faults };

@@ -1,5 +1,5 @@
-// The program of a worker process. It ends when the first process ends. Signals sent to the process group (Ctrl-C in a
-// terminal) are ignored: the first process handles them.
+// The program of a worker process. The worker ends when the first process ends. Signals to the whole process group
+// (Ctrl-C in a terminal) are ignored: the first process handles them and tells its workers.
 import { Socket } from 'node:net';
 import { makeChannel } from './channel.ts';
 import type { Answer, FromWorker, Port, ToWorker, WorkerStart } from './messages.ts';
@@ -42,9 +42,9 @@ const first: FirstProcess = {
 };
 
 process.on('message', ({ port }: { readonly port: Port }, handle) => {
-  // The connection is accepted in the same turn of the event loop, before any byte is read from it.
+  // `accept` is called in the same iteration of the event loop, before any byte is read from the connection.
   if (handle instanceof Socket && worker !== undefined) worker.accept(handle, port);
-  // The connection closed before it arrived here, so it is reported as closed.
+  // The connection closed before it arrived in this process, so it is reported as closed.
   else if (port === 'requests') channel.send({ kind: 'closed', connections: 1 });
 });
 process.on('disconnect', () => leave(undefined));
@@ -72,7 +72,7 @@ async function begin(start: WorkerStart): Promise<void> {
   for (const message of early.splice(0)) worker.receive(message);
 }
 
-/** Ends the process: the first process is gone, or sent a message that cannot be read. */
+/** Ends this process, because the first process has ended or has sent a message that cannot be read. */
 function leave(fault: unknown): void {
   if (fault instanceof Error) process.stderr.write(`portcullis worker: ${fault.stack ?? fault.message}\n`);
   process.exit(drained ? 0 : 1);

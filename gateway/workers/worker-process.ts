@@ -1,6 +1,6 @@
 // One worker as the first process sees it, from its start to its end. Connections go over Node's IPC channel, where
 // each waits until the previous one was accepted. All other messages go over a socket pair, so that many connections
-// cannot delay messages such as pings or a shutdown.
+// cannot delay a ping or a shutdown.
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
@@ -15,18 +15,18 @@ import type { StartFault } from './wire-error.ts';
 /** A worker process. */
 export interface WorkerProcess {
   readonly pid: number | undefined;
-  /** True once the worker has started and serves. */
+  /** True once the worker has started and answers requests. */
   readonly isReady: boolean;
-  /** True when the worker should get connections: its `readyz` is fine, and it has sent something lately. */
+  /** True when the worker should get connections: its readyz succeeds, and it has sent a message lately. */
   readonly isHealthy: boolean;
-  /** The message of the worker that it has started; undefined before. */
+  /** The data that the worker sent when it had started; undefined before. */
   readonly ready: ReadyWorker | undefined;
-  /** Number of connections given to the worker and not yet reported as closed. */
+  /** Number of connections that were given to the worker and that it has not reported as closed. */
   readonly connections: number;
   /** The last metrics that the worker sent. */
   readonly metrics: readonly MetricReading[];
   send(message: ToWorker): void;
-  /** Hands a connection to the worker. The caller must not use the socket any more. */
+  /** Hands a connection to the worker. The caller of this function must not use the socket any more. */
   take(socket: Socket, port: Port): void;
   /** Asks the worker for its metrics. Resolves when they have arrived, or after `timeoutMs`. */
   readMetrics(timeoutMs: number): Promise<void>;
@@ -39,7 +39,10 @@ export interface WorkerEvents {
   readonly onReady: (worker: WorkerProcess) => void;
   /** Called when {@link WorkerProcess.isHealthy} may have changed. */
   readonly onHealth: (worker: WorkerProcess) => void;
-  /** Called with messages for the gateway, not with those about the process itself, such as `ready` or `pong`. */
+  /**
+   * Called with each message that is for the gateway; messages about the process itself, such as `ready` or `pong`, are
+   * handled here.
+   */
   readonly onMessage: (worker: WorkerProcess, message: FromWorker) => void;
   /** Called when the process has ended and all its messages were handled. */
   readonly onEnd: (worker: WorkerProcess, how: WorkerEnd) => void;
@@ -49,11 +52,11 @@ export interface WorkerEvents {
 export interface WorkerEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** True when the worker has drained completely, as it was asked to. */
+  /** True when the worker was asked to drain and has finished all its requests. */
   readonly isDrained: boolean;
-  /** Why the worker could not start, when the operator can fix it. */
+  /** Why the worker could not start; undefined unless it is a fault that the operator can fix. */
   readonly fault: StartFault | undefined;
-  /** Connections that were meant for the worker and have not left this process. */
+  /** Connections for this worker that have not left the first process yet. */
   readonly unsent: readonly UnsentSocket[];
 }
 
@@ -61,13 +64,13 @@ export interface WorkerEnd {
 export type UnsentSocket = readonly [Socket, Port];
 
 const pingIntervalMs = 5_000;
-/** A worker that has sent nothing for so many milliseconds gets no connections while other workers answer. */
+/** A worker that has sent nothing for this many milliseconds gets no connections while other workers are healthy. */
 const lateMs = 2 * pingIntervalMs;
-/** A worker that has sent nothing for so many milliseconds is killed: its event loop must be stuck. */
+/** A worker that has sent nothing for this many milliseconds is killed, because its event loop must be blocked. */
 const lostMs = 30_000;
 /**
- * A starting worker that has sent nothing for so many milliseconds is killed. It sends nothing until its code is
- * loaded, which may take long on a busy machine.
+ * A starting worker that has sent nothing for this many milliseconds is killed. A worker sends its first message when
+ * its code is loaded, which may take long on a busy machine.
  */
 const startingMs = 300_000;
 
@@ -81,9 +84,12 @@ class ForkedWorker implements WorkerProcess {
   readonly #child: ChildProcess;
   readonly #channel: Channel<ToWorker>;
   readonly #pinging: NodeJS.Timeout;
-  /** Resolves when the channel has ended and everything sent by the worker was handled. */
+  /** Resolves when the channel has ended and all messages that the worker sent were handled. */
   readonly #heardAll = Promise.withResolvers<void>();
-  /** Connections queued in Node's IPC channel. When the worker ends, Node forgets them and leaves them open. */
+  /**
+   * Connections in the queue of Node's IPC channel. When the worker ends, Node drops this queue but leaves the
+   * connections open.
+   */
   readonly #unsent = new Map<Socket, Port>();
   #ready: ReadyWorker | undefined;
   #isHealthy = false;
@@ -101,7 +107,7 @@ class ForkedWorker implements WorkerProcess {
     this.#channel = makeChannel<FromWorker, ToWorker>(this.#child.stdio[4] as Duplex, {
       onMessage: (message) => this.#receive(message),
       onEnd: () => {
-        // Without the channel the worker gets no more messages, so it could answer from outdated knowledge. It is
+        // Without the channel the worker gets no more messages, so it could act on outdated data. Therefore it is
         // killed.
         this.#ready = undefined;
         this.#child.kill('SIGKILL');
@@ -141,11 +147,11 @@ class ForkedWorker implements WorkerProcess {
     this.#channel.send(message);
   }
 
-  /** A property and not a method, so that it can be passed on as a function. */
+  /** A property and not a method, so that callers can pass `take` on as a function. */
   readonly take = (socket: Socket, port: Port): void => {
     if (port === 'requests') this.#connections += 1;
     this.#unsent.set(socket, port);
-    // An error means that the worker is ending. The connection stays in `unsent` and goes to another worker.
+    // An error means that the worker is ending. The connection stays in #unsent and will be given to another worker.
     this.#child.send({ port }, socket, {}, (error) => void (error === null && this.#unsent.delete(socket)));
   };
 

@@ -1,4 +1,4 @@
-// One worker: a complete gateway whose connections are accepted by the first process. It takes no connection before it
+// One worker: a complete gateway whose connections are accepted by the first process. It gets no connections before it
 // has started.
 import type { Server, Socket } from 'node:net';
 import type { Registry } from 'prom-client';
@@ -21,9 +21,9 @@ export interface Worker {
   receive(message: ToWorker): void;
 }
 
-/** Milliseconds that a drain waits for connections to close after they were cut. */
+/** Milliseconds for which a drain waits, after it has cut connections, until they have closed. */
 const closingMs = 500;
-/** Milliseconds between two checks of the worker's readiness, for which there is no event. */
+/** Milliseconds between two checks of the worker's own readyz. There is no event for a change of its result. */
 const healthEveryMs = 200;
 
 /** Starts the gateway of a worker and reports it as ready. @throws as `startGateway` does */
@@ -40,7 +40,7 @@ export async function startWorker(start: WorkerStart, first: FirstProcess): Prom
   return new RunningWorker(first, hosted, gateway);
 }
 
-/** Passes on to the first process what a gateway without workers does itself. */
+/** The tasks that the first process does for this worker, and that a gateway without workers does itself. */
 class HostedParts implements Host {
   readonly sent: SentSinks;
   readonly count: ConnectionCount;
@@ -108,7 +108,7 @@ class HostedParts implements Host {
   take(socket: Socket, port: Port): void {
     if (port === 'requests') this.count.add(socket);
     this.#servers.get(port)?.emit('connection', socket);
-    // Sockets arrive paused. The TLS server of requests starts reading by itself; the server of operations does not.
+    // Sockets arrive paused. The TLS server for requests resumes them by itself; the operations server does not.
     if (port === 'operations') socket.resume();
   }
 
@@ -168,7 +168,7 @@ class RunningWorker implements Worker {
 
   async #drain(): Promise<void> {
     await this.#gateway.drain();
-    // Connections that were cut write their audit events when they close, so the worker waits for that.
+    // Connections that were cut write their audit events when they close. The worker waits for these events.
     await Promise.race([this.#hosted.count.whenNone(), new Promise((resolve) => setTimeout(resolve, closingMs))]);
     this.#first.send({ kind: 'drained' });
   }

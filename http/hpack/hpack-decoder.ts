@@ -16,8 +16,8 @@ export class HpackFault extends Error {
 
 /**
  * How far a block that is over the limits is still decoded, so that its request can be refused and the connection can
- * go on. Each field named by an index counts 1, a literal field {@link literalBeyond}. Beyond this the connection is
- * closed, as in Go's server (CVE-2023-45288).
+ * go on. Each field after the limit adds to a sum: 1 when an index names it, {@link literalBeyond} when it is a
+ * literal. When the sum exceeds this number, the connection is closed, as in Go's server (CVE-2023-45288).
  */
 const maxBeyond = 20_000;
 const literalBeyond = 16;
@@ -43,7 +43,8 @@ export class HpackDecoder {
   }
 
   /**
-   * Changes whenever a block changes the dynamic table. The same block bytes may mean other fields after such a change.
+   * A number that changes whenever a block changes the dynamic table. The same block bytes may mean other fields after
+   * such a change.
    */
   get generation(): number {
     return this.#table.added + this.#sizeUpdates;
@@ -121,7 +122,9 @@ export class HpackDecoder {
     return this.#table.name(distance);
   }
 
-  /** Reads an integer (RFC 7541 section 5.1). `mask` covers the low bits of the first byte that belong to it. */
+  /**
+   * Reads an integer (RFC 7541 section 5.1). `mask` covers the low bits of the first byte that belong to the integer.
+   */
   #integer(mask: number): number {
     const bytes = this.#bytes;
     let value = bytes[this.#at++]! & mask;

@@ -56,7 +56,7 @@ const fieldOf = rememberingNames((given): Field => {
 
 const longStringBytes = 32 * 1024;
 
-/** Index in HPACK's static table of each `:status` field that it has, by status code. */
+/** Index in HPACK's static table of each `:status` field that the table has, by status code. */
 const staticStatus = new Map([200, 204, 206, 304, 400, 404, 500].map((status, i) => [status, i + 8]));
 const statusName = 8;
 
@@ -94,8 +94,8 @@ export class HpackEncoder {
   readonly #lastValues: string[] = [];
   readonly #lastEntries: number[] = [];
   /**
-   * The smallest table size chosen since the last block, as long as the client has not been informed of it; otherwise
-   * -1.
+   * The smallest table size that was set since the last block was sent, which the next block must tell the client; -1
+   * when the size did not change since then.
    */
   #lowestLimit = -1;
 

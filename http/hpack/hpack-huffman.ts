@@ -19,7 +19,10 @@ const codeLengths: readonly number[] = [
 ];
 const endOfString = 256;
 
-/** Flags of a table entry: it completes a byte, the string may end after it, it is invalid. */
+/**
+ * Flags of an entry of the decoding table. Its four bits complete a byte (`emits`), the string may end after them
+ * (`accepts`), or they complete EOS, which no string may contain (`fails`).
+ */
 const emits = 0x1_0000;
 const accepts = 0x2_0000;
 const fails = 0x4_0000;

@@ -3,8 +3,8 @@
 // the table and is no error.
 
 /**
- * Largest dynamic table, for each direction. It is the initial value of HTTP/2, and bounds the memory that a client can
- * use.
+ * Largest size of a dynamic table in bytes, for each direction. It is the initial value of SETTINGS_HEADER_TABLE_SIZE
+ * in HTTP/2, and bounds the memory that a client can use.
  */
 export const maxTableBytes = 4096;
 /** Bytes that a field counts in addition to its name and value (RFC 7541 section 4.1). */

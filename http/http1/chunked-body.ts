@@ -1,15 +1,15 @@
 // Decodes the chunked transfer coding (RFC 9112 section 7.1) of request bodies and of members' answers. When one buffer
 // holds the data of several chunks, the data is moved together inside that buffer, so that it can be written at once.
-// The caller must therefore own the buffer.
+// So nobody else may use the buffer afterwards.
 
 /**
- * Most bytes of chunk extensions in one body. No known client or server sends any, and unlimited ones allow an attack
- * (CVE-2024-22019). Go refuses a chunk whose size line exceeds 4,096 bytes.
+ * Most bytes of chunk extensions in one body; with more, the body is not valid. No known client or server sends any,
+ * and unlimited ones allow an attack (CVE-2024-22019). Go refuses a chunk whose size line exceeds 4,096 bytes.
  */
 const maxExtensionBytes = 4000;
 /**
- * Most bytes of trailers in one body, including the empty line after them; Go has the same limit. Trailers are read and
- * dropped.
+ * Most bytes of trailers in one body, including the empty line after them; with more, the body is not valid. Go has the
+ * same limit. Trailers are read and dropped.
  */
 const maxTrailerBytes = 4096;
 /** Most hexadecimal digits of a chunk size. 13 digits make at most 2^52 - 1, which a number holds exactly. */

@@ -31,7 +31,7 @@ export class RequestBody {
   }
 
   /**
-   * Reads body bytes from the start of `chunk`. The caller must own the buffer, because chunked data is moved inside
+   * Reads body bytes from the start of `chunk`. Nobody else may use the buffer, because chunked data is moved inside
    * it.
    * @returns how many bytes of `chunk` belong to the body
    * @throws HttpFault BAD_REQUEST when the chunked coding is not valid

@@ -19,14 +19,15 @@ import type { RefusalAnswer } from './refusal-answer.ts';
 import { answerBytes } from './refusal-answer.ts';
 
 /**
- * Same values as kube-apiserver: a request head must be complete 32 s after its first byte, and idle connections stay
- * open longer than those of common load balancers.
+ * A request head must be complete this many milliseconds after its first byte, as at kube-apiserver; an idle connection
+ * is closed after `idleTimeoutMs`, later than common load balancers close theirs. Both close the connection without an
+ * answer.
  */
 const headTimeoutMs = 32_000;
 const idleTimeoutMs = 120_000;
 /**
  * While the gateway drains: how long a new connection may still send its first request. The request may be on its way
- * already, and its client would not send it again. Go's Shutdown waits too.
+ * already, and its client would not send it again. Go's http.Server.Shutdown waits for it too.
  */
 const firstRequestMs = 1_000;
 
@@ -128,14 +129,17 @@ export class Http1Connection implements RequestCarrier {
   }
 
   /**
-   * Reports how many bytes this connection keeps. Early bytes of a client that has logged in are left out, since
-   * HeldBytes limits them.
+   * Tells the memory accounting of all connections how many bytes this connection keeps. Of a client that has logged
+   * in, pipelined requests and unread body data are left out, since HeldBytes limits them.
    */
   #tellHeld(): void {
     this.#holding.hold(this.#head.heldBytes + (this.#holding.isProven() ? 0 : this.#held.length));
   }
 
-  /** Closes the connection, because its memory is needed for others. A client that waits for an answer gets 429. */
+  /**
+   * Closes the connection, because its memory is needed for other connections. A client that waits for an answer gets
+   * 429.
+   */
   #crowdedOut(): void {
     const isAwaited = this.#inbound !== undefined || (this.#mode === 'head' && this.#head.started);
     if (!isAwaited) this.#close();
@@ -236,7 +240,8 @@ export class Http1Connection implements RequestCarrier {
 
   readBody(reader: BodyReader): void {
     if (this.#mode !== 'body') {
-      // No body is left to read. onEnd is deferred, because callers expect it after this call, as from a stream.
+      // No body is left to read. As with a stream, callers expect that onEnd is called only after readBody() has
+      // returned.
       if (this.#mode === 'answer') queueMicrotask(() => reader.onEnd());
       return;
     }
@@ -295,8 +300,8 @@ export class Http1Connection implements RequestCarrier {
   };
 
   /**
-   * Closes the connection after a complete answer. If the client has sent more bytes than it should, they are read and
-   * dropped, because unread bytes would make the kernel reset the connection.
+   * Closes the connection after a complete answer. If bytes of the client are still unread, they are dropped, and so is
+   * what it sends from now on, because unread bytes would make the kernel reset the connection.
    */
   #close(): void {
     if (this.#held.length > 0) {
@@ -328,8 +333,8 @@ export class Http1Connection implements RequestCarrier {
   }
 
   /**
-   * Ends the connection after malformed bytes. Sends an error answer if no answer has begun, and parses nothing of what
-   * follows.
+   * Ends the connection after malformed bytes, or to free its memory. Sends an error answer if no answer has begun, and
+   * parses nothing of what follows.
    */
   #refuse(error: HttpFault): void {
     const inbound = this.#inbound;
@@ -368,8 +373,8 @@ export class Http1Connection implements RequestCarrier {
   }
 
   /**
-   * Called when the client has closed its sending side. During a request this counts as leaving, as in Go's server;
-   * once the answer is complete it is a normal end.
+   * Called when the client has closed its sending side. During a request this counts as a disconnect, as in Go's
+   * server; once the answer is complete it is a normal end.
    */
   #ended(): void {
     this.#peerEnded = true;

@@ -1,5 +1,5 @@
-// One request of an HTTP/1.1 connection, as the listener sees it. An answer may begin before the request body was read;
-// the connection then reads and drops the body before it closes.
+// The `Inbound` object for one request of an HTTP/1.1 connection, which the listener passes on. An answer may begin
+// before the request body was read; the connection then reads and drops the body before it closes.
 import type { Duplex } from 'node:stream';
 import type { BodyFraming, BodyReader, Inbound, InboundUpgrade } from '../inbound.ts';
 import type { RawHeaders } from '../raw-headers.ts';
@@ -117,7 +117,7 @@ export class Http1Inbound implements Inbound {
   }
 }
 
-/** A request with an Upgrade header. It owns the socket, and its answer is written straight to it. */
+/** A request with an Upgrade header. It owns the socket, and the answer is written straight to the socket. */
 export class Http1UpgradeInbound implements InboundUpgrade {
   readonly protocol = 'HTTP/1.1';
   readonly method: string;

@@ -1,6 +1,6 @@
 // The streams of one HTTP/2 connection of a client (RFC 9113 section 5): which are open, the request bodies on them,
-// and resets of faulty ones. An error of one stream resets only that stream. An error after which client and gateway
-// would disagree about the connection's state throws ConnectionFault.
+// and resets of streams on which the client breaks the protocol. An error of one stream resets only that stream. An
+// error after which client and gateway would disagree about the connection's state throws ConnectionFault.
 import { maxClientStreams } from '../../lib/limits.ts';
 import type { FloodBudget } from './http2-budget.ts';
 import { ConnectionFault, calm, errorCode, frameFlag, protocolFault } from './http2-frames.ts';
@@ -13,7 +13,7 @@ import { StreamIds } from './http2-stream-ids.ts';
 
 /** What the streams report to their connection. */
 export interface StreamsOwner {
-  /** Called when unread body bytes have been dropped or used. */
+  /** Called when unread body bytes have been read or dropped. */
   onHeldLess(): void;
   /** Called when a stream ends, right before its last frame is written. */
   onStreamClosed(): void;
@@ -48,7 +48,7 @@ export class ClientStreams implements StreamCarrier {
     return this.#ids.last;
   }
 
-  /** Bytes of request bodies that were received and not used yet. */
+  /** Bytes of request bodies that were received and not read yet. */
   get heldBytes(): number {
     return this.#window.heldBytes;
   }
@@ -192,7 +192,7 @@ export class ClientStreams implements StreamCarrier {
   }
 
   /**
-   * Resets a stream that is not open here.
+   * Resets a stream that is not among the open ones: it was never accepted, or is closed already.
    * @throws ConnectionFault after too many resets
    */
   #refuse(id: number, code: number): void {

@@ -35,13 +35,13 @@ export class FloodBudget {
     return --this.#frames >= 0;
   }
 
-  /** Increases the budget for a completed answer. */
+  /** Increases the budget, because an answer was completed. */
   earnAnswer(): void {
     if (this.#resets < resetBurst) this.#resets++;
     this.#earn(8);
   }
 
-  /** Increases the budget for bytes of answer bodies that were sent. */
+  /** Increases the budget, because bytes of an answer's body were sent. */
   earnBytes(bytes: number): void {
     this.#earn(1 + bytes / bytesPerFrame);
   }

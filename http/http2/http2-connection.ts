@@ -124,8 +124,8 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
   };
 
   /**
-   * Reports how many bytes this connection keeps. Bodies and answers of a client that has logged in are left out, since
-   * flow control limits them.
+   * Tells the memory accounting of all connections how many bytes this connection keeps. Bodies and answers of a client
+   * that has logged in are left out, since flow control limits them.
    */
   #tellHeld(): void {
     const others = this.#holding.isProven() ? 0 : this.#streams.heldBytes + this.#sender.output.waitingBytes;

@@ -1,6 +1,6 @@
-// The frames of HTTP/2 (RFC 9113 section 4): their numbers, and a parser for the bytes from a socket. A chunk may end
-// anywhere, also within the nine bytes of a frame header. Body data is passed on as it arrives; all other frames are
-// collected first.
+// The frames of HTTP/2 (RFC 9113 section 4): the numbers of types, flags, errors and settings, and a parser for the
+// bytes from a socket. A chunk may end anywhere, also within the nine bytes of a frame header. Body data is passed on
+// as it arrives; all other frames are collected first.
 
 /** Frame types (RFC 9113 section 6). */
 export const frameType = {

@@ -19,7 +19,7 @@ export interface Http2Head {
   readonly body: BodyFraming;
   /** The Content-Length, or -1 when there is none; 0 when the request has no body. */
   readonly bodyBytes: number;
-  /** `:authority`, or the Host header without one, or ''. */
+  /** Value of `:authority`; if absent, of the Host header; '' when both are absent. */
   readonly host: string;
   readonly expectsContinue: boolean;
   /**
@@ -56,7 +56,7 @@ const kinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 
 const kindOf = rememberingNames((name): Kind => kinds.get(name) ?? (lowerToken.test(name) ? 'plain' : 'malformed'));
 
-/** What the headers read so far contain. */
+/** What was found in the headers read so far. */
 interface Found {
   method: string | undefined;
   scheme: string | undefined;
@@ -238,7 +238,10 @@ export function areTrailers(list: readonly string[]): boolean {
   return true;
 }
 
-/** Stands in for a request whose header list exceeds the limits, so that it can be answered with an error. */
+/**
+ * A placeholder for the head of a request whose header list exceeds the limits, so that the request can be answered
+ * with an error.
+ */
 export function oversizedHead(ends: boolean, limits: HeadLimits): Http2Head {
   return {
     method: 'GET',

@@ -10,13 +10,14 @@ import { headLimits, type HeadLimits } from '../head-limits.ts';
 import { RepeatedLists } from './repeated-lists.ts';
 
 /**
- * Most CONTINUATION frames in one header block. An honest client fills its frames; a flood of small ones is an attack
- * (CVE-2024-27316).
+ * Most CONTINUATION frames in one header block; with more, the connection is closed. An honest client fills its frames;
+ * a flood of small ones is an attack (CVE-2024-27316).
  */
 const maxContinuations = 256;
 /**
- * Bounds of the cache of decoded requests, by the bytes of their header block. A client that repeats a request usually
- * sends the same short block of HPACK indices. The cache saves 0.8 us of 1.0 us.
+ * Bounds of the cache of decoded requests, whose keys are the bytes of their header blocks: longer blocks are not
+ * cached, and the cache is emptied when it has `maxRemembered` entries. A client that repeats a request usually sends
+ * the same short block of HPACK indices. The cache saves 0.8 us of 1.0 us.
  */
 const maxRememberedBytes = 192;
 const maxRemembered = 32;
@@ -46,7 +47,7 @@ export class HeaderBlocks {
   readonly #lists = new RepeatedLists();
 
   /**
-   * Makes the header blocks of one client's connection.
+   * Makes the object that reads the header blocks of one client's connection.
    * @param limits returns the limits for this client; they change when it logs in
    */
   constructor(limits: () => HeadLimits) {
@@ -130,7 +131,7 @@ export class HeaderBlocks {
 
   /**
    * Decodes the current block as a request.
-   * @param remember whether to cache it; false for a client that has not logged in
+   * @param remember whether to cache the decoded request; false for a client that has not logged in
    * @throws ConnectionFault COMPRESSION_ERROR
    */
   takeRequest(remember: boolean): Http2Head | 'malformed' | 'too-large' {

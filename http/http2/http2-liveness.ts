@@ -1,16 +1,16 @@
 // Decides when to close the connection of a client that sends nothing. A watch may be silent for hours, so only a PING
 // can tell such a client from one that vanished behind a proxy. There is no timer here; the listener calls judge()
-// regularly.
+// regularly. A connection without open streams is closed when the client has sent nothing for `idleTimeoutMs`.
 const idleTimeoutMs = 120_000;
 /**
- * How long a partly received frame or header block may take to be complete; the same as for a request head over
- * HTTP/1.1.
+ * Milliseconds that a partly received frame or header block may take to be complete, before the connection is
+ * destroyed; the same as for a request head over HTTP/1.1.
  */
 const headTimeoutMs = 32_000;
 /**
- * An HTTP/2 client with open streams is disconnected when it has sent nothing for this long, not even an answer to a
- * PING. The PING is sent after {@link askedAfterShare} of this time. An HTTP/1.1 client is disconnected when it has
- * read nothing of its answer for this long.
+ * An HTTP/2 client with open streams is disconnected when it has sent nothing for this many milliseconds, not even an
+ * answer to a PING. The PING is sent after {@link askedAfterShare} of this time. An HTTP/1.1 client is disconnected
+ * when it has read nothing of its answer for this long.
  */
 export const clientLostMs = 300_000;
 const askedAfterShare = 0.2;
@@ -21,7 +21,7 @@ const askedAfterShare = 0.2;
  */
 export type Verdict = 'fine' | 'ask' | 'idle' | 'lost';
 
-/** Decides for one connection when to send a PING and when to close. */
+/** Decides for one connection when to send a PING and when to close it. */
 export class Liveness {
   /** The connection sets this when bytes arrive; judge() resets it. */
   stirred = true;

@@ -3,10 +3,12 @@
 import type { Duplex } from 'node:stream';
 import { frameHeadBytes } from './http2-frames.ts';
 
-/** The two sizes of pooled buffers: for ordinary answers, and for large bodies. */
+/** The two sizes of pooled buffers in bytes: for ordinary answers, and for large bodies. */
 const smallBytes = 16 * 1024;
 const largeBytes = 96 * 1024;
-/** Most unused buffers of each size that the pool of one listener keeps. */
+/**
+ * Most unused buffers of each size that the pool of one listener keeps; further ones are left to garbage collection.
+ */
 const maxIdleScratches = 32;
 /**
  * Up to this size, output is copied into a buffer of its own. The copy is cheaper than keeping a pooled buffer until
@@ -17,7 +19,7 @@ const copiedBytes = 4 * 1024;
 const spilledBytes = 64 * 1024;
 
 /**
- * Shared by all connections of one listener: the flush at the end of a turn of the event loop, and a pool of buffers.
+ * What all connections of one listener share: the flush at the end of a turn of the event loop, and a pool of buffers.
  */
 export interface OutputTurn {
   /** Arranges for one call of `output.flush()`, after the current turn of the event loop has read its sockets. */
@@ -27,7 +29,7 @@ export interface OutputTurn {
   giveScratch(scratch: Buffer): void;
 }
 
-/** Makes what all connections of one listener share. */
+/** Makes the flush and the pool of buffers that all connections of one listener share. */
 export function makeOutputTurn(): OutputTurn {
   let due: Http2Output[] = [];
   const small: Buffer[] = [];
@@ -40,7 +42,7 @@ export function makeOutputTurn(): OutputTurn {
   return {
     schedule(output) {
       // Answers are made from what members send. The event loop reads all sockets before setImmediate callbacks, so all
-      // answers of a turn leave together.
+      // answers of a turn are written together.
       if (due.push(output) === 1) setImmediate(flush);
     },
     takeScratch(bytes) {
@@ -75,7 +77,7 @@ export class Http2Output {
   /** The buffer that frames are appended to. The next reserve() or write may replace it. */
   bytes: Buffer = noBytes;
   length = 0;
-  /** Increases with every write. An offset into `bytes` is valid only while this is unchanged. */
+  /** Increases with every write. An offset into `bytes` is valid only as long as this number is unchanged. */
   serial = 0;
   readonly #socket: Duplex;
   readonly #turn: OutputTurn;
@@ -157,7 +159,8 @@ export class Http2Output {
 
   /**
    * Stops writing, because the socket is gone.
-   * @returns everybody registered with {@link deliver} whose bytes did not get out; the caller must notify them
+   * @returns all objects registered with {@link deliver} whose bytes the kernel has not taken; the caller must notify
+   *   them
    */
   stop(): readonly Deliverable[] {
     this.#stopped = true;
@@ -197,7 +200,8 @@ export class Http2Output {
   }
 
   readonly #onWritten = (error?: Error | null): void => {
-    // After an error the socket closes, and then the connection notifies everybody returned by stop().
+    // After an error nothing is reported here: the socket closes, and the connection then tells the streams that stop()
+    // returns that their data was lost.
     if (this.#stopped || (error !== undefined && error !== null)) return;
     const { scratch, deliveries } = this.#written.shift()!;
     if (scratch !== undefined) this.#turn.giveScratch(scratch);

@@ -1,6 +1,6 @@
-// The sending half of an HTTP/2 connection. It respects the client's flow-control windows and serves streams in turn.
-// Body data that must wait for a window or a slow socket stays in the queue of its stream, and never delays a PING or a
-// reset.
+// The sending half of an HTTP/2 connection. It respects the client's flow-control windows and sends one frame of each
+// stream in turn. Body data that must wait for a window or a slow socket stays in the queue of its stream, and never
+// delays a PING or a reset.
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../raw-headers.ts';
 import { HpackEncoder } from '../hpack/hpack-encoder.ts';
@@ -20,8 +20,8 @@ export interface OutgoingStream extends Deliverable {
   /** Whether the body is complete once the queue is sent. */
   ended: boolean;
   /**
-   * Offset of the stream's last frame in the output, valid while the output has the serial {@link lastFrameSerial}.
-   * Then END_STREAM can still be set on that frame.
+   * Offset of the stream's last frame in the output, valid while the output has the serial {@link lastFrameSerial}. As
+   * long as the offset is valid, END_STREAM can still be set on that frame.
    */
   lastFrameAt: number;
   lastFrameSerial: number;
@@ -46,7 +46,7 @@ export class Http2Sender {
   readonly #encoder = new HpackEncoder();
   #window = startWindowBytes;
   #streamWindow = startWindowBytes;
-  /** Streams with queued data and an open window. They wait only for the connection's window or the socket. */
+  /** Streams with queued data whose own window is open. They wait only for the connection's window or the socket. */
   readonly #ready = new Set<OutgoingStream>();
   /** Streams for which sendBody() returned false, and drained() has not been called yet. */
   readonly #owed = new Set<OutgoingStream>();

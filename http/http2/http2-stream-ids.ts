@@ -1,6 +1,7 @@
 // Remembers closed streams of one connection (RFC 9113 section 5.1). A client may still send frames on a stream that
-// the gateway has reset, since it may not know yet. Frames on any other closed stream are an error. The memory is
-// bounded.
+// the gateway has reset, since it may not know yet. Frames on any other closed stream are an error. To bound the
+// memory, only the newest `rememberedResets` resets and the newest `rememberedGaps` ranges of skipped ids are
+// remembered.
 const rememberedResets = 256;
 const rememberedGaps = 32;
 

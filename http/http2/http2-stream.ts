@@ -1,5 +1,6 @@
-// One HTTP/2 request, as the listener sees it. The client sends the body whether or not anybody reads it, so unread
-// data is kept, up to the flow-control window. An answer that was cut never gets END_STREAM.
+// The `Inbound` object for one HTTP/2 request, which the listener passes on. The client sends the body whether or not
+// anybody reads it, so unread data is kept, up to the flow-control window. An incomplete answer is never ended with
+// END_STREAM, so that the client notices.
 import type { BodyFraming, BodyReader, Inbound } from '../inbound.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 import { promisedLength } from '../hpack/hpack-encoder.ts';
@@ -13,7 +14,7 @@ export interface StreamCarrier {
   readonly sender: Http2Sender;
   /** Counts a change of the unread body bytes; negative when some were read or dropped. */
   held(bytes: number): void;
-  /** Counts body bytes that were read, so that the client may send as many again. */
+  /** Counts body bytes that were read, so that a WINDOW_UPDATE allows the client to send as many again. */
   consumed(stream: Http2Stream, bytes: number): void;
   /** Called when the stream has ended. `resetByUs` is true when the client may still send frames on it. */
   closed(stream: Http2Stream, resetByUs: boolean): void;
@@ -165,7 +166,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
       this.#carrier.sender.sendContinue(this);
     }
     this.#expectsContinue = false;
-    // onEnd is deferred, because callers expect it after this call, as from a stream.
+    // As with a stream, callers expect that onEnd is called only after readBody() has returned.
     if (this.received && this.#heldBytes === 0) queueMicrotask(() => this.#deliver());
     else this.#deliver();
   }

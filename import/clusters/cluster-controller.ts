@@ -1,5 +1,5 @@
-// Reconciles PediaClusters as Clusterpedia's clustersynchro-manager does: their finalizer, their status, and the shard
-// (a group of gateways) that has them.
+// Reconciles PediaClusters as Clusterpedia's clustersynchro-manager does: sets their finalizer, writes their status,
+// and hands a PediaCluster over when it is moved to another shard (a group of gateways that share a name).
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
@@ -15,7 +15,10 @@ export interface ClusterControllerParts {
   readonly pediaClusters: () => HubObjects;
   readonly syncResources: () => HubObjects;
   readonly clusters: ImportedClusters;
-  /** Shard of this gateway, which reconciles only PediaClusters of the same shard; '' for those without a shard. */
+  /**
+   * The shard of this gateway. Only PediaClusters with the same shard are reconciled; '' reconciles those without a
+   * shard.
+   */
   readonly shardingName: string;
 }
 
@@ -34,15 +37,17 @@ export function makeClusterController(parts: ClusterControllerParts): ClusterCon
       if (cluster === undefined || (shardOf(cluster) ?? textAt(cluster, 'spec', 'shardingName')) !== shardingName)
         return 'done';
       if (isDeleting(cluster)) {
-        // The gateway still follows the cluster, because it has not seen the deletion yet.
+        // The gateway still follows the cluster, because it has not seen the deletion yet. Rows may still be written.
         if (clusters.facts(cluster) !== undefined) return { afterMs: noticedMs };
         await clusters.rowsGone(name);
         await setFinalizer(writer, pediaClusters, cluster, { finalizer, wanted: false });
         return 'done';
       }
-      await setFinalizer(writer, pediaClusters, cluster, { finalizer, wanted: true });
+      // Setting the finalizer causes a watch event, and so another call of reconcile(), which then writes the status.
+      if (await setFinalizer(writer, pediaClusters, cluster, { finalizer, wanted: true })) return 'done';
       if (textAt(cluster, 'spec', 'shardingName') !== shardingName) {
-        // The PediaCluster was moved to another shard, which takes it once the name is removed from the status.
+        // The PediaCluster was moved to another shard. The gateways of that shard take it once `status.shardingName` is
+        // removed.
         await writer.patch(pediaClusters, cluster, { status: { shardingName: null } }, '/status');
         return 'done';
       }

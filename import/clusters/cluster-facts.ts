@@ -1,8 +1,8 @@
-// What the gateway knows of a cluster, for the status of its PediaCluster. These types keep the controllers independent
-// of the index and of health probes.
+// What the gateway knows of a cluster, from which the status of its PediaCluster is written. These types keep the
+// controllers independent of the index and of health probes.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 
-/** State of the synchronisation of one resource type of a cluster. */
+/** One resource type of a cluster, and how far the gateway has copied its objects into the index. */
 export interface SyncedType {
   readonly group: string;
   readonly version: string;
@@ -20,7 +20,8 @@ export interface ClusterFacts {
   /** The reason why the gateway cannot use the PediaCluster as it is written; undefined when it can. */
   readonly problem: string | undefined;
   /**
-   * Name of the same cluster in the index, if another object had registered the cluster before; otherwise undefined.
+   * Name under which the index already has this cluster, if another object had registered the same cluster before;
+   * otherwise undefined.
    */
   readonly sameAs?: string | undefined;
   /** Address of the cluster's API server; '' while unknown. */
@@ -37,7 +38,7 @@ export interface ClusterFacts {
         /** The reason why no type of the cluster can be synchronised; '' when there is none. */
         readonly fault: string;
         readonly types: readonly SyncedType[];
-        /** Messages about types that were asked for and cannot be synchronised. */
+        /** Messages about types that `syncResources` names and that cannot be copied into the index. */
         readonly refused: readonly string[];
       }
     | undefined;
@@ -48,8 +49,8 @@ export interface ImportedClusters {
   /** Returns the facts about a cluster; undefined while the gateway has not registered the PediaCluster yet. */
   facts(pediaCluster: HubObject): ClusterFacts | undefined;
   /**
-   * Calls the listener with the name of each PediaCluster whose facts changed; undefined stands for all. The returned
-   * function ends that.
+   * Calls the listener with the name of each PediaCluster whose facts have changed, or with undefined when the facts of
+   * all may have changed. The returned function removes the listener.
    */
   onChange(listener: (name: string | undefined) => void): () => void;
   /** Resolves when the index has no rows of a cluster with this name any more. */

@@ -5,12 +5,16 @@ import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt, textsAt } from '../../controllers/objects.ts';
 import type { ClusterFacts, SyncedType } from './cluster-facts.ts';
 
-/** Clusterpedia's message when `syncResourcesRefName` names no existing ClusterSyncResources. */
+/**
+ * Clusterpedia's message for a PediaCluster whose `syncResourcesRefName` names a ClusterSyncResources that does not
+ * exist.
+ */
 const missingReference = 'Warning: sync resource ref is not found';
 
 /**
- * Returns the whole status of a PediaCluster.
+ * Returns the whole status of a PediaCluster, from what the gateway knows of the cluster now.
  * @param syncResources the ClusterSyncResources that the PediaCluster names; undefined when it does not exist
+ * @param shardingName shard of this gateway
  */
 export function statusOf(
   cluster: HubObject,
@@ -22,13 +26,13 @@ export function statusOf(
   const running = runningOf(validated, facts);
   const healthy = healthyOf(running, facts);
   const found = [validated, running, healthy, readyOf([validated, running, healthy])];
-  // A value that is unknown now keeps what the status has already.
+  // If a value is not known now, the value that the status has is kept.
   const apiserver = facts.apiserver || textAt(cluster, 'spec', 'apiserver') || textAt(cluster, 'status', 'apiserver');
   const version = facts.version || textAt(cluster, 'status', 'version');
   return {
     ...(apiserver === '' ? {} : { apiserver }),
     ...(version === '' ? {} : { version }),
-    // As in Clusterpedia, the shard is written once the cluster has been synchronised for the first time.
+    // As in Clusterpedia, the shard is written once SynchroRunning was True for the first time.
     ...(running.status === 'True' || shardOf(cluster) !== undefined ? { shardingName } : {}),
     conditions: withConditions(conditionsOf(cluster), found, generationOf(cluster)),
     syncResources: syncedGroups(cluster, facts.sync?.types ?? [], syncResources),
@@ -80,7 +84,10 @@ function readyOf(conditions: readonly Finding[]): Finding {
   return { type: 'Ready', status: 'False', reason: 'NotReady', message };
 }
 
-/** Lists the types by group, in the order of the configuration. A type keeps the time of its last change. */
+/**
+ * The list `status.syncResources`: the types by API group, in the order of the PediaCluster's `syncResources`. A type
+ * whose status is unchanged keeps its `lastTransitionTime`.
+ */
 function syncedGroups(
   cluster: HubObject,
   types: readonly SyncedType[],
@@ -93,8 +100,8 @@ function syncedGroups(
     const index = named.findIndex((name) => name === resource || name === kind.toLowerCase());
     return index < 0 ? named.length : index;
   };
-  // Events that are indexed only for `eventsInvolvedResources` are left out, since Clusterpedia does not know that
-  // field.
+  // Without an entry in `syncResources`, a cluster's Events are indexed only for the field `eventsInvolvedResources`.
+  // Clusterpedia does not know that field, so these Events are left out.
   const isShown = (type: SyncedType): boolean => type.kind !== 'Event' || place(type) < named.length;
   return groups.flatMap((group) => {
     const own = types.filter((type) => type.group === group && isShown(type)).toSorted((a, b) => place(a) - place(b));
@@ -119,7 +126,9 @@ function syncedResource(type: SyncedType, before: { readonly status: string; rea
   return { name, kind, namespaced, syncConditions: [condition] };
 }
 
-/** Returns the status and time that the PediaCluster's status holds for a type now. */
+/**
+ * Returns `status` and `lastTransitionTime` of a type as the PediaCluster's status has them now; '' for absent fields.
+ */
 function timesOf(
   cluster: HubObject,
   { group, resource }: SyncedType,
@@ -130,7 +139,7 @@ function timesOf(
   return { status: textAt(condition, 'status'), time: textAt(condition, 'lastTransitionTime') };
 }
 
-/** Returns the shard in the status; undefined when no gateway has taken the cluster yet. */
+/** Returns the shard in the PediaCluster's status; undefined when no gateway has taken the cluster yet. */
 export function shardOf(cluster: HubObject): string | undefined {
   const name = fieldOf(cluster, 'status', 'shardingName');
   return typeof name === 'string' ? name : undefined;

@@ -1,5 +1,6 @@
-// The status of CollectionResources: `Accepted` says whether the definition can be used, `Indexed` whether objects of
-// all its types can be found. No cluster is named, since whoever reads the definition need not know of any.
+// The status of CollectionResources: the condition `Accepted` says whether the definition can be used, `Indexed`
+// whether the index has the objects of all its types. No cluster is named, since whoever may read the definition may
+// not be allowed to know of any cluster.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { Finding } from '../../controllers/conditions.ts';
 import type { StatusSubject } from '../status-controllers.ts';
@@ -9,26 +10,31 @@ export const collectionGroup = 'index.portcullis.io';
 export const collectionVersion = 'v1alpha1';
 export const collectionPlural = 'collectionresources';
 
-/** How far the index is with an entry of `resourceTypes`. */
+/** How far the index is with one entry of a CollectionResource's `resourceTypes`. */
 export interface CollectionType {
-  /** `RESOURCE.GROUP`, for the core group `RESOURCE`; `*.GROUP` for a whole group. */
+  /**
+   * The type as messages name it: `RESOURCE.GROUP`, or `RESOURCE` for the core group; `*.GROUP` for all types of a
+   * group.
+   */
   readonly name: string;
-  /** `unknown`: of no cluster indexed. `listing`: the first list of at least one cluster is not complete. */
+  /**
+   * `unknown`: the type is indexed of no cluster. `listing`: the first list of at least one cluster is not complete.
+   */
   readonly is: 'indexed' | 'listing' | 'unknown';
 }
 
-/** What the gateway knows of collections. */
+/** What the gateway knows of the types that CollectionResources name. */
 export interface IndexedCollections {
   /**
    * How far the index is with each type of the definition; undefined while no index runs.
    * @throws Error that says what is wrong with the definition
    */
   types(object: HubObject): readonly CollectionType[] | undefined;
-  /** Calls the listener when that may have changed. Returns a function that removes the listener. */
+  /** Calls the listener when the answer of `types` may have changed. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
 }
 
-/** The status of CollectionResources, as it is written from what the index has. */
+/** Says for `startStatusControllers` which conditions a CollectionResource gets, from what the index has. */
 export function collectionStatus(indexed: IndexedCollections): StatusSubject {
   return {
     kind: 'CollectionResource',

@@ -1,5 +1,5 @@
 // Defines Clusterpedia's four types as CustomResourceDefinitions. Fields, types, columns and subresources equal
-// Clusterpedia's own, so that Clusterpedia and the gateway can each use objects that the other one wrote.
+// Clusterpedia's own, so that Clusterpedia and the gateway can each use objects that the other has written.
 import {
   bytes,
   column,
@@ -166,7 +166,7 @@ const pediaClusterLifecycle = definitionOf({
   status: record({ conditions, references: list(dependency) }),
 });
 
-/** All four definitions, sorted by name. */
+/** The CustomResourceDefinitions of Clusterpedia's four types, sorted by name. */
 export const clusterpediaDefinitions: readonly CustomResourceDefinition[] = [
   clusterImportPolicy,
   clusterSyncResources,

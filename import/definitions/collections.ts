@@ -1,5 +1,6 @@
 // Defines CollectionResource, whose objects say which types a collection of the index has. The fields are those of
-// Clusterpedia's type of that name. The API group is another one, since an aggregated API serves clusterpedia.io.
+// Clusterpedia's CollectionResource. The API group is not Clusterpedia's clusterpedia.io, since an aggregated API
+// serves that group, and a CustomResourceDefinition cannot add to it.
 import { collectionGroup, collectionPlural, collectionVersion } from '../collections/collection-status.ts';
 import {
   conditionColumn,

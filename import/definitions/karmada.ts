@@ -1,5 +1,6 @@
 // Karmada's ResourceRegistry as a CustomResourceDefinition, for hubs that send requests for search.karmada.io/v1alpha1
-// to the gateway. Its fields are Karmada's; its version is another, since the gateway answers for Karmada's.
+// to the gateway. The fields are Karmada's. The version differs from v1alpha1, since the gateway itself serves v1alpha1
+// as an aggregated API.
 import {
   registryGroup,
   registryPlural,

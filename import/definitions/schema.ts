@@ -1,6 +1,6 @@
-// Functions that build the schemas of Clusterpedia's types, and the type of a CustomResourceDefinition.
+// Functions that build CustomResourceDefinitions and their OpenAPI schemas, and the types of both.
 
-/** A JSONSchemaProps of apiextensions.k8s.io/v1; only these values of `type` are used. */
+/** A JSONSchemaProps of apiextensions.k8s.io/v1. The definitions here use only these values of `type`. */
 export interface Schema {
   readonly type: 'object' | 'array' | 'string' | 'boolean' | 'integer';
   readonly [field: string]: unknown;
@@ -51,7 +51,7 @@ export const conditions: Schema = list(
   ),
 );
 
-/** A column of `kubectl get`. */
+/** One entry of `additionalPrinterColumns`: a column that `kubectl get` shows. */
 export interface Column {
   readonly name: string;
   readonly type: 'string';
@@ -60,10 +60,12 @@ export interface Column {
   readonly priority?: number;
 }
 
-/** Priority of the columns that only `-o wide` shows. */
+/** Any number above 0 would do: `kubectl get` shows such columns only with `-o wide`. */
 const wide = 10;
 
-/** Makes a column for the condition of this type. @param field the field of the condition that the column shows */
+/**
+ * Makes a column that shows the condition of this type. @param field the field of the condition that the column shows
+ */
 export function conditionColumn(type: string, field: 'status' | 'reason', shown: 'always' | 'wide' = 'always'): Column {
   return column(type, `.status.conditions[?(@.type == '${type}')].${field}`, shown);
 }
@@ -72,13 +74,15 @@ export function column(name: string, jsonPath: string, shown: 'always' | 'wide' 
   return { name, type: 'string', jsonPath, ...(shown === 'wide' ? { priority: wide } : {}) };
 }
 
-/** What a CustomResourceDefinition for a cluster-scoped type is made of. */
+/** The parts of which `definitionOf` makes a CustomResourceDefinition. */
 export interface TypeDefinition {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
   readonly plural: string;
-  /** Defaults to the kind in lower case. */
+  /** Whether objects of the type are in namespaces; `Cluster`, that is not, by default. */
+  readonly scope?: 'Cluster' | 'Namespaced';
+  /** Singular name of the type; by default the kind in lower case. */
   readonly singular?: string;
   readonly columns?: readonly Column[];
   readonly spec?: Schema;
@@ -87,7 +91,7 @@ export interface TypeDefinition {
   readonly required?: readonly string[];
   /** Validation rules in CEL for the whole object. */
   readonly validations?: readonly { readonly rule: string; readonly message: string }[];
-  /** Schema of the status, which gets a status subresource; undefined for a type without status. */
+  /** Schema of the status; with one, the type also gets a status subresource. Undefined for a type without status. */
   readonly status?: Schema;
 }
 
@@ -116,7 +120,7 @@ export function definitionOf(type: TypeDefinition): CustomResourceDefinition {
     spec: {
       group,
       names: { kind, listKind: `${kind}List`, plural, singular: type.singular ?? kind.toLowerCase() },
-      scope: 'Cluster',
+      scope: type.scope ?? 'Cluster',
       versions: [
         {
           name: version,

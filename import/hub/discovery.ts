@@ -1,27 +1,27 @@
 // Finds out which version of a type the hub serves. Answers are remembered for each group until the group changes or
-// `maxAgeMs` have passed, since every policy asks at every change of its source objects.
+// `maxAgeMs` have passed, since a ClusterImportPolicy needs its types at each change of its source objects.
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { check } from '../../controllers/hub/hub-writer.ts';
 import { type ResourceType } from '../../controllers/objects.ts';
 
-/** A type as a policy names it, which may leave out the version. */
+/** A type as a ClusterImportPolicy names it; the policy may leave out the version. */
 export interface WantedType {
   readonly group: string;
   /** Plural or singular name. */
   readonly resource: string;
-  /** Versions that the policy accepts; empty: whichever the hub prefers. */
+  /** Versions that the ClusterImportPolicy accepts. When empty, the version that the hub prefers is used. */
   readonly versions: readonly string[];
 }
 
-/** The hub serves the type not at all, or in none of the wanted versions. */
+/** Thrown when the hub does not serve the type, or serves it in none of the wanted versions. */
 export class UnservedType extends Error {
   override readonly name = 'UnservedType';
 }
 
 export interface Discovery {
   /**
-   * Returns the type in the first of the hub's versions that serves it and is wanted.
+   * Returns the type in the first wanted version, in the hub's order of preference, in which the hub serves the type.
    * @throws UnservedType; HubRefusal or GatewayError HUB_UNAVAILABLE when discovery cannot be read
    */
   resolve(wanted: WantedType): Promise<ResourceType>;

@@ -1,12 +1,15 @@
-// Remembers which lifecycles depend on which objects of the hub; an object need not exist for that.
+// Remembers which PediaClusterLifecycles depend on which objects of the hub. An object that does not exist can be
+// depended on too: its creation then causes the lifecycle to be reconciled.
 import { resourceKey } from '../../cache/hub/hub-paths.ts';
 import type { ResourceType } from '../../controllers/objects.ts';
 import type { Dependency } from '../policies/lifecycle-object.ts';
 
 export interface Dependents {
-  /** Replaces the dependencies of a lifecycle. */
+  /** Replaces the recorded dependencies of a PediaClusterLifecycle. */
   set(lifecycle: string, dependencies: readonly Dependency[]): void;
-  /** Returns the names of the lifecycles that depend on an object. @param key `namespace/name`, or `name` */
+  /**
+   * Returns the names of the PediaClusterLifecycles that depend on an object. @param key `namespace/name`, or `name`
+   */
   of(type: ResourceType, key: string): Iterable<string>;
 }
 
@@ -31,7 +34,10 @@ export function makeDependents(): Dependents {
   };
 }
 
-/** Key of an object. Selectors in the type are left out, so that the key is the same with and without them. */
+/**
+ * Key of an object in the maps above. Selectors of the type are left out, so that a type watched with a selector has
+ * the same key.
+ */
 function objectKey({ group, version, resource }: ResourceType, key: string): string {
   return `${resourceKey({ group, version, resource })} ${key}`;
 }

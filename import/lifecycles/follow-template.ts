@@ -1,15 +1,22 @@
-// Updates the fields of a PediaCluster beyond address and credentials from the template, if its policy asks for that.
-// An annotation records which labels and annotations come from the template, so that those of others stay.
+// Updates labels, annotations and some fields of a PediaCluster from the template, beyond address and credentials, if
+// its ClusterImportPolicy asks for that. An annotation records which labels and annotations come from the template, so
+// that those that somebody else has set stay.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import type { PediaClusterBody } from './pedia-cluster-body.ts';
 
-/** Annotation with the keys that come from the template: `{"labels": [keys], "annotations": [keys]}`. */
+/**
+ * Annotation of a PediaCluster with the keys of labels and annotations that come from the template: `{"labels": [keys],
+ * "annotations": [keys]}`.
+ */
 const ownKeys = 'import.portcullis.io/from-template';
 const specFields = ['syncResources', 'syncAllCustomResources', 'syncResourcesRefName'] as const;
 
-/** Returns the annotations of a new PediaCluster that is to be updated from its template. */
+/**
+ * Returns the annotations of a new PediaCluster that will be updated from its template: those that the template prints,
+ * and one that records the template's keys.
+ */
 export function followedAnnotations({ labels, annotations }: PediaClusterBody): Readonly<Record<string, string>> {
   const keys = { labels: Object.keys(labels).toSorted(), annotations: Object.keys(annotations).toSorted() };
   return { ...annotations, [ownKeys]: JSON.stringify(keys) };
@@ -27,7 +34,7 @@ export function templatePatch(
   const spec = Object.fromEntries(
     specFields
       .map((field) => [field, body.spec[field] ?? null] as const)
-      // The hub requires a list in `syncResources`, so if the template prints none, the old list stays.
+      // The type of PediaClusters requires `syncResources`. If the template prints no such list, the old list stays.
       .filter(([field, wanted]) => wanted !== null || field !== 'syncResources')
       .filter(([field, wanted]) => !isDeepStrictEqual(fieldOf(cluster, 'spec', field) ?? null, wanted)),
   );
@@ -35,7 +42,10 @@ export function templatePatch(
   return { metadata: { labels, annotations }, spec };
 }
 
-/** Returns the values to set, and null for keys that came from the template earlier and are no longer in it. */
+/**
+ * Returns a merge patch for labels or annotations: the values to set, and null for keys that came from the template
+ * earlier and are no longer printed.
+ */
 function differences(
   present: Readonly<Record<string, string>>,
   wanted: Readonly<Record<string, string>>,

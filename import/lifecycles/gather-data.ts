@@ -1,5 +1,5 @@
-// Finds the objects that a lifecycle's templates can use: its source and its references. The name of a reference is a
-// template, which can use the source and the references before it.
+// Finds the objects that the templates of a PediaClusterLifecycle can use: its source and its references. The name of a
+// reference is a template, which can use the source and the references before it.
 import type { HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
 import type { FollowedTypes } from '../../controllers/hub/followed-types.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
@@ -16,18 +16,28 @@ export interface TemplateData {
 type TypesOfPolicies = Pick<FollowedTypes, 'objects' | 'typesOf'>;
 
 export interface Gathered {
-  /** All objects that the lifecycle depends on, whether they exist or not, the source first. */
+  /** All objects that the PediaClusterLifecycle depends on, whether they exist or not, the source first. */
   readonly dependencies: readonly Dependency[];
-  /** The references whose names could be rendered, existing or not; undefined when the source does not exist. */
+  /**
+   * The references up to the first one whose name cannot be rendered or whose object does not exist; undefined when the
+   * source does not exist.
+   */
   readonly references: readonly Dependency[] | undefined;
-  /** The data for the templates, or the reason why an object is missing. */
+  /**
+   * The data for the templates, or, when an object is missing or a name cannot be rendered, reason and message of the
+   * PediaClusterLifecycle's condition.
+   */
   readonly result: { readonly data: TemplateData } | { readonly reason: string; readonly message: string };
 }
 
-/** Finds the objects. @param policy name of the policy whose types are searched */
+/**
+ * Finds the objects of a PediaClusterLifecycle. @param policy name of the ClusterImportPolicy for which the types of
+ * these objects are watched
+ */
 export function gatherData(lifecycle: HubObject, types: TypesOfPolicies, policy: string): Gathered {
   const at = dependencyAt(lifecycle);
-  // The types of a policy are the source's and then those of the references, in their order.
+  // The types watched for a ClusterImportPolicy are that of its source, and then those of its references in the
+  // policy's order.
   const followed = types.typesOf(policy);
   const source = objectAt(types, at, followed[0]);
   if (source === undefined) {
@@ -59,14 +69,14 @@ export function gatherData(lifecycle: HubObject, types: TypesOfPolicies, policy:
   }
 }
 
-/** Returns the source object that a lifecycle names. */
+/** Returns where the source object of a PediaClusterLifecycle is, as `spec.source` says. */
 export function dependencyAt(lifecycle: HubObject): Dependency {
   const at = (field: string): string => textAt(lifecycle, 'spec', 'source', field);
   const [group, version, resource] = [at('group'), at('version'), at('resource')];
   return { group, version, resource, namespace: at('namespace'), name: at('name') };
 }
 
-/** Renders the names in a reference. @throws TemplateError */
+/** Renders namespace and name of a reference. @throws TemplateError */
 function referenceAt(written: unknown, data: TemplateData): Dependency {
   const { group, resource, namespaceTemplate = '', nameTemplate } = writtenReference(written);
   const render = (field: string, text: string): string => {
@@ -88,8 +98,9 @@ function referenceAt(written: unknown, data: TemplateData): Dependency {
 }
 
 /**
- * Finds an object. @param followed the type as the policy watches it; another type while a change of the policy is
- * under way
+ * Returns an object from memory; undefined when it does not exist or its type is not watched. @param followed the type
+ * as the ClusterImportPolicy watches it, with selectors; not the object's type while a change of the policy is under
+ * way
  */
 function objectAt(
   types: TypesOfPolicies,
@@ -101,7 +112,7 @@ function objectAt(
   return types.objects(isSame ? followed : type)?.get(namespace === '' ? name : `${namespace}/${name}`);
 }
 
-/** Names an object in messages: `secrets ns/name`. */
+/** Names an object in messages, such as `secrets ns/name`. */
 function labelOf({ group, resource, namespace, name }: Dependency): string {
   const type = group === '' ? resource : `${resource}.${group}`;
   return `${type} ${namespace === '' ? '' : `${namespace}/`}${name}`;

@@ -30,7 +30,10 @@ export interface LifecycleControllerParts {
   readonly policies: () => HubObjects;
   readonly lifecycles: () => HubObjects;
   readonly pediaClusters: () => HubObjects;
-  /** Called with the objects whose changes must cause the lifecycle to be reconciled again. */
+  /**
+   * Called with all objects on which a PediaClusterLifecycle depends. A change of one must cause the lifecycle to be
+   * reconciled again.
+   */
   readonly onDependencies: (lifecycle: string, dependencies: readonly Dependency[]) => void;
 }
 
@@ -38,18 +41,20 @@ export interface LifecycleController {
   reconcile(name: string): Promise<Outcome>;
 }
 
-/** The result of one attempt, for the conditions of a lifecycle. */
+/** The result of one attempt to create or update a PediaCluster, for the conditions of the lifecycle. */
 interface Step {
   readonly reason: string;
   readonly message?: string;
-  /** What was done to the PediaCluster; undefined when the attempt stopped before that. */
+  /**
+   * What was done to the PediaCluster; undefined when the attempt stopped before it could create, patch or compare it.
+   */
   readonly done?: 'created' | 'patched' | 'unchanged';
   readonly outcome?: Outcome;
 }
 
 interface Seen {
   readonly step: Step;
-  /** The referenced objects for the status; undefined leaves those in the status as they are. */
+  /** The referenced objects, to be written into the status; undefined leaves the list in the status as it is. */
   readonly references?: readonly Dependency[] | undefined;
 }
 
@@ -64,11 +69,12 @@ export function makeLifecycleController(parts: LifecycleControllerParts): Lifecy
         return 'done';
       }
       const cluster = parts.pediaClusters().get(name);
-      // The PediaCluster is being deleted. The event of its end causes the lifecycle to be reconciled again.
+      // The event that tells of the PediaCluster's end causes the PediaClusterLifecycle to be reconciled again.
       if (cluster !== undefined && isDeleting(cluster)) return 'done';
       await setFinalizer(parts.writer, lifecycles, lifecycle, { finalizer, wanted: true });
       const { step, references } = await advance(parts, lifecycle, cluster);
-      // The event of a new PediaCluster causes another call, which then writes both conditions at once.
+      // The event of the new PediaCluster causes the PediaClusterLifecycle to be reconciled again, which then writes
+      // the conditions Created and Updating at once.
       if (step.done !== 'created') await tell(parts.writer, lifecycle, cluster, step, references);
       return step.outcome ?? 'done';
     },
@@ -101,7 +107,10 @@ async function advance(
   return { step, references };
 }
 
-/** Returns why the policy's objects cannot be read, '' while they are being listed; undefined when they can be read. */
+/**
+ * Returns why the objects of the ClusterImportPolicy's types cannot be read, '' while they are being listed; undefined
+ * when they can be read.
+ */
 function waitFor(types: FollowedTypes, policy: string): string | undefined {
   const followed = types.typesOf(policy);
   if (followed.length === 0) return `ClusterImportPolicy ${policy} is not in effect`;
@@ -144,7 +153,7 @@ async function update(
   const body = bodyOf(lifecycle, data);
   if ('reason' in body) return body;
   const access = accessPatch(cluster, body);
-  // If the lifecycle did not create the PediaCluster, only address and credentials are updated.
+  // If this PediaClusterLifecycle did not create the PediaCluster, only address and credentials are updated.
   const further = follows && isMadeBy(lifecycle, cluster) ? templatePatch(cluster, body) : undefined;
   if (access === undefined && further === undefined) return { reason: 'PediaClusterUpdated', done: 'unchanged' };
   try {
@@ -156,7 +165,7 @@ async function update(
   return { reason: 'PediaClusterUpdated', done: 'patched' };
 }
 
-/** Returns a patch of address and credentials; undefined when the PediaCluster has them already. */
+/** Returns a merge patch of address and credentials; undefined when the PediaCluster has the wanted ones already. */
 function accessPatch(cluster: HubObject, { spec }: PediaClusterBody): object | undefined {
   if (followedFields.every((field) => (spec[field] ?? '') === textAt(cluster, 'spec', field))) return undefined;
   return Object.fromEntries(followedFields.map((field) => [field, spec[field] ?? (field === 'apiserver' ? '' : null)]));
@@ -209,13 +218,19 @@ function createdOf({ reason, message = '' }: Step): Finding {
   return { type: 'Created', status: 'False', reason, message };
 }
 
-/** Returns the condition Created for an existing PediaCluster. Its reason tells whether this lifecycle created it. */
+/**
+ * Returns the condition Created for an existing PediaCluster. The reason tells whether this PediaClusterLifecycle
+ * created the PediaCluster.
+ */
 function existsOf(lifecycle: HubObject, cluster: HubObject): Finding {
   const reason = isMadeBy(lifecycle, cluster) ? 'PediaClusterCreated' : 'PediaClusterExisted';
   return { type: 'Created', status: 'True', reason, message: '' };
 }
 
-/** Returns the condition Updating: True after a patch, and then until an attempt fails. */
+/**
+ * Returns the condition Updating. It becomes True with a patch of the PediaCluster, and stays True until an attempt
+ * fails.
+ */
 function updatingOf(before: ReturnType<typeof conditionsOf>, { reason, message = '', done }: Step): Finding {
   const old = findCondition(before, 'Updating');
   const isTrueStill = done === 'unchanged' && old?.reason === reason && old.status === 'True';

@@ -1,12 +1,12 @@
 // Reads the PediaCluster that a template printed. As in Clusterpedia, unknown fields are dropped, and apiVersion and
-// kind may be left out. Errors name line and field but never quote the text, which may contain a credential.
+// kind may be left out. Errors name line and field but never quote the text, since the text may contain a credential.
 import { z } from 'zod';
 import { goFlag, goList, goText, optional } from '../../lib/yaml/go-fields.ts';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { hasTooManyParts } from '../../lib/yaml/yaml-parts.ts';
 import { clusterGroup } from '../definitions/clusterpedia.ts';
 
-/** The parts of a PediaCluster that a template can set. Empty fields are absent. */
+/** The parts of a PediaCluster that a template can set. Fields that the template prints empty are left out. */
 export interface PediaClusterBody {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -14,22 +14,22 @@ export interface PediaClusterBody {
 }
 
 /**
- * Fields that are updated when the template prints other values; other fields are only set when the PediaCluster is
- * created.
+ * Address and credentials of a PediaCluster. They are updated whenever the template prints other values; other fields
+ * are set on creation only, unless the ClusterImportPolicy asks for more.
  */
 export const followedFields = ['apiserver', 'caData', 'tokenData', 'certData', 'keyData', 'kubeconfig'] as const;
 
 export type PediaClusterSpec = Readonly<Partial<Record<(typeof followedFields)[number], string>>> &
   Readonly<Record<string, unknown>>;
 
-/** The output of a template is not a valid PediaCluster. */
+/** Thrown when the output of a template is not a valid PediaCluster. */
 export class UnreadableBody extends Error {
   override readonly name = 'UnreadableBody';
 }
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** A Go `[]byte` field: base64 text, in which Go ignores line ends. */
+/** A field that is `[]byte` in Go: base64 text, in which Go ignores line ends. */
 const bytes = goText
   .transform((value) => value.replaceAll(/[\r\n]/g, ''))
   .refine((value) => base64.test(value), { error: 'is not valid base64' })
@@ -93,7 +93,8 @@ export function readPediaClusterBody(printed: string): PediaClusterBody {
 }
 
 /**
- * Leaves out empty fields like Go's `omitempty`, but keeps the group in items of `syncResources`, and the list itself.
+ * Leaves out empty fields as Go's `omitempty` does. The list `syncResources` stays even when it is empty, and so does
+ * the `group` of its items, which is '' for the core group.
  */
 function withoutEmpty(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(

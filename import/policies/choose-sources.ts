@@ -1,30 +1,42 @@
-// Chooses which objects of the source type a policy imports, and under which names. If the templates of an object fail,
-// the fault is reported and its lifecycle stays as it is. If two objects have one name, the older object gets it.
+// Chooses which objects of the source type a ClusterImportPolicy imports, and under which names. If a template fails
+// for an object, the error is reported and the object's PediaClusterLifecycle stays as it is. If two objects get the
+// same name, the older one is imported.
 import { setImmediate as turn } from 'node:timers/promises';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import { oldestFirst } from '../../cache/sources/objects/hub-object.ts';
 import { TemplateError } from '../template/template.ts';
 import type { PolicySpec } from './policy-spec.ts';
 
-/** What the policy's templates say about one source object. */
+/**
+ * What the ClusterImportPolicy's templates say about one source object: its name, an error, or that it is not imported.
+ */
 type Verdict = { readonly name: string } | { readonly fault: string } | 'not selected';
 
-/** Remembers verdicts of unchanged source objects. A changed policy begins with an empty map. */
+/**
+ * Remembers verdicts by source object: a changed object is another JavaScript object, and has no verdict yet. For a
+ * changed ClusterImportPolicy the map is empty.
+ */
 export type Verdicts = WeakMap<HubObject, Verdict>;
 
 export interface Choice {
-  /** The imported source objects by the names of their lifecycles. */
+  /** The imported source objects by the names of their PediaClusterLifecycles. */
   readonly named: ReadonlyMap<string, HubObject>;
-  /** `namespace/name` of source objects whose templates failed. */
+  /**
+   * `namespace/name` of source objects whose templates failed, so that nobody knows whether they are to be imported.
+   */
   readonly unjudged: ReadonlySet<string>;
-  /** A sentence for each source object that should be imported and is not. */
+  /** A message for each source object that should be imported and is not. */
   readonly faults: readonly string[];
 }
 
-/** How many source objects are judged before the event loop may handle other work, such as requests. */
+/**
+ * After rendering the templates of this many source objects, the event loop may handle other work, such as requests.
+ */
 const atOnce = 100;
 
-/** Chooses the source objects. @param known verdicts that were remembered; new ones are added */
+/**
+ * Chooses the source objects. @param known remembered verdicts, which are not computed again; new verdicts are added
+ */
 export async function chooseSources(
   { selector, name }: Pick<PolicySpec, 'selector' | 'name'>,
   sources: HubObjects,
@@ -55,7 +67,7 @@ export async function chooseSources(
   return { named, unjudged, faults };
 }
 
-/** Names an object in messages: `namespace/name`, or `name` if it is cluster-scoped. */
+/** Names a source object in messages: `namespace/name`, or `name` if it is cluster-scoped. */
 export function pathOf({ metadata: { namespace, name } }: HubObject): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
@@ -74,7 +86,10 @@ function verdictOn(source: HubObject, selector: PolicySpec['selector'], name: Po
   }
 }
 
-/** Whether the output of a selector or condition template counts as true, by Clusterpedia's rule. */
+/**
+ * Whether the output of a selector or condition template means true. As in Clusterpedia, that is `true` in upper or
+ * lower case, with or without blanks around it.
+ */
 export function isTrue(printed: string): boolean {
   return printed.trim().toLowerCase() === 'true';
 }

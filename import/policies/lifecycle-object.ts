@@ -1,5 +1,5 @@
-// Makes a PediaClusterLifecycle exactly as Clusterpedia writes it, with empty namespaces, so that neither the gateway
-// nor Clusterpedia changes an object that the other one wrote.
+// Makes a PediaClusterLifecycle exactly as Clusterpedia writes it, including `namespace: ''` for cluster-scoped
+// sources. Otherwise the gateway and Clusterpedia would each change the objects that the other has written.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { ResourceType } from '../../controllers/objects.ts';
 import { policyGroup } from '../definitions/clusterpedia.ts';
@@ -7,18 +7,18 @@ import type { OwnerReference } from '../../controllers/objects.ts';
 import type { CopiedPolicy, WrittenReference } from './policy-spec.ts';
 
 /**
- * Finalizer that keeps a lifecycle until its controller has seen the deletion. It is set on creation, which saves one
- * write for each lifecycle.
+ * Finalizer that keeps a deleted PediaClusterLifecycle until its controller has seen the deletion. The finalizer is set
+ * on creation, since adding it later would be one more write for each lifecycle.
  */
 export const lifecycleFinalizer = 'clusterpedia.io/pediacluster-lifecycle-controller';
 
-/** An object that a lifecycle reads; `namespace` is '' for a cluster-scoped object. */
+/** An object that a PediaClusterLifecycle reads; `namespace` is '' for a cluster-scoped object. */
 export interface Dependency extends ResourceType {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** A reference of a policy with the version that the hub serves. */
+/** A reference of a ClusterImportPolicy, with the version in which the hub serves the type. */
 export interface LifecycleReference extends WrittenReference {
   readonly version: string;
 }

@@ -1,5 +1,5 @@
-// Reconciles one ClusterImportPolicy: keeps a PediaClusterLifecycle for each source object that it selects, removes
-// others, and writes conditions about the result.
+// Reconciles one ClusterImportPolicy: keeps a PediaClusterLifecycle for each source object that it selects, deletes its
+// other lifecycles, and writes the policy's conditions.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { resourceLabel } from '../../cache/hub/hub-paths.ts';
@@ -24,9 +24,12 @@ export interface PolicyControllerParts {
   readonly types: FollowedTypes;
   readonly policies: () => HubObjects;
   readonly lifecycles: () => HubObjects;
-  /** Returns the milliseconds after which a type that the hub does not serve is looked up again. */
+  /** Returns the milliseconds after which the hub's discovery is asked again for a type that the hub does not serve. */
   readonly unservedMs: () => number;
-  /** Called when the types that the lifecycles of a policy read have changed. */
+  /**
+   * Called when another set of types is watched for a ClusterImportPolicy, so that its PediaClusterLifecycles are
+   * reconciled again.
+   */
   readonly onBound: (policy: string) => void;
 }
 
@@ -35,10 +38,13 @@ export interface PolicyController {
 }
 
 const finalizer = 'clusterpedia.io/cluster-import-policy-controller';
-/** Most faults that one message names. */
+/** Most errors that the message of a condition names; of the rest only the number is given. */
 const told = 5;
 
-/** What is remembered of a policy until its UID or generation changes. */
+/**
+ * What was parsed and computed for a ClusterImportPolicy. It is used until the policy's UID or generation changes;
+ * `state` holds both.
+ */
 interface Known {
   readonly state: string;
   readonly spec: PolicySpec;
@@ -46,7 +52,10 @@ interface Known {
 }
 
 interface Result {
-  /** The condition Validated. If `reconciling` is undefined, the policy is invalid and gets no other condition. */
+  /**
+   * The condition Validated. If `reconciling` is undefined, the ClusterImportPolicy is invalid, and all other
+   * conditions are removed.
+   */
   readonly validated: Finding;
   readonly reconciling?: Finding;
   readonly outcome: Outcome;
@@ -71,7 +80,10 @@ export function makePolicyController(parts: PolicyControllerParts): PolicyContro
   };
 }
 
-/** Returns what is remembered of a policy, which is read anew if it changed. @throws InvalidPolicy */
+/**
+ * Returns the parsed spec and the verdicts of a ClusterImportPolicy; parses the spec again if the policy has changed.
+ * @throws InvalidPolicy
+ */
 function remembered(known: Map<string, Known>, policy: HubObject): Known {
   const state = JSON.stringify([policy.metadata.uid, generationOf(policy)]);
   const before = known.get(policy.metadata.name);
@@ -100,14 +112,15 @@ async function apply(parts: PolicyControllerParts, policy: HubObject, read: () =
   }
   const validated: Finding = { type: 'Validated', status: 'True', reason: 'Success', message: '' };
   const followed = { ...source, ...selectorsOf(policy, 'source') };
-  bind(parts, policy.metadata.name, [
+  const wanted = [
     followed,
     ...references.map(({ key, group, version, resource }) => ({
       ...{ group, version, resource },
       ...selectorsOf(policy, `references.${key}`),
     })),
-  ]);
-  const waiting = waitFor(parts, policy.metadata.name);
+  ];
+  bind(parts, policy.metadata.name, wanted);
+  const waiting = waitFor(parts, wanted);
   if (waiting !== undefined) return { validated, ...waiting };
   const choice = await chooseSources(known.spec, parts.types.objects(followed) ?? new Map(), known.verdicts);
   const failures = await writeLifecycles(parts, policy, choice, (object) =>
@@ -116,7 +129,10 @@ async function apply(parts: PolicyControllerParts, policy: HubObject, read: () =
   return { validated, ...reconciled(choice, failures) };
 }
 
-/** Returns the type as the hub serves it, or the policy's result when the hub does not serve the type. */
+/**
+ * Returns the type in a version that the hub serves, or the result of the reconciliation when the hub does not serve
+ * it.
+ */
 async function served(
   { discovery, unservedMs }: PolicyControllerParts,
   wanted: WantedType,
@@ -131,26 +147,33 @@ async function served(
   }
 }
 
-/** Watches these types for the policy. Called once all types are known; until then the earlier types stay watched. */
+/**
+ * Watches these types for the policy. Called once the versions of all types are known; the earlier types stay watched
+ * until then.
+ */
 function bind({ types, onBound }: PolicyControllerParts, policy: string, wanted: readonly WatchedResource[]): void {
   if (isDeepStrictEqual(types.typesOf(policy), wanted)) return;
   types.use(policy, wanted);
   onBound(policy);
 }
 
-/** Returns a result that says what the policy waits for; undefined when the objects of all its types can be read. */
+/**
+ * Returns a result that says what the ClusterImportPolicy waits for; undefined when the objects of all its types can be
+ * read.
+ */
 function waitFor(
   { types, discovery, unservedMs }: PolicyControllerParts,
-  policy: string,
+  wanted: readonly WatchedResource[],
 ): Pick<Result, 'reconciling' | 'outcome'> | undefined {
-  for (const [index, type] of types.typesOf(policy).entries()) {
+  for (const [index, type] of wanted.entries()) {
     const state = types.state(type);
     if (state?.fault?.reason === 'Forbidden') {
       const reason = index === 0 ? 'FailedListSourceResources' : 'FailedCheckResourceSync';
       return { reconciling: failed(reason, state.fault.message), outcome: 'done' };
     }
     if (state?.phase === 'missing' || state?.synced !== true) {
-      // The hub stopped serving this version, so the next attempt looks for another one. The objects still exist.
+      // The hub has stopped serving this version. The next attempt looks for another version, so discovery is read
+      // again; the objects may still exist in that one.
       if (state?.phase === 'missing') discovery.forget(type.group);
       const why = state?.fault === undefined ? 'are not listed yet' : `cannot be listed: ${state.fault.message}`;
       const message = `${resourceLabel(type)} ${why}`;
@@ -161,7 +184,7 @@ function waitFor(
 }
 
 function reconciled({ faults }: Choice, { kept, removed, lost }: WriteFaults): Pick<Result, 'reconciling' | 'outcome'> {
-  // Sorted, so that the same faults always give the same message and the status is not written again.
+  // Sorted, so that the same errors always give the same message, and an unchanged status is not written again.
   const all = [...faults, ...lost, ...kept, ...removed].toSorted();
   const outcome = kept.length + removed.length > 0 ? 'retry' : 'done';
   if (all.length === 0) {
@@ -182,7 +205,10 @@ function failed(reason: string, message: string): Finding {
   return { type: 'Reconciling', status: 'False', reason, message };
 }
 
-/** Writes the conditions. An invalid policy gets the condition Validated alone. */
+/**
+ * Writes the conditions into the ClusterImportPolicy's status, if they have changed. Without `reconciling`, only the
+ * condition Validated is kept.
+ */
 async function tell(
   writer: HubWriter,
   policy: HubObject,

@@ -1,17 +1,21 @@
-// Reads what a policy may ask for beyond Clusterpedia's fields. It is in annotations, so that Clusterpedia's type needs
-// no change and Clusterpedia ignores it.
+// Reads the options that a ClusterImportPolicy may have beyond Clusterpedia's fields. They are in annotations, so that
+// Clusterpedia's type needs no change and Clusterpedia itself ignores them.
 import type { HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
 
 const prefix = 'import.portcullis.io';
 
-/** Whether PediaClusters follow everything that the template prints, and not only address and credentials. */
+/**
+ * Whether PediaClusters of this ClusterImportPolicy are updated with everything that the template prints, and not only
+ * with address and credentials.
+ */
 export function followsTemplate({ metadata: { annotations = {} } }: HubObject): boolean {
   return annotations[`${prefix}/follow-template`] === 'true';
 }
 
 /**
- * Returns the selectors by which the hub filters the objects of a type, so that the gateway holds no others in memory.
- * @param of `source`, or `references.KEY`
+ * Returns the selectors with which the hub lists and watches the objects of a type, so that the gateway holds only
+ * these objects in memory.
+ * @param of which type: `source`, or `references.KEY`
  */
 export function selectorsOf(
   { metadata: { annotations = {} } }: HubObject,

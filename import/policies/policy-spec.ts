@@ -1,18 +1,18 @@
 // Reads a ClusterImportPolicy's spec and parses its templates. The templates of references stay text, since they are
-// copied to the lifecycles, whose controller parses them.
+// copied to the PediaClusterLifecycles, whose controller parses them.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import type { WantedType } from '../hub/discovery.ts';
 import { listAt, textAt, textsAt } from '../../controllers/objects.ts';
 import { compileTemplate, TemplateError, type Template } from '../template/template.ts';
 
-/** The fields of a policy that its lifecycles get unchanged. */
+/** The fields of a ClusterImportPolicy that are copied unchanged into its lifecycles. */
 export interface CopiedPolicy {
   readonly template: string;
   readonly creationCondition: string;
 }
 
-/** The fields of a reference as the policy has them, without versions. */
+/** A reference as the ClusterImportPolicy has it, without `versions`. */
 export interface WrittenReference {
   readonly key: string;
   readonly group: string;
@@ -21,7 +21,7 @@ export interface WrittenReference {
   readonly nameTemplate: string;
 }
 
-/** The spec of a policy with parsed templates. */
+/** The spec of a ClusterImportPolicy with parsed templates. */
 export interface PolicySpec {
   readonly source: WantedType;
   /** Template that selects source objects; undefined selects all. */
@@ -31,7 +31,10 @@ export interface PolicySpec {
   readonly copied: CopiedPolicy;
 }
 
-/** A template of a policy cannot be parsed. `reason` is for the condition Validated of the policy. */
+/**
+ * Thrown for a template of a ClusterImportPolicy that cannot be parsed. `reason` is the reason of the policy's
+ * condition Validated.
+ */
 export class InvalidPolicy extends Error {
   override readonly name = 'InvalidPolicy';
   readonly reason: string;
@@ -41,7 +44,7 @@ export class InvalidPolicy extends Error {
   }
 }
 
-/** Clusterpedia's reason with its spelling mistake, which tools look for. */
+/** Clusterpedia's reason, with Clusterpedia's spelling mistake: tools look for exactly this text. */
 const invalidPolicy = 'InvalaidPolicy';
 
 /** Reads the spec of a policy. @throws InvalidPolicy for the first template that cannot be parsed */
@@ -65,7 +68,7 @@ export function readPolicySpec(policy: HubObject): PolicySpec {
   };
 }
 
-/** Reads the fields of a reference that policies and lifecycles share. */
+/** Reads the fields of a reference that ClusterImportPolicies and PediaClusterLifecycles have in common. */
 export function writtenReference(reference: unknown): WrittenReference {
   const namespaceTemplate = textAt(reference, 'namespaceTemplate');
   return {

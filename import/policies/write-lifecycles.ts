@@ -1,5 +1,5 @@
-// Makes the lifecycles of one policy as the policy wants them: creates, changes and deletes lifecycles, several at a
-// time.
+// Writes the PediaClusterLifecycles of one ClusterImportPolicy: creates, changes and deletes them until they are as the
+// policy wants, several at a time.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import { HubRefusal, isConflict, type HubWriter } from '../../controllers/hub/hub-writer.ts';
@@ -8,19 +8,24 @@ import { isPolicy, lifecycles } from '../objects.ts';
 import { pathOf, type Choice } from './choose-sources.ts';
 import { lifecycleObject, type LifecycleSpec } from './lifecycle-object.ts';
 
-/** What failed, with one sentence for each lifecycle. */
+/** The writes that failed, each as a message. */
 export interface WriteFaults {
-  /** Lifecycles that could not be created or changed; the next field has those that could not be deleted. */
+  /**
+   * Messages about PediaClusterLifecycles that could not be created or changed. `removed` has those that could not be
+   * deleted.
+   */
   readonly kept: readonly string[];
   readonly removed: readonly string[];
-  /** Source objects whose name belongs to a lifecycle of another owner. */
+  /** Messages about source objects whose name is that of a PediaClusterLifecycle with another controlling owner. */
   readonly lost: readonly string[];
 }
 
-/** How many writes are sent at once. */
+/** How many PediaClusterLifecycles are written at the same time. */
 const atOnce = 8;
 
-/** Writes the lifecycles. @param specFor returns the spec of the lifecycle for a source object */
+/**
+ * Writes the PediaClusterLifecycles of a policy. @param specFor returns the spec of the lifecycle for a source object
+ */
 export async function writeLifecycles(
   parts: { readonly writer: HubWriter; readonly lifecycles: () => HubObjects },
   policy: HubObject,
@@ -49,7 +54,10 @@ export async function writeLifecycles(
   return { kept, removed, lost };
 }
 
-/** Acts on all items, several at once. Rejects with the first error, after the calls that have begun are finished. */
+/**
+ * Calls `act` for all items, several at a time. If a call fails, rejects with its error once all running calls have
+ * ended.
+ */
 async function forEach<Item>(items: Iterable<Item>, act: (item: Item) => Promise<void>): Promise<void> {
   const rest = items[Symbol.iterator]();
   const worker = async (): Promise<void> => {
@@ -59,7 +67,7 @@ async function forEach<Item>(items: Iterable<Item>, act: (item: Item) => Promise
   for (const result of results) if (result.status === 'rejected') throw result.reason;
 }
 
-/** Returns the `namespace/name` of the source object that a lifecycle was created for. */
+/** Returns the `namespace/name` of the source object that a PediaClusterLifecycle was created for. */
 function sourceKeyOf(lifecycle: HubObject): string {
   const namespace = textAt(lifecycle, 'spec', 'source', 'namespace');
   const name = textAt(lifecycle, 'spec', 'source', 'name');
@@ -75,8 +83,8 @@ async function ensure(
 ): Promise<void> {
   const wanted = lifecycleObject(name, policy, spec);
   if (present === undefined) {
-    // A conflict means that the lifecycle exists already and its event has not come yet; that event causes the next
-    // call.
+    // A conflict means that the PediaClusterLifecycle exists already and that its watch event has not arrived yet. That
+    // event causes the ClusterImportPolicy to be reconciled again.
     await writer.create(lifecycles, wanted).catch((error: unknown) => {
       if (!isConflict(error)) throw error;
     });
@@ -103,8 +111,8 @@ async function attempt(failures: string[], what: string, act: () => Promise<void
 }
 
 /**
- * Returns who controls the lifecycle: the name of a policy, or kind and name of another owner; undefined if nobody
- * does.
+ * Returns the controlling owner of the PediaClusterLifecycle: the name of a ClusterImportPolicy, or kind and name of
+ * another owner; undefined when there is none.
  */
 function controllerNameOf(lifecycle: HubObject | undefined): string | undefined {
   const owner = lifecycle === undefined ? undefined : controllerOf(lifecycle);

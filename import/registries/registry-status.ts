@@ -1,5 +1,6 @@
-// The status of Karmada's ResourceRegistries. Karmada declares conditions and writes none, so types and reasons are
-// ours: `Accepted` says whether the spec is in effect, `Indexed` whether everything that it selects can be found.
+// The status of Karmada's ResourceRegistries. Karmada's type has conditions, but Karmada writes none, so types and
+// reasons are our own: `Accepted` says whether the spec is in effect, `Indexed` whether the index has everything that
+// the spec selects.
 import {
   readRegistry,
   registryGroup,
@@ -14,22 +15,27 @@ import type { StatusSubject } from '../status-controllers.ts';
 /** A cluster that a registry selects. */
 export interface RegisteredCluster {
   readonly name: string;
-  /** What of the registry's resources cannot be found of it, and why, in words; empty when nothing is missing. */
+  /**
+   * What the index lacks of the registry's resources in this cluster, and why, as messages; empty when it has
+   * everything.
+   */
   readonly missing: readonly string[];
 }
 
-/** What the gateway knows of clusters, for the status of registries. */
+/** What the gateway knows of the clusters that ResourceRegistries select. */
 export interface IndexedRegistries {
-  /** The clusters that the registry of this name selects, with what is missing of these resources. */
+  /** The clusters that the registry with this name selects, each with those of these resources that the index lacks. */
   clusters(registry: string, resources: readonly RegisteredResource[]): readonly RegisteredCluster[];
-  /** Calls the listener when that may have changed. Returns a function that removes the listener. */
+  /**
+   * Calls the listener when the answer of `clusters` may have changed. Returns a function that removes the listener.
+   */
   onChange(listener: () => void): () => void;
 }
 
-/** How many clusters a message names at most. */
+/** How many clusters the message of a condition names at most; of the rest it gives the number. */
 const mostNamed = 10;
 
-/** The status of ResourceRegistries, as it is written from what the index has. */
+/** Says for `startStatusControllers` which conditions a ResourceRegistry gets, from what the index has. */
 export function registryStatus(indexed: IndexedRegistries): StatusSubject {
   return {
     kind: 'ResourceRegistry',
@@ -42,7 +48,7 @@ export function registryStatus(indexed: IndexedRegistries): StatusSubject {
   };
 }
 
-/** What the conditions of a registry say now. @param clusters those that it selects */
+/** The conditions of a registry. @param clusters the clusters that the registry selects */
 function findingsOf({ refusal }: Registry, clusters: readonly RegisteredCluster[]): readonly Finding[] {
   if (refusal !== undefined) {
     const indexed = { type: 'Indexed', status: 'False', reason: 'NotAccepted', message: 'nothing is indexed' } as const;

@@ -6,10 +6,13 @@ import type { Command, Node, Operand, Pipeline, Tree } from './syntax.ts';
 import { TemplateError } from './template-error.ts';
 import { isList, isMap, isTrue, printed, sortedKeys, typeName, type Value } from './values.ts';
 
-/** Each argument that is a text costs one step for this many bytes. */
+/** A call of a function costs one step of the budget for this many bytes of its text arguments. */
 const bytesPerStep = 128;
 
-/** Whether `{{break}}` or `{{continue}}` was reached. */
+/**
+ * Why the execution of a list of nodes ended early: `{{break}}` or `{{continue}}` was reached. Undefined when it did
+ * not end early.
+ */
 type Flow = 'break' | 'continue' | undefined;
 
 interface Variable {
@@ -18,7 +21,7 @@ interface Variable {
 }
 
 /**
- * Runs the template.
+ * Runs a template with `data` as its dot.
  * @returns the output as bytes
  * @throws TemplateError where Go's execution fails, and when a limit of {@link templateLimits} is exceeded
  */
@@ -47,7 +50,7 @@ class Execution {
     this.#budget = budget;
   }
 
-  /** Runs a template that sees no variable except `$`. */
+  /** Runs the body of a template, which sees no variable except `$`, its own data. */
   run(nodes: readonly Node[], data: Value): void {
     const outer = this.#variables;
     this.#variables = [{ name: '$', value: data }];
@@ -115,7 +118,8 @@ class Execution {
       this.#budget.step();
       count += 1;
       const flow = this.#scoped(() => {
-        // One variable gets the element; two variables get its index or key, and the element.
+        // With one variable, the variable gets the element. With two, the first gets index or key, the second the
+        // element.
         const values = variables.length === 1 ? [value] : [key, value];
         for (const [i, name] of variables.entries()) this.#set(name, values[i], assigns);
         return this.#walk(node.body, value);
@@ -129,7 +133,7 @@ class Execution {
     let value: Value;
     for (const [i, command] of commands.entries()) {
       this.#budget.step();
-      // From here on null counts as a missing value, because Go unwraps the result of a pipeline.
+      // From here on null is treated like a missing key, because Go unwraps the result of a pipeline.
       value = this.#command(command, dot, i === 0 ? [] : [value]) ?? undefined;
     }
     for (const name of variables) this.#set(name, value, assigns);
@@ -152,7 +156,7 @@ class Execution {
 
   /**
    * Runs one command.
-   * @param piped the value of the previous stage, which becomes the last argument; empty for the first stage
+   * @param piped the value of the pipeline's previous stage, which becomes the last argument; empty for the first stage
    */
   #command({ operands }: Command, dot: Value, piped: readonly Value[]): Value {
     const [first, ...rest] = operands as [Operand, ...Operand[]];
@@ -220,7 +224,10 @@ class Execution {
   }
 }
 
-/** The text that an action prints. Where Go prints `<no value>`, Clusterpedia removes it, so nothing is printed. */
+/**
+ * The text that an action such as `{{.x}}` prints for a value. Go prints `<no value>` for a missing one, and
+ * Clusterpedia removes that text, so nothing is printed here.
+ */
 function shown(value: Value, budget: Budget): string {
   return value === undefined || value === null ? '' : printed(value, budget);
 }

@@ -1,5 +1,6 @@
-// The functions that templates can call, and the functions of Go and sprig that are refused. Whoever can write a policy
-// must not be able to read the environment of the process, use DNS, or make a text that differs each time.
+// The functions that templates can call, and those functions of Go and sprig that are refused. Whoever can write a
+// ClusterImportPolicy must not be able to read the environment of the process, use DNS, or print a text that differs
+// each time.
 import type { Callable } from './functions/callable.ts';
 import { choices } from './functions/choices.ts';
 import { collections } from './functions/collections.ts';
@@ -11,7 +12,8 @@ import { texts } from './functions/texts.ts';
 import { urls } from './functions/urls.ts';
 
 /**
- * All functions except `and` and `or`, which the executor handles itself, because they evaluate arguments one by one.
+ * All functions except `and` and `or`. `execute.ts` handles those two itself, since they may leave arguments
+ * unevaluated.
  */
 export const functions: ReadonlyMap<string, Callable> = new Map(
   Object.entries({

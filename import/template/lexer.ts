@@ -1,5 +1,5 @@
-// Splits a template into texts and actions, and actions into tokens (text/template/parse, lex.go). Blanks separate
-// operands, so they are tokens too.
+// Splits a template into texts and actions (`{{…}}`), and actions into tokens (text/template/parse, lex.go). Blanks
+// separate operands, so they are tokens too.
 import { TemplateError } from './template-error.ts';
 import { unquote } from './go-literals.ts';
 
@@ -23,7 +23,10 @@ export type TokenKind =
   | ':='
   | 'end';
 
-/** A token. `text` is its source text, or the value of a string; `at` is its offset in the template. */
+/**
+ * A token. `text` is its source text, or the value of a string; `at` is its offset in the template, in UTF-16 code
+ * units.
+ */
 export interface Token {
   readonly kind: TokenKind;
   readonly text: string;
@@ -72,7 +75,7 @@ class Lexer {
     return this.#tokens;
   }
 
-  /** Skips a comment. @returns whether blanks after it must be removed */
+  /** Skips a comment of the template. @returns whether it ends in `-}}`, so that blanks after it are removed */
   #skipComment(start: number): boolean {
     const end = this.#source.indexOf('*/', this.#at + 2);
     if (end < 0) throw this.#fault(start, 'unclosed comment');
@@ -84,7 +87,7 @@ class Lexer {
     return trims;
   }
 
-  /** Reads an action. @returns whether blanks after it must be removed */
+  /** Reads an action up to its `}}`. @returns whether it ends in `-}}`, so that blanks after it are removed */
   #readAction(start: number): boolean {
     this.#push('open', '{{', start);
     this.#open = 0;
@@ -192,7 +195,10 @@ function isBlank(c: string | undefined): boolean {
   return c !== undefined && c !== '' && blanks.includes(c);
 }
 
-/** The text without blanks at its end. A regular expression would examine every run of blanks in the text. */
+/**
+ * The text without blanks at its end. A regular expression would try to match at every run of blanks, which takes too
+ * long.
+ */
 function trimmedEnd(text: string): string {
   let end = text.length;
   while (isBlank(text[end - 1])) end -= 1;

@@ -1,16 +1,16 @@
-// Limits for rendering one template. The author of a policy may be anybody who may create policies on the hub, and the
-// process that renders it also serves requests.
+// Limits for rendering one template. The author of a ClusterImportPolicy may be anybody who may create policies on the
+// hub, and the process that renders the templates also serves requests.
 import { TemplateError } from './template-error.ts';
 
-/** The limits of one rendering. */
+/** The limits of one template and of one rendering. Beyond a limit, parsing or rendering fails with TemplateError. */
 export const templateLimits = {
-  /** Bytes of the template's text. */
+  /** Characters of the template's text. */
   source: 256 * 1024,
-  /** How many nodes may be executed and values examined by functions. */
+  /** Nodes that are executed, plus what functions cost for the values that they examine. */
   steps: 100_000,
   /** Bytes of the output. */
   output: 1024 * 1024,
-  /** Bytes of all texts that functions create during one rendering. */
+  /** Bytes of all texts that functions create during one rendering, including those that are dropped again. */
   memory: 16 * 1024 * 1024,
   /** How deep parentheses, blocks and calls of templates may be nested. */
   depth: 64,

@@ -1,5 +1,5 @@
-// Turns tokens into a tree (text/template/parse, parse.go). Functions are checked here, so a template with an unknown
-// or refused function never runs.
+// Turns the tokens of a template into a tree (text/template/parse, parse.go). Names of functions are checked here, so a
+// template with an unknown or refused function never runs.
 import { readNumber } from './go-literals.ts';
 import { lineAt, tokensOf, type Token, type TokenKind } from './lexer.ts';
 import { templateLimits } from './limits.ts';
@@ -44,8 +44,8 @@ class Parser {
   }
 
   /**
-   * Reads nodes up to `{{else`, `{{end}}` or the end of the text. The word itself is consumed, but not what follows
-   * `{{else`.
+   * Reads nodes up to `{{else`, `{{end}}` or the end of the text. `{{end}}` is consumed whole. Of `{{else` the rest up
+   * to `}}` is not consumed, since it may be `{{else if …}}`.
    */
   #nodes(isTop = false): { readonly nodes: readonly Node[]; readonly ending: 'else' | 'end' | 'eof' } {
     const nodes: Node[] = [];
@@ -132,7 +132,10 @@ class Parser {
     });
   }
 
-  /** Reads what follows `{{else`: nothing, or an `if` or `with` that shares the `{{end}}`. */
+  /**
+   * Reads the rest of an `{{else`: either `}}` and nodes up to `{{end}}`, or an `if` or `with`, whose `{{end}}` ends
+   * both.
+   */
   #otherwise(kind: 'if' | 'with' | 'range'): readonly Node[] {
     this.#skipBlanks();
     const token = this.#peek();
@@ -173,7 +176,8 @@ class Parser {
   }
 
   /**
-   * Checks that every stage after the first is a function, since only functions can take the previous stage's value.
+   * Checks that no stage after the first is a constant, a dot or nil, since only functions can take the previous
+   * stage's value.
    */
   #checkStages(commands: readonly Command[]): void {
     for (const { operands, at } of commands.slice(1)) {

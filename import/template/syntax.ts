@@ -1,7 +1,7 @@
 // The types of a parsed template's tree.
 import type { Value } from './values.ts';
 
-/** An operand of a command, or a call. */
+/** An operand of a command: a value, or a function to be called. */
 export type Operand =
   | { readonly kind: 'constant'; readonly value: Value }
   | { readonly kind: 'dot' }
@@ -15,7 +15,10 @@ export type Operand =
   /** Fields of a parenthesised pipeline, such as `(…).a.b`. */
   | { readonly kind: 'chain'; readonly of: Operand; readonly names: readonly string[] };
 
-/** An operand with its arguments: `first arg arg`. `at` is its offset in the template's text. */
+/**
+ * One stage of a pipeline: an operand followed by its arguments, `first arg arg`. `at` is its offset in the template's
+ * text.
+ */
 export interface Command {
   readonly operands: readonly Operand[];
   readonly at: number;
@@ -42,7 +45,7 @@ export type Node =
   | { readonly kind: 'template'; readonly name: string; readonly pipeline: Pipeline | undefined; readonly at: number }
   | { readonly kind: 'break' | 'continue' };
 
-/** A parsed template, and the templates it defines by name. */
+/** A parsed template, and the templates that it defines with `{{define}}`, by name. */
 export interface Tree {
   readonly body: readonly Node[];
   readonly defined: ReadonlyMap<string, readonly Node[]>;

@@ -1,8 +1,8 @@
 // The error for a template that cannot be parsed or rendered.
 
 /**
- * The template cannot be parsed, or rendering failed. The message is meant for the author of the template and contains
- * no data.
+ * Thrown when a template cannot be parsed or rendered. The message is meant for the author of the template and contains
+ * no data of the objects that the template reads.
  */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';

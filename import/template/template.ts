@@ -1,5 +1,5 @@
-// Go's text/template with those functions of sprig that use nothing but their arguments. Clusterpedia's policies are
-// written in it. See README.md beside this file.
+// Go's text/template with those functions of sprig that use nothing but their arguments: the language of the templates
+// in Clusterpedia's policies. See README.md beside this file.
 import { executeTemplate } from './execute.ts';
 import { functionFault, functions } from './functions.ts';
 import { Budget } from './limits.ts';
@@ -12,8 +12,8 @@ export { TemplateError } from './template-error.ts';
 /** A parsed template. */
 export interface Template {
   /**
-   * Renders the template to bytes; they need not be text, because a template can decode a Secret.
-   * @param data a value as JSON.parse gives it; it is not changed
+   * Renders the template to bytes. The bytes need not be UTF-8, because a template can decode a Secret.
+   * @param data a value as JSON.parse returns it; it is not changed
    * @throws TemplateError where Go's engine fails, or when a limit in `limits.ts` is exceeded
    */
   renderBytes(data: unknown): Buffer;
@@ -22,7 +22,8 @@ export interface Template {
 }
 
 /**
- * Parses a template. Unlike in Go's html/template nothing is escaped, and a missing value prints nothing.
+ * Parses a template. As in text/template, and unlike html/template, nothing is escaped, and a missing value prints
+ * nothing.
  * @throws TemplateError with the line of the mistake, or the function that is unknown or refused
  */
 export function compileTemplate(source: string): Template {
@@ -31,7 +32,7 @@ export function compileTemplate(source: string): Template {
     try {
       return executeTemplate(tree, valueOf(data), functions, new Budget()).replaceAll('<no value>', '');
     } catch (error) {
-      // A policy can nest data or calls until the stack overflows.
+      // The stack overflows (RangeError) when a ClusterImportPolicy nests data or calls deep enough.
       if (error instanceof RangeError) throw new TemplateError('it is nested too deep', { cause: error });
       throw error;
     }

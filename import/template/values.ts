@@ -4,8 +4,8 @@ import { TemplateError } from './template-error.ts';
 import type { Budget } from './limits.ts';
 
 /**
- * A value. `undefined` stands for a missing key, `null` for JSON's null (a nil interface in Go), a `bigint` for an
- * int64, a `number` for a float64, a string for bytes, and a Map for an object.
+ * A value in a template. `undefined` stands for a missing key, `null` for JSON's null (a nil interface in Go), a
+ * `bigint` for an int64, a `number` for a float64, a string for bytes, and a Map for an object.
  */
 export type Value = undefined | null | boolean | bigint | number | string | readonly Value[] | GoMap;
 
@@ -23,7 +23,7 @@ export function textOf(bytes: string): string {
 }
 
 /**
- * Converts what JSON.parse gives. Whole numbers become int64, as in Kubernetes' unstructured objects.
+ * Converts a value that JSON.parse returned. Whole numbers become int64, as in Kubernetes' unstructured objects.
  * @throws TemplateError for a value that JSON cannot represent
  */
 export function valueOf(json: unknown): Value {
@@ -76,14 +76,14 @@ export function sortedKeys(map: GoMap): readonly string[] {
   return [...map.keys()].sort(byBytes);
 }
 
-/** Compares two byte texts. */
+/** Compares two byte texts for sorting. */
 export function byBytes(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
 /**
  * The text of a value, as fmt's `%v` writes it.
- * @param budget counts the bytes, because a value can contain another one many times
+ * @param budget is charged for steps and bytes, because a value can contain the same value many times
  */
 export function printed(value: Value, budget: Budget): string {
   budget.step();
@@ -112,7 +112,7 @@ export function exponentOf(value: number): number {
   return Number(value.toExponential().split('e')[1]);
 }
 
-/** Writes the exponent with at least two digits, as Go does. */
+/** Writes the exponent of `text`, such as `1e+6`, with at least two digits, as Go does. */
 export function goExponent(text: string): string {
   return text.replace(/e([+-])(\d)$/, 'e$10$2');
 }

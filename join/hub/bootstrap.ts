@@ -1,4 +1,5 @@
-// The Secret with the kubeconfig by which a member is reached before the gateway has an account there.
+// The bootstrap Secret of a ClusterJoin: it holds a kubeconfig with which the gateway reaches the member before it has
+// a ServiceAccount there.
 import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf, secretText, trimLineEnd } from '../../cache/sources/objects/hub-object.ts';
 import type { Access } from '../../cache/sources/objects/registration.ts';
@@ -14,7 +15,7 @@ export interface Bootstrap {
 }
 
 /**
- * Reads the bootstrap Secret; undefined when there is none.
+ * Reads the bootstrap Secret; undefined when it does not exist.
  * @throws HubRefusal; GatewayError CLUSTER_UNUSABLE when its kubeconfig cannot be used
  */
 export async function readBootstrap(
@@ -27,7 +28,9 @@ export async function readBootstrap(
   return { secret, access: readSecretKubeconfig(`data["${key}"] of the Secret ${namespace}/${name}`, text) };
 }
 
-/** Deletes the Secret, unless somebody else looks after it: Cluster API, or an owner. */
+/**
+ * Deletes the bootstrap Secret, unless it belongs to somebody else: it is Cluster API's, or it has owner references.
+ */
 export async function deleteBootstrap(writer: HubWriter, { secret }: Bootstrap): Promise<void> {
   const isForeign = fieldOf(secret, 'type') === clusterApiSecret || ownersOf(secret).length > 0;
   if (!isForeign) await writer.remove(secrets, secret);

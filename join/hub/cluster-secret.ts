@@ -1,5 +1,5 @@
-// The Secret on the hub by which the gateway reaches a member that has joined. It has the form of cluster-gateway's
-// Secrets, which the sources of clusters read.
+// The Secret on the hub with the address and the token by which the gateway reaches a member that has joined. It has
+// the keys and labels of cluster-gateway's Secrets, which the gateway already reads as a source of clusters.
 import type { Access } from '../../cache/sources/objects/registration.ts';
 import {
   credentialTypeLabel,
@@ -18,7 +18,7 @@ import { isMadeFor, markOf } from '../object/cluster-join.ts';
 export const secrets: ResourceType = { group: '', version: 'v1', resource: 'secrets' };
 const timeoutMs = 15_000;
 
-/** Reads a Secret of the hub; undefined when there is none. @throws HubRefusal, GatewayError */
+/** Reads a Secret of the hub; undefined when it does not exist. @throws HubRefusal, GatewayError */
 export async function readSecret(
   client: Pick<HubClient, 'request'>,
   namespace: string,
@@ -31,18 +31,21 @@ export async function readSecret(
   return JSON.parse(answer.body.toString('utf8')) as HubObject;
 }
 
-/** The same address and trust with a token as credential. */
+/** Returns `access` with the same address and the same trusted authorities, but with a token as credential. */
 export function withToken(access: Access, token: string): Access {
   const { endpoint, tls, proxy } = access;
   return { endpoint, tls, proxy, plan: tokenPlan('token', token) };
 }
 
-/** The address `https://host:port/path` that an Access names. */
+/** The URL `https://host:port/path` of the API server. */
 export function addressOf({ endpoint: { scheme, host, port, basePath } }: Access): string {
   return `${scheme}://${bracketed(host)}:${port}${basePath}`;
 }
 
-/** Creates or replaces the Secret. @throws Error when a Secret of that name was made by somebody else; HubRefusal */
+/**
+ * Creates the Secret, or replaces its contents. @throws Error when a Secret of that name was made by somebody else;
+ * HubRefusal
+ */
 export async function storeSecret(
   client: Pick<HubClient, 'request'>,
   writer: HubWriter,
@@ -97,7 +100,7 @@ function encoded(texts: Readonly<Record<string, string | undefined>>): Readonly<
   );
 }
 
-/** Replaces single keys of the Secret, such as the token. @throws HubRefusal, GatewayError */
+/** Replaces some keys of the Secret, such as the token; the others stay. @throws HubRefusal, GatewayError */
 export async function replaceKeys(
   writer: HubWriter,
   secret: HubObject,
@@ -107,14 +110,14 @@ export async function replaceKeys(
 }
 
 /**
- * Reads how the member is reached with the credential in the Secret.
+ * Returns how the member is reached with the address and the credential in the Secret.
  * @throws GatewayError CLUSTER_UNUSABLE when the Secret cannot be used
  */
 export function accessIn(secret: HubObject): Access {
   return secretRegistration(secret, { clusterProxy: undefined, allowExec: [], allowExecEnv: [] }).access();
 }
 
-/** A cluster of this name is registered already, by somebody else. */
+/** Thrown when a cluster of this name is registered already by a Secret that was not made for this ClusterJoin. */
 export class TakenName extends Error {
   override readonly name = 'TakenName';
 }

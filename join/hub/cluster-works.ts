@@ -1,6 +1,6 @@
 // The ManifestWorks and add-ons of a cluster that leaves. They are deleted before the gateway gives up its access, in
 // the order that OCM's own clean-up has: add-ons first, then works by their annotation `cleanup-priority`, lowest
-// first, each level only when the one before is gone.
+// first. Works of one priority are deleted only when all works of lower priority are gone.
 import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
 import { annotationOf } from '../../cache/sources/objects/hub-object.ts';
 import { collectionPath } from '../../cache/hub/hub-paths.ts';
@@ -20,8 +20,8 @@ const addOns: ResourceType = {
 const priorityAnnotation = 'open-cluster-management.io/cleanup-priority';
 
 /**
- * Deletes the next of the cluster's add-ons and works. Returns what is still there, as `resource name`; empty when
- * everything is gone.
+ * Deletes the add-ons and ManifestWorks whose turn it is.
+ * @returns what still exists, as `resource name`; empty when nothing does
  * @throws HubRefusal, GatewayError
  */
 export async function deleteNextWorks(
@@ -39,8 +39,8 @@ export async function deleteNextWorks(
 }
 
 /**
- * Gives up the cluster's add-ons and works: deletes them and removes their finalizers, since nobody can reach the
- * cluster to do what the finalizers are for.
+ * Deletes the cluster's add-ons and ManifestWorks although the cluster cannot be reached. Their finalizers are removed
+ * too, since nobody can do in the cluster what the finalizers wait for.
  */
 export async function dropWorks(
   client: Pick<HubClient, 'request'>,
@@ -56,7 +56,7 @@ export async function dropWorks(
   }
 }
 
-/** Works in groups of equal priority, lowest first. A work without the annotation has 0. */
+/** ManifestWorks in groups of equal priority, the lowest first. A work without the annotation has priority 0. */
 export function byPriority(works: readonly HubObject[]): readonly (readonly HubObject[])[] {
   const levels = new Map<number, HubObject[]>();
   for (const work of works) {

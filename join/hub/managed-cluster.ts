@@ -1,5 +1,5 @@
-// The ManagedCluster of a member on hubs that have OCM's types: made for a join that asks for one, kept up to date with
-// the member's address and certificate authority, and held by a finalizer until the member has left.
+// The ManagedCluster of a member on hubs that have OCM's types: made for a ClusterJoin that asks for one, kept up to
+// date with the member's address and certificate authority, and held by a finalizer until the member has left.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
@@ -13,19 +13,22 @@ export const managedClusters: ResourceType = {
   version: 'v1',
   resource: 'managedclusters',
 };
-/** Condition type of ManagedClusters: whether the cluster is available and its readiness gates are True. */
+/**
+ * Type of a condition of ManagedClusters: whether the cluster is available and all conditions that its readiness gates
+ * name are True.
+ */
 const readyType = 'gateway.portcullis.io/Ready';
 
-/** Where a member is, as its ManagedCluster tells. */
+/** How a member is reached, as `spec.managedClusterClientConfigs` of its ManagedCluster says. */
 export interface ClientConfig {
   readonly url: string;
-  /** Base64 of the PEM text; undefined when the system's roots verify the member. */
+  /** Certificate authority of the member as base64 of PEM text; undefined when the system's roots verify the member. */
   readonly caBundle: string | undefined;
 }
 
 /**
- * Creates the ManagedCluster, or changes the address in the one that was made for this join. One that somebody else
- * made is left alone, and so is a hub without the type.
+ * Creates the ManagedCluster, or updates the address in it. A ManagedCluster that somebody else made is left alone. On
+ * a hub without the type nothing happens.
  * @throws HubRefusal, for example when an admission webhook of OCM refuses `hubAcceptsClient`; GatewayError
  */
 export async function keepManagedCluster(
@@ -50,17 +53,20 @@ export async function keepManagedCluster(
   try {
     await writer.create(managedClusters, { apiVersion: `${group}/${version}`, kind: 'ManagedCluster', metadata, spec });
   } catch (error) {
-    // The hub has no such type, or the object was created a moment ago.
+    // 404: the hub has no such type. 409: the object was created a moment ago.
     if (!(error instanceof HubRefusal) || (error.status !== 404 && error.status !== 409)) throw error;
   }
 }
 
-/** Tells on the ManagedCluster whether it is ready. @throws HubRefusal, GatewayError */
+/**
+ * Writes the condition `gateway.portcullis.io/Ready` into the ManagedCluster's status. @throws HubRefusal, GatewayError
+ */
 export async function tellReady(writer: HubWriter, managed: HubObject, finding: Omit<Finding, 'type'>): Promise<void> {
   const before = conditionsOf(managed);
   const conditions = withConditions(before, [{ type: readyType, ...finding }], generationOf(managed));
   if (isDeepStrictEqual(before, conditions)) return;
-  // With the resourceVersion, a condition that somebody else writes at the same time is not lost.
+  // With the resourceVersion, the hub refuses the write if somebody else has written a condition meanwhile; that would
+  // be lost.
   const { resourceVersion } = managed.metadata;
   await writer.patch(managedClusters, managed, { metadata: { resourceVersion }, status: { conditions } }, '/status');
 }

@@ -1,68 +1,57 @@
-// The objects that a join makes in the member: the gateway's ServiceAccount with the rights to impersonate, to see
-// whether the cluster is well, to renew its own token, and to remove these objects again.
+// The objects that a ClusterJoin makes in the member: the gateway's ServiceAccount, with the rights to impersonate
+// users, to check the cluster's health, to renew its own token, and to remove these objects again.
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { impersonationRules } from '../../lib/rights/impersonation-rules.ts';
 import { indexRules, reviewRules } from '../../lib/rights/index-rules.ts';
 import type { PolicyRule } from '../../lib/rights/policy-rule.ts';
-import type { ServedKind } from '../../distribute/member/kinds.ts';
+import { accessKinds, rbacGroup as rbac } from '../../distribute/member/rbac-kinds.ts';
 import type { ObjectName } from '../../distribute/member/member-objects.ts';
 import { textAt } from '../../controllers/objects.ts';
 import { defaultMemberNamespace, type InstalledObject, type JoinSpec } from '../object/cluster-join.ts';
 
 export const accountName = 'portcullis-gateway';
-const rbac = 'rbac.authorization.k8s.io';
 const probeUser = 'portcullis:probe';
 const indexUser = 'portcullis:index';
-/** The ConfigMap with the member's own certificate authority, which Kubernetes keeps in every namespace. */
+/** The ConfigMap with the member's certificate authority. Kubernetes writes it into every namespace. */
 export const authorityConfigMap = 'kube-root-ca.crt';
 
-const kindsByName: Readonly<Record<string, ServedKind>> = {
-  Namespace: kindOf('', 'Namespace', 'namespaces', false),
-  ServiceAccount: kindOf('', 'ServiceAccount', 'serviceaccounts', true),
-  ClusterRole: kindOf(rbac, 'ClusterRole', 'clusterroles', false),
-  ClusterRoleBinding: kindOf(rbac, 'ClusterRoleBinding', 'clusterrolebindings', false),
-  Role: kindOf(rbac, 'Role', 'roles', true),
-  RoleBinding: kindOf(rbac, 'RoleBinding', 'rolebindings', true),
-};
-
-function kindOf(group: string, kind: string, resource: string, isNamespaced: boolean): ServedKind {
-  return { group, version: 'v1', kind, resource, isNamespaced, isWatchable: true };
-}
-
-/** Returns how requests name one of the objects of a join. */
+/** Returns kind, namespace and name of an object of a ClusterJoin, for requests to the member. */
 export function nameOf(object: JsonObject | InstalledObject): ObjectName {
   const at = isJsonObject((object as JsonObject)['metadata']) ? (object as JsonObject)['metadata'] : object;
   return {
-    kind: kindsByName[textAt(object, 'kind')]!,
+    kind: accessKinds[textAt(object, 'kind') as keyof typeof accessKinds],
     namespace: textAt(at, 'namespace'),
     name: textAt(at, 'name'),
   };
 }
 
-/** Settings that decide about the objects of one join. */
+/** The settings on which the objects of one ClusterJoin depend. */
 export interface AccessSettings extends Pick<JoinSpec, 'memberNamespace' | 'impersonate' | 'index' | 'executeWorks'> {
-  /** Whether the namespace is made by this join, and removed with it. */
+  /** Whether the namespace is made by this ClusterJoin, and then deleted with it. */
   readonly ownsNamespace: boolean;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** The name of the ClusterRole and the ClusterRoleBinding that let the gateway remove the objects of the join. */
+/**
+ * Name of the ClusterRole that lets the gateway remove the objects of the ClusterJoin, and of its ClusterRoleBinding.
+ */
 export function leaveRole(memberNamespace: string): string {
   return roleName('leave', memberNamespace);
 }
 
 /**
- * A second hub may let the same member join in another namespace. Then the names of cluster-scoped objects differ, too.
+ * A second hub may let the same member join in another namespace. The names of its cluster-scoped objects then have to
+ * differ too.
  */
 function roleName(purpose: string, memberNamespace: string): string {
   return `portcullis:${purpose}${memberNamespace === defaultMemberNamespace ? '' : `:${memberNamespace}`}`;
 }
 
 /**
- * Returns the objects in the order in which they are applied. In the reverse order they can be removed, each by a right
- * that is still there: that to remove cluster-scoped objects is in the last of them, and that to remove the namespace
- * is in the namespace.
+ * Returns the objects in the order in which they are applied. They are removed in reverse order, so that each removal
+ * finds the right that it needs: the right to remove cluster-scoped objects is in the cluster-scoped object that is
+ * removed last, and the right to remove the namespace is in the namespace itself.
  */
 export function accessObjects(settings: AccessSettings): readonly JsonObject[] {
   const { memberNamespace: namespace, ownsNamespace, impersonate, index, executeWorks } = settings;
@@ -104,7 +93,9 @@ export function accessObjects(settings: AccessSettings): readonly JsonObject[] {
   return made.map((object) => ({ ...object, metadata: { ...object.metadata, labels, annotations } }));
 }
 
-/** Every authenticated user has these rights by default, but a hardened cluster may have removed them. */
+/**
+ * Rights for health checks. By default every authenticated user has them, but a hardened cluster may have removed them.
+ */
 const probeRules: readonly PolicyRule[] = [
   {
     apiGroups: ['authorization.k8s.io'],
@@ -115,7 +106,10 @@ const probeRules: readonly PolicyRule[] = [
   { nonResourceURLs: ['/livez', '/readyz', '/version'], verbs: ['get'] },
 ];
 
-/** The records that the executor of ManifestWorks keeps in the member, as OCM's agent does. */
+/**
+ * Rights for the AppliedManifestWorks, in which the executor of ManifestWorks records what it has applied in the
+ * member, as OCM's agent does.
+ */
 const workRules: readonly PolicyRule[] = [
   {
     apiGroups: ['work.open-cluster-management.io'],
@@ -133,7 +127,7 @@ function removalRules(names: readonly string[]): readonly PolicyRule[] {
   const verbs = ['delete', 'get'];
   return [
     { apiGroups: [rbac], resources: ['clusterrolebindings', 'clusterroles'], resourceNames: names, verbs },
-    // By its UID the gateway recognises the cluster.
+    // The UID of this Namespace identifies the cluster.
     { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
   ];
 }
@@ -143,7 +137,7 @@ function namespacedRole(namespace: string, ownsNamespace: boolean): JsonObject &
   const rules: readonly PolicyRule[] = [
     { ...core, resources: ['serviceaccounts/token'], resourceNames: [accountName], verbs: ['create'] },
     { ...core, resources: ['configmaps'], resourceNames: [authorityConfigMap], verbs: ['get', 'list', 'watch'] },
-    // RBAC asks about a Namespace in that namespace itself.
+    // RBAC treats a Namespace as an object in that namespace, so a Role in it can permit its deletion.
     ...(ownsNamespace
       ? [{ ...core, resources: ['namespaces'], resourceNames: [namespace], verbs: ['delete', 'get'] }]
       : [{ ...core, resources: ['serviceaccounts'], resourceNames: [accountName], verbs: ['delete', 'get'] }]),

@@ -1,5 +1,6 @@
-// Manifests of a ConfigMap of the hub, which the bootstrap credential applies in the member: for example an agent with
-// its own bootstrap kubeconfig. The gateway's account gets no rights to them, so they stay when the member leaves.
+// The bundle of a ClusterJoin: manifests in a ConfigMap of the hub, which the bootstrap credential applies in the
+// member. An example is an agent with its own bootstrap kubeconfig. The gateway's ServiceAccount gets no rights to
+// these objects, so they stay when the member leaves.
 import { parseAllDocuments } from 'yaml';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
@@ -14,7 +15,8 @@ const mostManifests = 500;
 
 /**
  * Reads the manifests of all keys of a ConfigMap, in the order in which they are applied.
- * @throws GatewayError CLUSTER_UNUSABLE when a key is no YAML, or holds something that is no object with kind and name
+ * @throws GatewayError CLUSTER_UNUSABLE when the text of a key is not YAML, or holds something other than objects with
+ * kind and name
  */
 export function manifestsIn(bundle: unknown): readonly JsonObject[] {
   const data = fieldOf(bundle, 'data');
@@ -43,7 +45,8 @@ function unusable(message: string): GatewayError {
 }
 
 /**
- * Which objects the manifests are. Kinds that the member does not serve, perhaps not yet, are left out.
+ * Returns kind, namespace and name of the objects in the manifests. Manifests of kinds that the member does not serve,
+ * perhaps not yet, are left out.
  * @throws GatewayError, MemberRefusal when the discovery of the member cannot be read
  */
 export async function servedNames(kinds: Kinds, manifests: readonly JsonObject[]): Promise<readonly ObjectName[]> {
@@ -53,7 +56,8 @@ export async function servedNames(kinds: Kinds, manifests: readonly JsonObject[]
 
 /**
  * Applies the manifests one after the other by server-side apply.
- * @throws MemberRefusal when the member refuses one, or does not serve its kind; GatewayError
+ * @throws MemberRefusal when the member refuses a manifest; GatewayError when the member does not serve a kind or does
+ * not answer
  */
 export async function applyBundle(
   objects: MemberObjects,

@@ -1,4 +1,4 @@
-// Makes the objects of a join in the member by server-side apply, and says which they are.
+// Makes the objects of a ClusterJoin in the member by server-side apply, and reports each object that was made.
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { textAt } from '../../controllers/objects.ts';
 import type { MemberObjects } from '../../distribute/member/member-objects.ts';
@@ -9,8 +9,8 @@ import { nameOf } from './access-objects.ts';
 export const fieldManager = 'portcullis-join';
 
 /**
- * Returns which of the objects exist and belong to another join, as `Kind name`. A join of another hub, or one that is
- * gone, may have left them.
+ * Returns those of the objects that exist and belong to another ClusterJoin, as `Kind name`. The other ClusterJoin may
+ * be of another hub, or one that is deleted and has left its objects behind.
  */
 export async function foreignObjects(
   objects: MemberObjects,
@@ -28,8 +28,8 @@ export async function foreignObjects(
 }
 
 /**
- * Applies the objects, one after the other. Applying them again changes nothing.
- * @param onInstalled called after each object, so that what exists is known even if a later object is refused
+ * Applies the objects, one after the other. A repeated call changes nothing.
+ * @param onInstalled called after each object, so that the objects that exist are known even if a later one is refused
  */
 export async function install(
   objects: MemberObjects,
@@ -65,8 +65,9 @@ export async function install(
 }
 
 /**
- * With the last binding the gateway gives up its right to remove the ClusterRole of that binding, and with the
- * ServiceAccount its access. Kubernetes' garbage collector then removes what these two own.
+ * The owner reference of the objects that the gateway cannot delete itself when the member leaves: after deleting the
+ * last ClusterRoleBinding it may not delete that binding's ClusterRole, and after deleting the ServiceAccount it has no
+ * access. Kubernetes' garbage collector deletes what these two own.
  */
 function ownerOf(manifest: JsonObject, uids: ReadonlyMap<string, string>): JsonObject | undefined {
   const kind = textAt(manifest, 'kind');
@@ -82,7 +83,10 @@ function ownerOf(manifest: JsonObject, uids: ReadonlyMap<string, string>): JsonO
   return { apiVersion: 'v1', kind: 'ServiceAccount', name, uid: uids.get(`ServiceAccount/${name}`) };
 }
 
-/** Whether the member's Namespace was made for this join; a Namespace that does not exist yet will be. */
+/**
+ * Whether the Namespace of the gateway's ServiceAccount is made by this ClusterJoin. True for a Namespace that does not
+ * exist yet, since the ClusterJoin then makes it.
+ */
 export async function ownsNamespace(objects: MemberObjects, namespace: string, joinUid: string): Promise<boolean> {
   const live = await objects.get(nameOf({ kind: 'Namespace', metadata: { name: namespace } }));
   if (live === undefined) return true;

@@ -1,5 +1,5 @@
-// Connections to a member that belong to one step of a join: with the bootstrap credential, or with a new token that is
-// not stored yet. They end with the step.
+// Connections to a member for one step of a join, with the bootstrap credential or with a new token that is not stored
+// yet. They are closed when the step ends.
 import type { AddressRule } from '../../cache/model/address-rule.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
@@ -15,18 +15,18 @@ import { textAt } from '../../controllers/objects.ts';
 import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
 import { makeConnections } from '../../routing/members/target.ts';
 
-/** A member, reached with one credential. */
+/** Clients of one member, whose requests carry one credential. */
 export interface ReachedMember {
-  /** Sends requests as the owner of the credential. */
+  /** Sends requests as the user of the credential. */
   readonly own: MemberClient;
-  /** Sends requests as a user whom the owner of the credential impersonates. */
+  /** Sends requests that impersonate a user with this name. */
   as(user: string): MemberClient;
 }
 
 /**
- * Calls `work` with the member, and closes its connections afterwards.
+ * Calls `work` with clients of the member, and closes the connections afterwards.
  * @param rule which addresses a member may have
- * @throws GatewayError CLUSTER_UNUSABLE when the address is refused; whatever `work` throws
+ * @throws GatewayError CLUSTER_UNUSABLE when the address is refused; also whatever `work` throws
  */
 export async function withMember<Result>(
   join: HubObject,
@@ -49,7 +49,7 @@ export async function withMember<Result>(
 }
 
 /**
- * Returns the UID of the Namespace kube-system, by which a cluster is recognised.
+ * Returns the UID of the Namespace kube-system, which identifies a cluster.
  * @throws MemberRefusal, GatewayError
  */
 export async function clusterUidOf({ own }: ReachedMember): Promise<string> {

@@ -1,12 +1,14 @@
-// Asks the member whether the bootstrap credential may do everything that a join does, before anything is changed.
+// Checks with SelfSubjectAccessReviews that the bootstrap credential may do everything that a ClusterJoin does, before
+// anything is changed in the member.
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import type { MemberObjects, ObjectName } from '../../distribute/member/member-objects.ts';
 import { accountName, nameOf } from './access-objects.ts';
 import { listAt, textsAt } from '../../controllers/objects.ts';
 
 /**
- * Returns the rights that are missing, as `verb resource.group`; empty when everything is permitted.
- * @param others further objects that are applied
+ * Returns the rights that the bootstrap credential lacks, as `verb resource.group`; empty when it lacks none.
+ * @param wanted the objects that the ClusterJoin makes
+ * @param others objects of the bundle, which are applied too
  */
 export async function missingRights(
   objects: MemberObjects,
@@ -25,7 +27,7 @@ export async function missingRights(
   const roles = wanted.map(nameOf).filter(({ kind: { resource } }) => resource === 'clusterroles');
   const [role] = roles;
   const isFree = role !== undefined && (await objects.may('escalate', role)) && (await objects.may('bind', role));
-  // Without these two verbs, RBAC lets nobody grant what they do not have.
+  // Without `escalate` and `bind`, RBAC lets nobody grant rights that they do not have themselves.
   if (!isFree) for (const rule of wanted.flatMap((each) => listAt(each, 'rules'))) askRule(rule, ask, memberNamespace);
   const answers = await Promise.all(
     [...questions].map(async ([words, question]) => ((await objects.may(...question)) ? [] : [words])),

@@ -1,4 +1,5 @@
-// Requests a token of the gateway's ServiceAccount from the member, and checks that it works before it is stored.
+// Requests a token of the gateway's ServiceAccount from the member, and checks that it works before it is
+// stored.
 import { MemberRefusal } from '../../distribute/member/member-objects.ts';
 import type { MemberClient } from '../../distribute/member/member-client.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
@@ -6,21 +7,24 @@ import type { TokenTimes } from '../object/cluster-join.ts';
 import { accountName } from './access-objects.ts';
 import type { ReachedMember } from './member-session.ts';
 
-/** A token with its times. Must not be logged. */
+/** A token with the times of its life. The token must not be logged. */
 export interface IssuedToken {
   readonly token: string;
   readonly times: TokenTimes;
 }
 
 const timeoutMs = 15_000;
-/** Part of the granted life after which a token is replaced (managed-serviceaccount does the same). */
+/** Share of a token's life after which the token is replaced (managed-serviceaccount uses the same). */
 const rotateAfter = 0.8;
-/** Tokens of clusters that joined together are replaced up to this part of their life earlier. */
+/**
+ * The replacement comes earlier by a random share of the life, at most this one. So the tokens of clusters that joined
+ * at the same time are not all replaced at once.
+ */
 const jitter = 0.05;
 
 /**
  * Requests a token by TokenRequest.
- * @param seconds wanted life; the member may grant another
+ * @param seconds wanted life of the token; the member may grant another
  * @param timeScale as in {@link timesOf}
  * @throws MemberRefusal with the member's status; GatewayError when no answer came
  */
@@ -49,8 +53,8 @@ export async function requestToken(
 }
 
 /**
- * When a token is replaced: after 80 % of its granted life, a little earlier by chance. Times in Unix milliseconds.
- * @param timeScale below 1 only in tests, which do not wait for the whole life
+ * Computes when a token is replaced: after 75 to 80 % of its life, by chance. Arguments in Unix milliseconds.
+ * @param timeScale factor for the life; below 1 only in tests, which do not wait for the whole life
  */
 export function timesOf(issuedMs: number, expiresMs: number, timeScale: number, random: () => number): TokenTimes {
   const life = Math.max(0, expiresMs - issuedMs) * timeScale;
@@ -59,8 +63,8 @@ export function timesOf(issuedMs: number, expiresMs: number, timeScale: number, 
 }
 
 /**
- * Checks that the token is that of the ServiceAccount, and that it may impersonate. Resolves with the reason when not,
- * otherwise with undefined.
+ * Checks that the member takes the token as that of the gateway's ServiceAccount, and that the token may impersonate.
+ * Resolves with the reason when one is not so, otherwise with undefined.
  */
 export async function tokenFault(member: ReachedMember, namespace: string): Promise<string | undefined> {
   const account = `system:serviceaccount:${namespace}:${accountName}`;

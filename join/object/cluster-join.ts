@@ -1,4 +1,5 @@
-// Reads ClusterJoin objects: what they ask for, and what their status remembers between two looks at them.
+// Reads ClusterJoin objects: the settings in the spec, and what the status remembers from one reconciliation to the
+// next.
 import { createHash } from 'node:crypto';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
@@ -8,7 +9,8 @@ import { parseDuration } from '../../lib/duration.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
 
 /**
- * The API group is not that of the gateway's own API, since an aggregated API serves gateway.portcullis.io on the hub.
+ * The API group differs from the gateway's own group, gateway.portcullis.io: an aggregated API serves that group on the
+ * hub, so a CustomResourceDefinition cannot add to it.
  */
 export const clusterJoins: ResourceType = {
   group: 'join.portcullis.io',
@@ -18,50 +20,62 @@ export const clusterJoins: ResourceType = {
 export const joinKind = 'ClusterJoin';
 export const joinApiVersion = `${clusterJoins.group}/${clusterJoins.version}`;
 
-/** Finalizer of ClusterJoins, and of the ManagedClusters that are made for them. */
+/**
+ * Finalizer of ClusterJoins, and of the ManagedClusters that are made for them. It is removed when the member has left.
+ */
 export const joinFinalizer = 'gateway.portcullis.io/join';
-/** Label of every object that is made for a join, on the hub and in the member. Its value is the cluster's name. */
+/**
+ * Label of every object that is made for a ClusterJoin, on the hub and in the member. The value is the cluster's name.
+ */
 export const clusterLabel = 'gateway.portcullis.io/cluster';
-/** Annotation of these objects: the UID of the ClusterJoin. */
+/** Annotation of the same objects: the UID of the ClusterJoin. */
 export const joinAnnotation = 'gateway.portcullis.io/join';
-/** Annotation with the condition types that must be True before a cluster is ready, separated by commas. */
+/**
+ * Annotation of a ClusterJoin or ManagedCluster: types of conditions, separated by commas, that must all be True before
+ * the cluster counts as ready.
+ */
 export const gatesAnnotation = 'gateway.portcullis.io/readiness-gates';
 
 export const defaultMemberNamespace = 'portcullis-system';
-/** The shortest life of a token that kube-apiserver grants, in seconds. */
+/** Shortest life in seconds that kube-apiserver grants to a token; a shorter `tokenTTL` is raised to it. */
 export const leastTokenSeconds = 600;
 
-/** What a ClusterJoin asks for, with defaults filled in. */
+/** The spec of a ClusterJoin, with defaults filled in. */
 export interface JoinSpec {
-  /** The Secret with the bootstrap kubeconfig, and its key. */
+  /** Namespace and name of the Secret with the bootstrap kubeconfig, and the key in it. */
   readonly bootstrap: { readonly namespace: string; readonly name: string; readonly key: string };
   readonly deleteBootstrapSecret: boolean;
   /** Namespace in the member that holds the gateway's ServiceAccount. */
   readonly memberNamespace: string;
   readonly impersonate: {
-    /** Names of the only users; undefined for all. */
+    /** Names of the users that the gateway may impersonate in the member; undefined for all. `groups` likewise. */
     readonly users: readonly string[] | undefined;
     readonly groups: readonly string[] | undefined;
     readonly extras: readonly string[];
   };
-  /** Whether the index may read the member. */
+  /** Whether the gateway gets the rights to read the member for the index. */
   readonly index: boolean;
-  /** Whether the executor of ManifestWorks may keep its records in the member. */
+  /**
+   * Whether the gateway gets the rights to keep AppliedManifestWorks in the member, which executing ManifestWorks
+   * needs.
+   */
   readonly executeWorks: boolean;
   /** A ConfigMap of the hub whose manifests the bootstrap credential applies in the member; undefined for none. */
   readonly bundle: { readonly namespace: string; readonly name: string } | undefined;
   readonly tokenSeconds: number;
-  /** Whether a second name for a member that has joined already is permitted. */
+  /** Whether a member that has joined already may join a second time, under this ClusterJoin's name. */
   readonly allowAlias: boolean;
-  /** Whether objects of an earlier join may be taken over. */
+  /** Whether objects in the member that an earlier ClusterJoin has made may be taken over. */
   readonly adopt: boolean;
-  /** Whether a ManagedCluster is made where the hub has this type. */
+  /** Whether a ManagedCluster is made, on a hub that has this type. */
   readonly managedCluster: boolean;
-  /** After how many milliseconds an unreachable member is given up when it leaves; undefined: never. */
+  /**
+   * How many milliseconds after the deletion of the ClusterJoin an unreachable member is given up; undefined: never.
+   */
   readonly forceAfterMs: number | undefined;
 }
 
-/** Reads the spec of a ClusterJoin, whose form the hub has checked. */
+/** Reads the spec of a ClusterJoin. The hub has validated it by the type's schema. */
 export function joinSpecOf(join: HubObject): JoinSpec {
   const spec = fieldOf(join, 'spec');
   const flag = (name: string, absent: boolean): boolean => {
@@ -101,7 +115,7 @@ function forceAfterOf(policy: string): number | undefined {
   return word === 'ForceAfter' ? parseDuration(duration) : undefined;
 }
 
-/** An object that was made in the member, as the status remembers it. */
+/** An object that was made in the member, as the status of the ClusterJoin remembers it. */
 export interface InstalledObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -111,24 +125,24 @@ export interface InstalledObject {
   readonly uid: string;
 }
 
-/** When the stored token was made, ends and is replaced; RFC 3339 times. */
+/** When the stored token was issued, when it expires, and when it is to be replaced, as RFC 3339 times. */
 export interface TokenTimes {
   readonly issuedAt: string;
   readonly expiresAt: string;
   readonly rotateAt: string;
 }
 
-/** What the status of a ClusterJoin remembers, beside conditions. */
+/** What the status of a ClusterJoin holds beside its conditions. */
 export interface JoinMemory {
   /** UID of the member's Namespace kube-system; '' before the member was reached. */
   readonly clusterUID: string;
   readonly installed: readonly InstalledObject[];
   readonly credential: TokenTimes | undefined;
-  /** Hash of the part of the spec that {@link InstalledObject}s were made by; '' before. */
+  /** Hash of the part of the spec from which the `installed` objects were made; '' before any were. */
   readonly installedHash: string;
-  /** Base64 of the member's own certificate authority; '' while unknown. */
+  /** Certificate authority of the member as base64 of PEM text; '' while unknown. */
   readonly caBundle: string;
-  /** Address of the member. */
+  /** URL of the member's API server; '' while unknown. */
   readonly server: string;
 }
 
@@ -151,7 +165,7 @@ export function memoryOf(join: HubObject): JoinMemory {
   };
 }
 
-/** Labels and annotations of every object that is made for a join. */
+/** Labels and annotations of every object that is made for a ClusterJoin. */
 export function markOf(join: HubObject): {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -160,7 +174,7 @@ export function markOf(join: HubObject): {
   return { labels: { [clusterLabel]: name }, annotations: { [joinAnnotation]: uid } };
 }
 
-/** Whether an object was made for this ClusterJoin. */
+/** Whether an object was made for this ClusterJoin, by its annotation. */
 export function isMadeFor(object: unknown, join: HubObject): boolean {
   return textAt(object, 'metadata', 'annotations', joinAnnotation) === join.metadata.uid;
 }
@@ -173,7 +187,7 @@ export function installHash({ memberNamespace, impersonate, index, executeWorks,
     .digest('hex');
 }
 
-/** Condition types that must be True before a cluster is ready, as the annotation of an object lists them. */
+/** The condition types in the readiness-gates annotation of an object. */
 export function gatesOf(object: unknown): readonly string[] {
   return textAt(object, 'metadata', 'annotations', gatesAnnotation)
     .split(',')

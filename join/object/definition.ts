@@ -1,4 +1,4 @@
-// The type ClusterJoin as a CustomResourceDefinition.
+// The type ClusterJoin as a CustomResourceDefinition, which is installed on the hub.
 import {
   column,
   conditionColumn,

@@ -1,20 +1,20 @@
-// Which ClusterJoin has which member, so that one member does not join twice.
+// Records which ClusterJoin has which member, so that one member does not join under two names.
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import { textAt } from '../../controllers/objects.ts';
 
 export interface Claims {
   /**
-   * Claims the member with this UID for a join. Returns the name of another join that has it already; otherwise
-   * undefined.
+   * Claims the member whose `kube-system` Namespace has this UID for a ClusterJoin. Returns the name of another
+   * ClusterJoin that has the member already; otherwise undefined.
    */
   claim(join: HubObject, clusterUid: string): string | undefined;
-  /** Gives up what the join has claimed. */
+  /** Ends the claims of the ClusterJoin with this name. */
   release(name: string): void;
 }
 
 /**
- * Two joins may reach the same member at the same time, before the status of either says so; hence the memory beside
- * the objects.
+ * Claims are kept in memory beside the UIDs in the statuses: two ClusterJoins may reach the same member at the same
+ * time, before the status of either has its UID.
  */
 export function makeClaims(joins: () => HubObjects): Claims {
   const claimed = new Map<string, string>();

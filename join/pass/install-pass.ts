@@ -1,4 +1,5 @@
-// Lets a member join: the bootstrap credential makes the objects and the first token, and every step has a condition.
+// Lets a member join: with the bootstrap credential it makes the objects in the member and requests the first token.
+// Each step has a condition of its own in the ClusterJoin's status.
 import type { Access } from '../../cache/sources/objects/registration.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { check } from '../../controllers/hub/hub-writer.ts';
@@ -19,7 +20,7 @@ import type { Claims } from './claims.ts';
 import { inStep, objectsFor, StepFault, type JoinParts } from './join-parts.ts';
 import type { JoinStatus } from './join-status.ts';
 
-/** One look at a join that has to be installed. */
+/** One attempt to let the member of a ClusterJoin join. */
 interface Installation {
   readonly parts: JoinParts;
   readonly join: HubObject;
@@ -28,7 +29,7 @@ interface Installation {
   readonly claims: Claims;
 }
 
-/** What is made in the member. */
+/** What the attempt makes in the member: the `access` objects, and the manifests of the `bundle`. */
 interface Wanted {
   readonly objects: MemberObjects;
   readonly access: readonly JsonObject[];
@@ -37,8 +38,9 @@ interface Wanted {
 }
 
 /**
- * Makes the member join, or brings its objects up to date with a changed spec. Doing it again changes nothing.
- * @throws StepFault with the step that cannot be done; HubRefusal 409 when the ClusterJoin changed meanwhile
+ * Lets the member join, or brings its objects up to date with a changed spec. A repeated call changes nothing, but
+ * issues a new token.
+ * @throws StepFault with the step that cannot be done; HubRefusal 409 when the ClusterJoin has changed meanwhile
  */
 export async function installPass(
   parts: JoinParts,
@@ -59,7 +61,7 @@ export async function installPass(
       await issueToken(look, member, bootstrap.access);
     }),
   );
-  // The Secret is deleted only after the hub knows that it is not needed any more.
+  // The bootstrap Secret is deleted only after the status that has the new token's times is written.
   await status.save(parts.writer);
   if (spec.deleteBootstrapSecret) await deleteBootstrap(parts.writer, bootstrap);
 }
@@ -162,7 +164,7 @@ async function installAll(look: Installation, { objects, access, bundle, kinds }
     await install(objects, access, (object) => status.installed(object));
     await applyBundle(objects, kinds, bundle);
   } finally {
-    // What exists in the member must be known even if a later step fails.
+    // The status must list what exists in the member even if a later step fails, so that it can be removed.
     await status.save(parts.writer);
   }
   await removeUnwanted(look, objects, access);
@@ -171,7 +173,7 @@ async function installAll(look: Installation, { objects, access, bundle, kinds }
   status.find('Installed', 'True', 'Installed', `the cluster has the ${count} by which the gateway has access`);
 }
 
-/** Removes objects that an earlier spec asked for, such as the rights of the index. */
+/** Removes objects that an earlier spec asked for and the present one does not, such as the rights of the index. */
 async function removeUnwanted({ status }: Installation, objects: MemberObjects, access: readonly JsonObject[]) {
   const keyOf = (kind: string, name: string): string => `${kind}/${name}`;
   const wanted = new Set(access.map((each) => keyOf(textAt(each, 'kind'), textAt(each, 'metadata', 'name'))));

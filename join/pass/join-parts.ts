@@ -1,4 +1,4 @@
-// What every look at a ClusterJoin works with, and the faults that end a look.
+// What each reconciliation of a ClusterJoin works with, and the error that ends one.
 import type { AddressRule } from '../../cache/model/address-rule.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterReader } from '../../cache/model/store.ts';
@@ -30,20 +30,23 @@ export interface JoinParts {
   /** Called before each write to a member, for the audit log. */
   readonly onWrite: (write: JoinWrite) => Promise<(status: number) => void>;
   readonly log: ControllerLog;
-  /** Factor for the life of tokens after which they are replaced; below 1 in tests, otherwise 1. */
+  /** Factor for the times after which tokens are replaced; below 1 in tests, otherwise 1. */
   readonly timeScale: number;
 }
 
-/** Returns access to objects of the member; every write is recorded as one for this ClusterJoin. */
+/** Returns access to objects of the member. Each write is reported to `onWrite` as one for this ClusterJoin. */
 export function objectsFor({ onWrite }: JoinParts, join: HubObject, client: MemberClient): MemberObjects {
   const { name, uid } = join.metadata;
   return makeMemberObjects(client, fieldManager, (write) => onWrite({ ...write, join: { name, uid } }));
 }
 
-/** The steps of a join, which are also types of its conditions. */
+/** The steps of a join. Each is also the type of a condition of the ClusterJoin. */
 export type Step = 'Reached' | 'RightsSufficient' | 'Installed' | 'CredentialIssued' | 'Verified';
 
-/** A step cannot be done now. Its condition says why, and the step is tried again. */
+/**
+ * Thrown when a step cannot be done now. The condition of the step gets reason and message, and the step is tried
+ * again.
+ */
 export class StepFault extends Error {
   override readonly name = 'StepFault';
   readonly step: Step;
@@ -56,7 +59,7 @@ export class StepFault extends Error {
 }
 
 /**
- * Does the work of a step.
+ * Runs a step, and turns its errors into StepFaults.
  * @throws StepFault when hub or member refuse or do not answer; whatever else `work` throws
  */
 export async function inStep<Result>(step: Step, work: () => Promise<Result>): Promise<Result> {

@@ -1,4 +1,5 @@
-// The status of a ClusterJoin while one look at it changes it. It is written only if something changed.
+// The status of a ClusterJoin during one reconciliation, which collects changes here. It is written only if something
+// has changed.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
@@ -24,12 +25,12 @@ export class JoinStatus {
     this.#fields = (fieldOf(join, 'status') as Record<string, unknown> | undefined) ?? {};
   }
 
-  /** The ClusterJoin as the hub has it, as far as this look knows. */
+  /** The ClusterJoin as it was read, or as the hub returned it after the last write here. */
   get join(): HubObject {
     return this.#join;
   }
 
-  /** What the status remembers now, with the changes of this look. */
+  /** The fields of the status beside the conditions, with the changes that are not written yet. */
   get memory(): JoinMemory {
     return memoryOf({ ...this.#join, status: this.#fields });
   }
@@ -52,19 +53,22 @@ export class JoinStatus {
     this.#fields = { ...this.#fields, ...fields };
   }
 
-  /** Remembers an object of the member, in place of an earlier one of the same name. */
+  /** Adds an object of the member to `installed`, in place of an earlier one with the same kind and name. */
   installed(object: InstalledObject): void {
     const isOther = (each: InstalledObject): boolean =>
       each.kind !== object.kind || each.name !== object.name || each.namespace !== object.namespace;
     this.set({ installed: [...this.memory.installed.filter(isOther), object] });
   }
 
-  /** Forgets an object of the member, which is gone. */
+  /** Removes an object that is gone from `installed`. */
   removed(object: InstalledObject): void {
     this.set({ installed: this.memory.installed.filter(({ uid }) => uid !== object.uid) });
   }
 
-  /** Writes the status if it changed. @throws HubRefusal, 409 when somebody else changed the object; GatewayError */
+  /**
+   * Writes the status if it changed. @throws HubRefusal, with status 409 when somebody else has changed the
+   * ClusterJoin; GatewayError
+   */
   async save(writer: HubWriter): Promise<void> {
     const status = { ...this.#fields, conditions: this.#conditions };
     if (isDeepStrictEqual(status, { conditions: [], ...(fieldOf(this.#join, 'status') as object | undefined) })) return;

@@ -1,5 +1,5 @@
-// Looks after a member that has joined: replaces the token in time, notices that the member is another one, and follows
-// its certificate authority.
+// Maintains a member that has joined: replaces the token before it expires, notices when another cluster answers at the
+// address, and takes over a changed certificate authority.
 import type { Access } from '../../cache/sources/objects/registration.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { accessIn, replaceKeys, withToken } from '../hub/cluster-secret.ts';
@@ -10,8 +10,9 @@ import { inStep, StepFault, type JoinParts } from './join-parts.ts';
 import type { JoinStatus } from './join-status.ts';
 
 /**
- * @param secret the Secret of the join, by which the gateway reaches the member
- * @param authority PEM text of the member's own certificate authority; undefined while it is not known
+ * Checks the member once, and replaces its token if it is time to.
+ * @param secret the Secret of the ClusterJoin, by which the gateway reaches the member
+ * @param authority the member's own certificate authority as PEM text; undefined while unknown
  * @throws StepFault with the step that fails now
  */
 export async function keepPass(
@@ -39,7 +40,7 @@ export async function keepPass(
   });
 }
 
-/** Replaces the token if its time has come. The old one stays until the new one has answered. */
+/** Replaces the token if its time has come. The old token stays in the Secret until the new one was verified. */
 async function rotate(
   { rule, writer, timeScale }: JoinParts,
   join: HubObject,
@@ -67,9 +68,9 @@ async function rotate(
 }
 
 /**
- * Tells a changed certificate authority in the status. If the member can be verified by it, it replaces the one in the
- * Secret; in front of some clusters is a load balancer with a certificate of its own, and then it cannot. Returns how
- * the member is reached from now on.
+ * Writes a changed certificate authority into the status. If the member can be verified with it, it also replaces the
+ * authority in the Secret. That is not so for a cluster behind a load balancer with a certificate of another authority.
+ * Returns the access by which the member is reached from now on.
  */
 async function followAuthority(
   { rule, writer }: JoinParts,

@@ -1,5 +1,5 @@
-// Lets a member leave. The order matters: works need the gateway's access, and so does the removal of the objects in
-// the member, of which the ClusterRoleBinding that permits the removal is the last.
+// Lets a member leave. First the ManifestWorks and grants are deleted, which needs the gateway's access to the member;
+// then the gateway's objects in the member. The last of these is the ClusterRoleBinding that permits their deletion.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
@@ -9,6 +9,7 @@ import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { MemberRefusal, type MemberObjects } from '../../distribute/member/member-objects.ts';
 import { readBootstrap } from '../hub/bootstrap.ts';
 import { deleteNextWorks, dropWorks } from '../hub/cluster-works.ts';
+import { markLeaving, grantsIn } from '../hub/cluster-grants.ts';
 import { accessIn, readSecret, secrets } from '../hub/cluster-secret.ts';
 import { managedClusters } from '../hub/managed-cluster.ts';
 import { nameOf } from '../member/access-objects.ts';
@@ -17,16 +18,19 @@ import { clusterJoins, isMadeFor, joinFinalizer, joinSpecOf, type InstalledObjec
 import { objectsFor, type JoinParts } from './join-parts.ts';
 import type { JoinStatus } from './join-status.ts';
 
-/** Finalizers that OCM's own controllers remove when works and add-ons are gone. They wait for us, not we for them. */
+/**
+ * Finalizers of OCM's own controllers, which remove them once ManifestWorks and add-ons are gone. Leaving must not wait
+ * for them, since these controllers wait for it.
+ */
 const finalizersOfOcm = new Set([
   'cluster.open-cluster-management.io/api-resource-cleanup',
   'cluster.open-cluster-management.io/resource-cleanup',
 ]);
-/** Milliseconds between two looks at what is still there. */
+/** The outcome while something still exists: the next attempt follows after this time. */
 const lookAgain = { afterMs: 2_000 } as const;
 
 /**
- * Does the next steps of leaving. 'done' when the ClusterJoin is gone.
+ * Does those steps of leaving that can be done now. Returns 'done' when the ClusterJoin's finalizer is removed.
  * @param managed the ManagedCluster of the same name, if any
  */
 export async function leavePass(
@@ -44,6 +48,9 @@ export async function leavePass(
   const isForced = isOverdue(join);
   const works = own === undefined ? [] : await deleteNextWorks(client, writer, name);
   if (works.length > 0 && !isForced) return await wait(parts, status, 'WorksRemaining', works);
+  await markLeaving(parts, join);
+  const grants = await grantsIn(client, name);
+  if (grants.length > 0 && !isForced) return await wait(parts, status, 'GrantsRemaining', grants);
   const fault = await removeFromMember(parts, join, status);
   if (fault !== undefined && !isForced) {
     await wait(parts, status, fault.reason, status.memory.installed.map(titleOf), fault.message);
@@ -65,7 +72,7 @@ function foreignFinalizers(kind: string, object: HubObject | undefined): readonl
     .map((each) => `finalizer ${each} of the ${kind}`);
 }
 
-/** Whether the time is over after which a member is given up. */
+/** Whether the time of `deregisterPolicy` is over, after which a member that cannot be reached is given up. */
 function isOverdue(join: HubObject): boolean {
   const { forceAfterMs } = joinSpecOf(join);
   const sinceMs = Date.parse(textAt(join, 'metadata', 'deletionTimestamp'));
@@ -91,7 +98,10 @@ interface LeaveFault {
   readonly message: string;
 }
 
-/** Removes the join's objects in the member; returns why that is not possible now, otherwise undefined. */
+/**
+ * Removes the ClusterJoin's objects from the member. Returns the reason when that is not possible now, otherwise
+ * undefined.
+ */
 async function removeFromMember(
   parts: JoinParts,
   join: HubObject,
@@ -108,7 +118,7 @@ async function removeFromMember(
     if (access === undefined)
       return { reason: 'NoCredential', message: 'there is neither the Secret of the cluster nor the bootstrap Secret' };
     return await withMember(join, access, rule, async (member) => {
-      // With the last objects the right to ask for this UID goes, too.
+      // When only the last objects are left, the right to read this UID may be gone already.
       const mayAsk = status.memory.installed.some((each) => !isLast(each));
       if (mayAsk && (await clusterUidOf(member)) !== status.memory.clusterUID)
         return { reason: 'OtherCluster', message: 'another cluster answers at the address of the one that joined' };
@@ -123,8 +133,8 @@ async function removeFromMember(
 }
 
 /**
- * Removes what was made last first. The last binding takes the right to remove cluster-scoped objects with it. From
- * then on only the namespace is left, which a Role in it permits to delete.
+ * Removes the objects of the ClusterJoin, those made last first. The last ClusterRoleBinding takes with it the right to
+ * remove cluster-scoped objects. Only the Namespace is left then, and a Role in the Namespace permits its deletion.
  */
 async function removeInOrder(objects: MemberObjects, { writer }: JoinParts, status: JoinStatus): Promise<void> {
   const removed = status.memory.installed.toReversed().filter((each) => !isOwned(each, status));
@@ -138,7 +148,7 @@ async function removeInOrder(objects: MemberObjects, { writer }: JoinParts, stat
     try {
       await objects.remove(nameOf(each), each.uid);
     } catch (error) {
-      // A look before this one removed the object, and with it the right to ask for it.
+      // An earlier attempt has removed the object, and with it the right to read or remove it.
       if (!(error instanceof MemberRefusal) || ![401, 403].includes(error.status)) throw error;
     }
     status.removed(each);
@@ -155,8 +165,9 @@ function isLeave({ kind, name }: InstalledObject): boolean {
 }
 
 /**
- * Kubernetes' garbage collector removes these: the `leave` ClusterRole with its binding, and everything in the
- * namespace with the Namespace, or with the ServiceAccount if the Namespace is somebody else's.
+ * Whether Kubernetes' garbage collector removes the object, so that the gateway need not: the `leave` ClusterRole goes
+ * with its binding; namespaced objects go with the Namespace, or with the ServiceAccount if the Namespace is somebody
+ * else's.
  */
 function isOwned(each: InstalledObject, status: JoinStatus): boolean {
   if (isLeave(each)) return each.kind === 'ClusterRole';
@@ -169,7 +180,7 @@ function titleOf({ kind, namespace, name, uid }: InstalledObject): string {
   return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name} (${uid})`;
 }
 
-/** Lists in the status, in an Event and in the log what stays in a member that was given up. */
+/** Reports the objects that stay in a member that was given up: in the status, as an Event and in the log. */
 async function tellLeftBehind({ client, log }: JoinParts, join: HubObject, status: JoinStatus): Promise<void> {
   const { installed } = status.memory;
   const left = installed.map(titleOf);

@@ -1,17 +1,18 @@
 // Whether a member that has joined can be used: it is registered with the gateway, it answers, and the conditions that
-// its readiness gates name are True.
+// the readiness-gates annotation names are True.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import { conditionsOf, findCondition, type Finding } from '../../controllers/conditions.ts';
 import { gatesOf } from '../object/cluster-join.ts';
 import type { JoinStatus } from './join-status.ts';
 
-/** What the condition `Ready` says. */
+/** The condition `Ready` of a ClusterJoin, without its type. */
 export type Readiness = Omit<Finding, 'type'>;
 
 /**
- * @param record what the gateway knows of the cluster; undefined when its sources do not have the join's Secret
- * @param managed the ManagedCluster of the same name, whose conditions and gates count, too
+ * Computes the condition `Ready`.
+ * @param record the cluster record; undefined when no source of the gateway has read the ClusterJoin's Secret yet
+ * @param managed the ManagedCluster of the same name, whose conditions and readiness gates are used too
  */
 export function readinessOf(
   join: HubObject,
@@ -42,7 +43,7 @@ function not(reason: string, message: string): Readiness {
   return { status: 'False', reason, message };
 }
 
-/** The first step that failed. */
+/** Reason and message of the first step that failed; a general one when none has. */
 function unfinished(status: JoinStatus): readonly [reason: string, message: string] {
   for (const type of ['RightsSufficient', 'Installed', 'CredentialIssued']) {
     const condition = status.condition(type);

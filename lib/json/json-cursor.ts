@@ -2,7 +2,10 @@
 // values are built. json-scan.ts checks nesting depth and syntax.
 import { byte, nextMember, skipColon, skipSpace, skipString, skipValue, textOf } from './json-scan.ts';
 
-/** Iterates over what a pair of brackets encloses. */
+/**
+ * Iterates over the members or elements between a pair of brackets. The base class of {@link MemberCursor} and
+ * {@link ElementCursor}.
+ */
 class Cursor {
   /** Range of the current value in the bytes. */
   start = 0;

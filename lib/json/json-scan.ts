@@ -1,11 +1,14 @@
 // Skips JSON tokens in bytes without building values. The bytes are stored and later sent to users unchanged, so every
-// byte is checked against the JSON grammar (RFC 8259). Otherwise invalid JSON of one member would break an answer that
-// also has objects of others.
+// byte is checked against the JSON grammar (RFC 8259). Otherwise invalid JSON of one member cluster would break an
+// answer that also has objects of other clusters.
 
-/** An answer violates the rules of the Kubernetes API and cannot be used. */
+/** The error for an answer of an API server that violates the rules of the Kubernetes API and cannot be used. */
 export class MalformedAnswer extends Error {}
 
-/** Deepest nesting. Go's encoding/json refuses deeper documents, so no real API server sends them. */
+/**
+ * Deepest nesting of objects and lists; deeper JSON is refused. Go's encoding/json refuses it too, so no real API
+ * server sends it.
+ */
 const maxDepth = 10_000;
 
 export const byte = {
@@ -69,7 +72,7 @@ function isHexDigit(c: number): boolean {
 
 /**
  * The position after the string, number, boolean or null at `at`.
- * @throws MalformedAnswer when there is none
+ * @throws MalformedAnswer when no such value begins there
  */
 export function skipScalar(bytes: Uint8Array, at: number): number {
   const c = bytes[at];
@@ -115,7 +118,7 @@ const open = new Uint8Array(maxDepth);
 
 /**
  * The position after the value at `at`. Iterative, so that deep nesting cannot overflow the stack.
- * @throws MalformedAnswer when it is not valid JSON or nested deeper than {@link maxDepth}
+ * @throws MalformedAnswer when the value is not valid JSON or nested deeper than {@link maxDepth}
  */
 export function skipValue(bytes: Uint8Array, at: number): number {
   let i = at;
@@ -171,7 +174,8 @@ export function skipColon(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Called with the position after a value: the position of the next key or element, or -1 when the byte `close` follows.
+ * Returns the position of the next key or element, or -1 when the byte `close` follows.
+ * @param at position after the previous value
  * @throws MalformedAnswer when neither a comma nor `close` follows
  */
 export function nextMember(bytes: Uint8Array, at: number, close: number): number {

@@ -3,7 +3,9 @@
 import { ElementCursor, MemberCursor } from './json-cursor.ts';
 import { byte, skipSpace, skipValue, textOf } from './json-scan.ts';
 
-/** A key of an object, one element of a list, or every element of a list. */
+/**
+ * One step of a path into an object: to the value of a key, to one element of a list, or to every element of a list.
+ */
 export type PathStep =
   | { readonly kind: 'key'; readonly key: string }
   | { readonly kind: 'index'; readonly index: number }
@@ -21,8 +23,8 @@ function memberOf(bytes: Buffer, at: number, key: string): MemberCursor | undefi
 }
 
 /**
- * The object with another value of `apiVersion`. Correct only for versions with the same schema (conversion strategy
- * None).
+ * The object with another value of `apiVersion`. The result is correct only if both versions have the same schema, as
+ * with the conversion strategy None of a CustomResourceDefinition.
  */
 export function withApiVersion(raw: Uint8Array, apiVersion: string): Buffer {
   const bytes = asBuffer(raw);
@@ -50,8 +52,8 @@ export function textAt(raw: Uint8Array, keys: readonly string[]): string | undef
 }
 
 /**
- * The object with one annotation set, replacing any of the same name. An object without `metadata.annotations` is
- * returned unchanged; stored objects always have annotations.
+ * The object with one annotation set; an annotation of the same name is replaced. An object without
+ * `metadata.annotations` is returned unchanged; stored objects always have annotations.
  */
 export function withAnnotation(raw: Uint8Array, name: string, value: string): Buffer {
   const bytes = asBuffer(raw);
@@ -167,8 +169,8 @@ function indexOf(step: Exclude<PathStep, { kind: 'key' }>): number | 'each' {
 }
 
 /**
- * The selected parts of an object, with order and bytes unchanged. Recursion is as deep as the paths, however deep the
- * object is.
+ * The selected parts of an object, with order and bytes unchanged. The recursion is only as deep as the selected paths,
+ * so a deeply nested object cannot overflow the stack.
  */
 export function project(raw: Uint8Array, wanted: Wanted): Buffer {
   const bytes = asBuffer(raw);
@@ -217,7 +219,8 @@ const separator = Buffer.from(',');
 
 /**
  * Items of a list as buffers, with commas between them.
- * @param isFirst false puts a comma in front too, because other items were sent before
+ * @param isFirst false when other items of the list were sent before; then a comma is put in front of the first item
+ *   too
  * @returns buffers to send one after the other. Items that are adjacent in memory with a comma between them, as a store
  *   returns them, become one buffer without copying.
  */

@@ -95,8 +95,8 @@ class StrictReader {
   }
 
   /**
-   * Returns the text that the sticky pattern matches at the current position, and moves behind it; undefined without a
-   * match.
+   * Returns the text that the sticky pattern matches at the current position, and moves behind that text; undefined
+   * without a match.
    */
   #match(pattern: RegExp): string | undefined {
     pattern.lastIndex = this.#at;

@@ -1,5 +1,5 @@
 // Finds the end of a JSON value that arrives in chunks, by counting brackets and quotes. It does not check the syntax;
-// that is done when the complete value is read.
+// whoever reads the complete value does.
 import { byte, skipSpace } from './json-scan.ts';
 
 /** Finds the end of one value at a time: call `begin`, then `find` with each chunk until it returns a position. */

@@ -1,9 +1,12 @@
 // Decides from an object's status alone whether the object is ready, that is, does what it was applied for. The rules
-// are those of kstatus (sigs.k8s.io/cli-utils), except that a Job counts when it is complete, not when it has begun.
+// are those of kstatus (sigs.k8s.io/cli-utils), except that a Job is ready when it is complete, not when it has begun.
 import { isJsonObject, type JsonObject } from './json-object.ts';
 import { groupKindOf } from './group-kind.ts';
 
-/** What the status of an object says. `failed` does not become ready by waiting. */
+/**
+ * What the status of an object says. `waiting` may become `ready` later; `failed` does not without a change. `reason`
+ * is a text for people.
+ */
 export type Readiness = { readonly state: 'ready' } | { readonly state: 'waiting' | 'failed'; readonly reason: string };
 
 const ready: Readiness = { state: 'ready' };
@@ -20,7 +23,7 @@ const timeless = new Set([
   ...['Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'].map((kind) => `${kind}.rbac.authorization.k8s.io`),
 ]);
 
-/** Whether there is anything to wait for in objects of this kind. */
+/** Whether an object of this kind may exist and not be ready yet, so that waiting for it makes sense. */
 export function canBeUnready(object: { readonly apiVersion: string; readonly kind: string }): boolean {
   return !timeless.has(groupKindOf(object));
 }

@@ -1,4 +1,4 @@
-// RBAC rules of a member cluster that let the gateway's credential impersonate users.
+// Makes the RBAC rules that a member cluster needs so that the gateway's credential can impersonate users.
 import type { PolicyRule } from './policy-rule.ts';
 
 const authentication = 'authentication.k8s.io';
@@ -19,11 +19,11 @@ export const kubernetesExtraKeys: readonly string[] = [
 export interface Impersonation {
   /** True when the gateway runs with `--impersonation-mode=username`. */
   readonly usernameOnly: boolean;
-  /** Keys of the user's extra; `*` means all keys. */
+  /** Keys of the users' extra values that may be impersonated; `*` means all keys. */
   readonly extra: readonly string[];
-  /** Names of the only users that may be impersonated; absent for all, and then for all ServiceAccounts, too. */
+  /** Names of the only users that may be impersonated; absent when all users and all ServiceAccounts may be. */
   readonly users?: readonly string[] | undefined;
-  /** Names of the only groups that may be impersonated; absent for all. */
+  /** Names of the only groups that may be impersonated; absent when all may be. */
   readonly groups?: readonly string[] | undefined;
 }
 
@@ -56,7 +56,7 @@ export function impersonationRules({ usernameOnly, extra, users, groups }: Imper
   ];
 }
 
-/** The RBAC resources for these keys of a user's extra, each once. */
+/** The RBAC resources `userextras/<key>` for these keys of a user's extra values, each once. */
 export function userExtras(keys: readonly string[]): readonly string[] {
   return [...new Set(keys)].toSorted().map((key) => `userextras/${key}`);
 }

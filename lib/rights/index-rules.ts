@@ -1,6 +1,6 @@
 // The rights that the index needs in a member cluster. They are given to the user `portcullis:index`, whom the gateway
-// impersonates for that purpose. Security: Secrets become readable only when they are among the chosen resources; `*`
-// includes them.
+// impersonates when it reads objects for the index. Security: Secrets become readable only when they are among the
+// chosen resources; `*` includes them.
 import { defaultResources } from '../indexed-resources.ts';
 import type { PolicyRule } from './policy-rule.ts';
 
@@ -8,8 +8,8 @@ const rbac = 'rbac.authorization.k8s.io';
 const follow = ['list', 'watch'];
 
 /**
- * Rights that the index always needs: from these objects it learns who may see what, and which types exist (rightsTypes
- * in search/sync/discover/selection.ts).
+ * Rights that the index always needs: these objects tell it who may see what, and which types exist (rightsTypes in
+ * search/sync/discover/selection.ts).
  */
 const always: readonly PolicyRule[] = [
   // The index reads the UID of the Namespace kube-system, which changes when a cluster is set up anew.
@@ -20,7 +20,7 @@ const always: readonly PolicyRule[] = [
 ];
 
 /**
- * RBAC rules for `portcullis:index`: what it always needs, and the right to read the chosen resources.
+ * RBAC rules for `portcullis:index`: what the index always needs, and the right to list and watch the chosen resources.
  * @param chosen entries of `--index-resources`; the default is {@link defaultResources}
  * @throws TypeError for an entry that {@link parseIndexResource} cannot parse
  */
@@ -49,7 +49,10 @@ export function indexRules(chosen: readonly string[] = defaultResources): readon
   ];
 }
 
-/** Rights of the gateway's own credential, with which it asks the cluster what authorizers other than RBAC decide. */
+/**
+ * Rights of the gateway's own credential. With them it sends SubjectAccessReviews to the cluster, to learn what
+ * authorizers other than RBAC decide.
+ */
 export const reviewRules: readonly PolicyRule[] = [
   { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
 ];

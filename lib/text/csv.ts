@@ -1,5 +1,6 @@
 // Parses comma-separated values exactly as Go's encoding/csv with default settings, because kube-apiserver reads token
-// files with that. Easy to get wrong: spaces belong to a field, and a quote inside an unquoted field is an error.
+// files with that package. Easy to get wrong: spaces belong to a field, and a quote inside an unquoted field is an
+// error.
 
 /** One CSV record and its position. */
 export interface CsvRecord {
@@ -15,7 +16,7 @@ export interface CsvFault {
   readonly reason: string;
 }
 
-/** The records before the first fault, and that fault, if any. */
+/** The records before the first fault, and that fault; undefined when there is none. */
 export interface CsvContent {
   readonly records: readonly CsvRecord[];
   readonly fault: CsvFault | undefined;

@@ -6,18 +6,21 @@ import { RE2JS, RE2JSSyntaxException } from 're2js';
 /** Returns whether the pattern matches anywhere in the text, as Go's regexp.MatchString. */
 export type GoPattern = (text: string) => boolean;
 
-/** Says why a pattern cannot be used, without quoting the pattern. */
+/** The error for a pattern that cannot be used. The message says why, without quoting the pattern. */
 export class PatternError extends Error {
   override readonly name = 'PatternError';
 }
 
 /** Longest pattern, in UTF-16 code units. */
 const maxSource = 1_000;
-/** How deep groups may be nested. */
+/** Deepest nesting of groups in a pattern. */
 const maxDepth = 100;
-/** Most instructions of a compiled pattern. With so many, the slowest match that was found took 0.2 s. */
+/** Most instructions of a compiled pattern. With so many instructions, the slowest match that was found took 0.2 s. */
 const maxInstructions = 6_000;
-/** A pattern that seems to have more instructions is not even compiled. Compiling so many takes about 0.1 s. */
+/**
+ * A pattern that seems to have more instructions is not even compiled. Compiling so many instructions takes about 0.1
+ * s.
+ */
 const maxEstimate = 100_000;
 /** Longest text to match, in UTF-16 code units. Callers must refuse longer texts, because matching does not check. */
 export const maxPatternText = 1_024;

@@ -42,9 +42,9 @@ export function isWithin(address: Buffer, { bytes, prefixLength }: AddressRange)
 }
 
 /**
- * All addresses that a connection to this address may really reach: the address itself and an IPv4 address embedded in
- * it. IPv4 is embedded in mapped and compatible addresses (RFC 4291 section 2.5.5), 6to4 (RFC 3056) and NAT64 with the
- * well-known prefix (RFC 6052).
+ * All addresses that a connection to this address may really reach: the address itself, and the IPv4 address that is
+ * embedded in it, if any. IPv4 is embedded in mapped and compatible addresses (RFC 4291 section 2.5.5), 6to4 (RFC 3056)
+ * and NAT64 with the well-known prefix (RFC 6052).
  */
 export function readingsOf(address: Buffer): readonly Buffer[] {
   if (address.length === 4) return [address];

@@ -2,7 +2,7 @@
 // every x, so a long run of x in the middle takes quadratic time; a header of 1 MiB of spaces between two letters would
 // block the process for minutes.
 
-/** Whether the character with this code is to be removed. */
+/** Returns whether a character, given by its UTF-16 code, is to be removed. */
 export type EndCharacter = (code: number) => boolean;
 
 /**

@@ -54,7 +54,7 @@ export const collectionKey = 'a key must be a text; this one is a list or a mapp
 
 /**
  * The offset of a mapping key that is a list or mapping; undefined when there is none. Such a key must be refused: it
- * would become a field name, which messages quote, with all its values in it.
+ * would become a field name, and messages quote field names, so all values in the list or mapping would be quoted.
  */
 export function collectionKeyOffset(document: Document): number | undefined {
   let offset: number | undefined;
@@ -73,7 +73,7 @@ function yamlMessage(message: string): string {
   return yamlFaultText(message.replace(/; please use YAML.*/, ''));
 }
 
-/** Plainer messages for zod's most common faults; undefined keeps zod's own message. */
+/** Messages that are easier to understand than zod's, for its most common faults; undefined keeps zod's own message. */
 function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined) return 'is missing';

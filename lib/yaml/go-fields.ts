@@ -1,5 +1,5 @@
-// Zod schemas for files and JSON that Go programs read as well. In Go, a field that is missing or null has the zero
-// value of its type.
+// Zod schemas for fields of files and JSON that Go programs read as well. In Go, a field that is missing or null has
+// the zero value of its type.
 import { z } from 'zod';
 
 /** Allows a field to be missing or null, and returns undefined then. */

@@ -1,5 +1,5 @@
 // Error messages of the YAML parser without the parts that quote the file. Easy to get wrong: the quoted text may be a
-// token. It usually follows a colon, but in some messages it is elsewhere.
+// token. The quoted text usually follows a colon, but in some messages it is elsewhere.
 
 /**
  * Patterns of messages that quote the file somewhere other than after a colon, with a replacement that quotes nothing.

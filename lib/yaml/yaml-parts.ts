@@ -3,8 +3,8 @@
 // for minutes, but a certificate of that length takes no time.
 
 /**
- * A YAML document may have at most this many entries of its lists and maps together. No kubeconfig has as many, and
- * parsing them takes at most a tenth of a second.
+ * An untrusted YAML document may have at most this many entries in all its lists and mappings together; one with more
+ * is refused unread. No kubeconfig has as many, and parsing them takes at most a tenth of a second.
  */
 export const mostParts = 4_000;
 

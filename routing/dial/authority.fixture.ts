@@ -19,7 +19,10 @@ export interface TestCertificate {
 /** Issues server and client certificates. */
 export interface TestAuthority {
   readonly ca: string;
-  /** Issues a certificate for these names; `ip:` marks an IP address. By default it is valid for a day. */
+  /**
+   * Issues a certificate with these subjectAltNames: DNS names, or IP addresses that begin with `ip:`. By default it is
+   * valid from a day ago until a day from now.
+   */
   issue(
     names: readonly string[],
     validity?: { readonly notBefore: Date; readonly notAfter: Date },
@@ -31,7 +34,7 @@ type Keys = X509CertificateCreateSelfSignedParams['keys'];
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const dayMs = 86_400_000;
 
-/** Makes an authority with a P-256 key. */
+/** Makes a certificate authority with a P-256 key. */
 export async function makeTestAuthority(name = 'test authority'): Promise<TestAuthority> {
   const crypto = webcrypto as unknown as Crypto;
   const newKeys = async (): Promise<Keys> =>

@@ -1,6 +1,6 @@
-// Opens a connection to the API server of one cluster: TCP, then the cluster's proxy if it has one, then TLS. After a
-// failure there is never a less secure attempt: neither a direct connection in place of the proxy, nor TLS without
-// verification (rule "verification is never silently off").
+// Opens a connection to the API server of one cluster: TCP, then the cluster's proxy if it has one, then TLS. A failed
+// attempt is never repeated in a less secure way: not directly without the proxy, and not without verification of the
+// certificate (rule "verification is never silently off").
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { checkServerIdentity, connect as openTls } from 'node:tls';
@@ -20,7 +20,7 @@ import type { Track } from './sockets.ts';
 import { makeTlsHold, UnreadableAuthority } from './tls-settings.ts';
 import type { SharedTlsSettings, TlsHold } from './tls-settings.ts';
 
-/** Where and how to connect; taken from a cluster record and its credential. */
+/** Where and how to connect to a cluster, from its cluster record and credential. */
 export interface DialTarget {
   readonly clusterName: string;
   readonly endpoint: Endpoint;
@@ -28,12 +28,13 @@ export interface DialTarget {
   readonly proxy: ProxyAddress | undefined;
   readonly clientCertificate: Credential['clientCertificate'];
   /**
-   * Checks every address before connecting to it, including the address of the proxy; undefined allows all addresses.
+   * Decides about every address, including that of the proxy, before anything is connected to it; undefined allows all
+   * addresses.
    */
   readonly addressRule?: AddressRule | undefined;
-  /** Most milliseconds until the TLS handshake is complete; default 5,000. */
+  /** Most milliseconds until the TLS handshake is complete; then dial() fails with MEMBER_TIMEOUT. Default 5,000. */
   readonly timeoutMs?: number;
-  /** TLS settings that several clusters share; undefined when this cluster shares none. */
+  /** SecureContexts that several clusters share; undefined when this cluster shares none. */
   readonly tlsSettings?: SharedTlsSettings | undefined;
 }
 
@@ -41,8 +42,8 @@ export interface DialTarget {
 export type Protocols = readonly ('h2' | 'http/1.1')[];
 
 /**
- * A connection ready for its first request. The socket keeps an error listener, so that an error on it cannot crash the
- * process.
+ * An open connection on which no request was sent yet. The socket keeps an error listener, so that an error on it
+ * cannot crash the process.
  */
 export interface Dialed {
   readonly socket: Socket;
@@ -50,8 +51,8 @@ export interface Dialed {
 }
 
 /**
- * Opens connections to one cluster. It keeps the TLS settings and the TLS sessions to resume, which are never used for
- * another cluster.
+ * Opens connections to one cluster. It keeps TLS settings and the TLS sessions that can be resumed; these are never
+ * used for another cluster.
  */
 export type Dialer = Pick<MemberDialer, keyof MemberDialer>;
 
@@ -62,7 +63,7 @@ export class MemberDialer {
   readonly #timeoutMs: number;
   readonly #hold: TlsHold;
   readonly #proxyDialer: ProxyDialer | undefined;
-  /** The last TLS session for each list of protocols. Resuming a session saves half of the handshake. */
+  /** The last TLS session for each list of protocols. Resuming one saves half of the handshake. */
   readonly #sessions = new Map<string, Buffer>();
 
   constructor(target: DialTarget) {
@@ -91,8 +92,8 @@ export class MemberDialer {
   }
 
   /**
-   * Stops using shared TLS settings; to be called when the cluster was removed. A request in progress may still open a
-   * connection afterwards.
+   * Gives up the shared TLS settings; to be called when the cluster was removed. A request that is still running may
+   * open a connection afterwards.
    */
   release(): void {
     this.#hold.release();
@@ -108,7 +109,7 @@ export class MemberDialer {
 
   async #open(protocols: Protocols, track: Track): Promise<Dialed> {
     const { endpoint } = this.#target;
-    // The certificate is checked before anything is connected to, so that an unusable one is reported as such.
+    // The client certificate is read before anything is connected to, so that an unusable one is reported as such.
     if (endpoint.scheme === 'https') memberContext(this.#target, this.member, this.#hold);
     const socket = await (this.#proxyDialer === undefined ? this.#openDirect(track) : this.#proxyDialer.open(track));
     if (endpoint.scheme === 'http') return { socket, protocol: 'http/1.1' };

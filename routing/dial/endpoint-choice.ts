@@ -1,6 +1,6 @@
 // Sends a request to the first endpoint of a cluster that accepts a connection. A request is moved to another endpoint
-// only if nothing of it was sent (rule "retry only what is safe"). All endpoints get the same credential, so when one
-// refuses it, the others are not tried.
+// only if nothing of it was sent (rule "retry only what is safe"). All endpoints get the same credential, so when an
+// endpoint refuses the credential, the others are not tried.
 import type { Socket } from 'node:net';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
@@ -27,8 +27,8 @@ export interface OpenedConnection {
 }
 
 /**
- * Errors after which the next endpoint is tried: no connection could be opened. A refused credential or a full pool
- * would fail at other endpoints too.
+ * Errors after which the next endpoint is tried, since no connection could be opened. Other errors, such as a refused
+ * credential or too many waiting requests, would occur at the other endpoints too.
  */
 const connectFaults: ReadonlySet<ErrorCode> = new Set([
   'MEMBER_REFUSED',
@@ -44,8 +44,8 @@ const shortProtocols: Protocols = ['http/1.1'];
 export type EndpointChoice = Pick<OrderedChoice, keyof OrderedChoice>;
 
 /**
- * Makes the choice among the endpoints of a cluster.
- * @param entries at least one, in order of preference
+ * Sends requests to the endpoints of one cluster.
+ * @param entries the endpoints, at least one, in order of preference
  */
 export class OrderedChoice {
   readonly #entries: readonly EndpointEntry[];
@@ -59,7 +59,7 @@ export class OrderedChoice {
     this.#order = order;
   }
 
-  /** Sends a call; the call's handler receives the answer or the error. */
+  /** Sends a call to the endpoints in turn; the call's handler receives the answer or the error. */
   accept(call: Call): void {
     if (this.#entries.length === 1) this.#first.pools.accept(call);
     else this.#acceptAnywhere(call);
@@ -115,7 +115,7 @@ export class OrderedChoice {
     return new Attempts(this.#order);
   }
 
-  /** Tries the preferred endpoint in the background, so that no request has to wait for it. */
+  /** Connects to the preferred endpoint in the background, so that no request has to wait for that attempt. */
   #lookForFirst(): void {
     const { pools } = this.#first;
     pools.dialer.dial(shortProtocols, this.#closing.signal).then(
@@ -142,7 +142,7 @@ class Attempts {
     this.#tried.add(this.index);
   }
 
-  /** Records a failure and moves to the next endpoint; false when all were tried. */
+  /** Records that the present endpoint failed, and moves to the next one; false when all were tried. */
   goOn(error: GatewayError): boolean {
     this.#errors.push(error);
     this.#order.failed(this.index);
@@ -157,7 +157,7 @@ class Attempts {
     if (this.#tried.size > 1) this.#order.connected(this.index);
   }
 
-  /** One error with all messages and the code of the first error. */
+  /** Makes one error with the code of the first failure and the messages of all. */
   fault(): GatewayError {
     const [first, ...others] = this.#errors;
     if (others.length === 0) return first!;

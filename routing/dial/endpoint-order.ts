@@ -1,8 +1,11 @@
 // Decides which endpoint of a cluster new requests use: the last one that worked, until it fails, or until it is time
-// to try the preferred endpoint again. One failed connection moves all new requests away, so that they do not all wait
-// for the same dead address.
+// to try the preferred endpoint again. After one failed connection all new requests use another endpoint, so that they
+// do not all wait for the same dead address.
 
-/** State shared by all requests to one cluster. Endpoints are given by index; index 0 is the preferred one. */
+/**
+ * Which endpoint is used now, for all requests to one cluster. Endpoints are given by index; index 0 is the preferred
+ * one.
+ */
 export interface EndpointOrder {
   /** Index of the endpoint that a new request tries first. */
   readonly present: number;
@@ -19,12 +22,12 @@ export interface EndpointOrder {
   returnDue(): boolean;
 }
 
-/** Milliseconds for which another endpoint is used before the preferred one is tried again. */
+/** For this many milliseconds another endpoint is used, before the preferred one is tried again. */
 export const returnAfterMs = 30_000;
 
 /**
- * Makes this state for a cluster with `count` endpoints.
- * @param periodMs how long another endpoint is used before the preferred one is tried again
+ * Makes the order for a cluster with `count` endpoints, which begins with the preferred one.
+ * @param periodMs milliseconds for which another endpoint is used before the preferred one is tried again
  * @param nowMs a monotonic clock in milliseconds
  */
 export function makeEndpointOrder(

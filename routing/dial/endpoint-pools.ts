@@ -1,5 +1,5 @@
 // The connections to one endpoint of a cluster. Short requests use a pool of HTTP/1.1 connections, long-running
-// requests have others, so that watches cannot use up the connections of short requests.
+// requests (watches, logs) have other connections, so that watches cannot use up the connections of short requests.
 import type { Socket } from 'node:net';
 import type { Endpoint } from '../../cache/model/records.ts';
 import type { Call } from '../members/call.ts';
@@ -11,17 +11,20 @@ import type { TransportStats } from '../members/transport-types.ts';
 
 /** Limits for the connections to one endpoint. */
 export interface PoolLimits {
-  /** Most HTTP/1.1 connections for short requests; default 256. */
+  /** Most HTTP/1.1 connections for short requests; further requests wait. Default 256. */
   readonly connections?: number;
-  /** Most short requests that wait for a connection; default 1024. */
+  /** Most short requests that wait for a connection; further ones fail with MEMBER_OVERLOADED. Default 1024. */
   readonly pending?: number;
-  /** Most long-running requests; each uses an HTTP/2 stream or an HTTP/1.1 connection. Default 4096. */
+  /**
+   * Most long-running requests, of which each uses an HTTP/2 stream or an HTTP/1.1 connection; further ones fail with
+   * MEMBER_OVERLOADED. Default 4096.
+   */
   readonly longRunningCalls?: number;
   /** Milliseconds after which an idle connection is closed; default 60,000. */
   readonly idleTimeoutMs?: number;
   /** Milliseconds between two PINGs on an HTTP/2 session; default 30,000. */
   readonly pingIntervalMs?: number;
-  /** Most milliseconds until a PING is answered; default 15,000. */
+  /** Most milliseconds until a PING is answered; then the session and its requests are aborted. Default 15,000. */
   readonly pingTimeoutMs?: number;
 }
 
@@ -33,7 +36,7 @@ export interface EndpointPools {
   readonly dialer: Dialer;
   /** Sends a call; the call's handler receives the answer or the error. */
   accept(call: Call): void;
-  /** Adds an open connection to the pool for short requests. */
+  /** Adds an open connection, on which no request was sent, to the pool for short requests. */
   adopt(socket: Socket): void;
   stats(): Omit<TransportStats, 'upgraded'>;
   /** Closes the pools, as {@link Transport.close} describes. */
@@ -50,8 +53,8 @@ export function makeEndpointPools(target: DialTarget, limits: PoolLimits): Endpo
     idleTimeoutMs,
   });
   let closed: 'drain' | 'abort' | undefined;
-  // Created with the first long-running request. Most of thousands of clusters are never watched, and these objects are
-  // half of the memory of an unused cluster.
+  // The pools for long-running requests are made with the first such request. Most of thousands of clusters are never
+  // watched, and these objects are half of the memory that an unused cluster takes.
   let longRunning: LongRunning | undefined;
   return {
     dialer,
@@ -59,7 +62,7 @@ export function makeEndpointPools(target: DialTarget, limits: PoolLimits): Endpo
       if (!call.request.longRunning) return short.accept(call);
       if (longRunning === undefined) {
         longRunning = makeLongRunning(dialer, target.endpoint, limits, idleTimeoutMs);
-        // Created after close(): close these pools too.
+        // If close() was called before these pools were made, they must be closed too.
         if (closed !== undefined) closeBoth(longRunning, closed);
       }
       longRunning.http2.accept(call);

@@ -9,12 +9,13 @@ export function hostHeader({ host, port, scheme }: Endpoint): string {
   return port === (scheme === 'https' ? 443 : 80) ? name : `${name}:${port}`;
 }
 
-/** The request for endpoint `to`, made from a request that was built for endpoint `from`. */
+/** Makes the request for endpoint `to` from a request that was built for endpoint `from`. */
 export function requestFor(request: UpstreamRequest, from: Endpoint, to: Endpoint): UpstreamRequest {
   if (from === to) return request;
   const headers = [...request.headers];
   headers[1] = hostHeader(to);
-  // `headText` contains the Host of `from`, so it is dropped; the head is then written from `headers`.
+  // `headText` is the prepared text of the headers with the Host of `from`, so it is dropped. The HTTP/1.1 client then
+  // writes the head from `headers`.
   const target = to.basePath + request.target.slice(from.basePath.length);
   return { ...request, headText: undefined, headers, target };
 }

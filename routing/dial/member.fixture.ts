@@ -1,6 +1,6 @@
-// A fake member for tests: a raw TCP or TLS server that records all bytes and connections, and a handler that records
-// an answer. It does not use http.Server, which would correct or refuse the malformed messages that the tests are
-// about.
+// A fake member for tests: a raw TCP or TLS server that records all connections and bytes, and a ResponseHandler that
+// records an answer. It does not use http.Server, which would correct or refuse the malformed messages that the tests
+// send.
 import { createServer as createPlainServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -132,7 +132,7 @@ function recordConnection(socket: Socket, answer: TestAnswer | undefined): TestC
   return connection;
 }
 
-/** How a call ended, with everything its handler received. */
+/** What the handler of a call has received until the call ended. */
 export interface Outcome {
   readonly events: readonly string[];
   readonly status: number;
@@ -142,7 +142,10 @@ export interface Outcome {
   readonly reused: readonly boolean[];
 }
 
-/** A handler that records its calls; `done` resolves at the end. */
+/**
+ * Makes a handler that records its calls; `done` resolves when the call ends. @param extra callbacks that are called
+ * too
+ */
 export function recordingHandler(extra: Partial<ResponseHandler> = {}): {
   readonly handler: ResponseHandler;
   readonly done: Promise<Outcome>;
@@ -195,7 +198,7 @@ export function getRequest(target = '/', change: Partial<UpstreamRequest> = {}):
   return { method: 'GET', target, headers: ['Host', 'member'], body: 'none', longRunning: false, ...change };
 }
 
-/** Transport options for a fake member; with `ca` it is connected to over TLS. */
+/** Makes transport options for a fake member; with `ca`, connections use TLS. */
 export function memberOptions(
   member: { readonly port: number },
   change: Partial<TransportOptions> = {},

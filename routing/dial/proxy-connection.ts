@@ -1,6 +1,6 @@
 // Opens a tunnel to a member through the cluster's proxy: TCP or a Unix socket, TLS with a client certificate if the
-// proxy needs them, then the tunnel. Certificate and headers for the proxy are never sent to the member, and the
-// member's credential is never sent to the proxy.
+// proxy needs them, then the tunnel. The client certificate and the headers for the proxy are never sent to the member,
+// and the member's credential is never sent to the proxy.
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { checkServerIdentity, connect as openTls } from 'node:tls';
@@ -22,14 +22,14 @@ export interface ProxyDialer {
    * @throws GatewayError MEMBER_PROXY (rejects)
    */
   open(track: Track): Promise<Socket>;
-  /** Stops using shared TLS settings; to be called when the cluster was removed. */
+  /** Gives up the shared TLS settings; to be called when the cluster was removed. */
   release(): void;
 }
 
 /**
- * Makes a dialer; it opens and parses nothing yet.
- * @param trust TLS settings of the member; a proxy without a certificate authority of its own is verified with the
- *   member's
+ * Makes a dialer for one proxy; it opens and parses nothing yet.
+ * @param trust TLS settings of the member. A proxy without a certificate authority of its own is verified with the
+ * member's authority and the system's roots
  */
 export function makeProxyDialer(
   proxy: ProxyAddress,

@@ -1,5 +1,5 @@
-// Error messages for failures between the gateway and a cluster's proxy. They quote what the proxy says, so anything
-// that could repeat a secret sent to the proxy (passwords, header values) must be left out.
+// Error messages for failures between the gateway and a cluster's proxy. They quote the proxy's answer, and a proxy may
+// repeat in it what the gateway sent (passwords, header values). Such an answer must not be quoted.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ProxyAddress } from '../../cache/model/records.ts';
 import { formatHostPort } from '../../lib/text/host-port.ts';
@@ -8,7 +8,7 @@ import { addressRefusal, certificateRefused, errorCode, fail } from '../members/
 import type { MemberLabel } from '../members/member-faults.ts';
 import { addressRefused } from './sockets.ts';
 
-/** The proxy refused to open a tunnel, or could not be asked; the message says why. */
+/** Thrown when a proxy refused to open a tunnel, or its settings cannot be used; the message says why. */
 export class ProxyRefusal extends Error {
   override readonly name = 'ProxyRefusal';
 }
@@ -19,7 +19,7 @@ export function proxyLabel(proxy: ProxyAddress): string {
   return `proxy ${proxy.scheme}://${formatHostPort(proxy)}`;
 }
 
-/** The error for any failure between the gateway and the proxy, until the tunnel is open. */
+/** Makes the error for any failure between the gateway and the proxy before the tunnel is open. */
 export function proxyFault(error: unknown, proxy: ProxyAddress, member: MemberLabel): GatewayError {
   if (error instanceof GatewayError) return error;
   const label = proxyLabel(proxy);
@@ -35,13 +35,13 @@ export function proxyFault(error: unknown, proxy: ProxyAddress, member: MemberLa
   return fail('MEMBER_PROXY', `${label} of the cluster cannot be used (${detail})`, member, error);
 }
 
-/** Most characters of a proxy's answer that are quoted in an error. */
+/** Most characters of a proxy's answer that an error quotes; the rest is replaced by `…`. */
 export const maxReasonLength = 200;
 
 /**
- * The text that a proxy sends with a refusal, as one line of printable ASCII. It is '' when there is none, or when it
- * repeats a secret. For example, konnectivity says there whether no agent is connected or the agent could not reach the
- * member.
+ * Returns the text that a proxy sends with a refusal, as one line of printable ASCII; '' when there is none or when it
+ * contains a secret. Konnectivity, for example, says in this text whether no agent is connected or the agent could not
+ * reach the member.
  */
 export function refusalReason(body: Buffer, contentType: string, secrets: readonly string[]): string {
   if (!/^text\/plain\b/i.test(contentType)) return '';

@@ -1,26 +1,26 @@
 // Opens TCP and Unix sockets to members and their proxies. Easy to get wrong: an error on a socket without an error
-// listener crashes the process, so each socket is passed to `track` at once. And an address must be checked in the same
-// DNS lookup that the connection uses; a second lookup could return another address.
+// listener crashes the process, so each socket is passed to `track` at once. And the address that is checked must come
+// from the DNS lookup that the connection uses, since a second lookup could return another address.
 import dns from 'node:dns';
 import { connect, isIP } from 'node:net';
 import type { LookupFunction, Socket } from 'node:net';
 import type { AddressRule } from '../../cache/model/address-rule.ts';
 
-/** Idle milliseconds before the first TCP keepalive probe. */
+/** Milliseconds without traffic before the first TCP keepalive probe is sent. */
 const keepAliveDelayMs = 30_000;
 /**
- * When a name has several addresses: milliseconds until the next address is tried. Node's default of 250 ms is too
- * short for distant members.
+ * When a name has several addresses, the next one is tried after this many milliseconds. Node's default of 250 ms is
+ * too short for distant members.
  */
 const addressAttemptTimeoutMs = 1_500;
 
 /**
- * Called with every socket of a connection attempt as soon as it exists. It adds an error listener, and can destroy the
- * socket at the deadline.
+ * Called with every socket of a connection attempt as soon as the socket exists. It adds an error listener, and can
+ * destroy the socket when the time for the attempt is over.
  */
 export type Track = (socket: Socket) => void;
 
-/** The `code` of the error for an address that the gateway must not connect to. */
+/** `code` of the error that is thrown for an address that the gateway must not connect to. */
 export const addressRefused = 'ERR_ADDRESS_REFUSED';
 
 /**
@@ -44,8 +44,8 @@ export async function openTcp(host: string, port: number, track: Track, rule?: A
 }
 
 /**
- * A DNS lookup that fails when any address of the name is refused. To use only the allowed ones would be unsafe, since
- * the name is not to be trusted.
+ * A DNS lookup that fails if the rule refuses any address of the name. Using only the allowed addresses would be
+ * unsafe: a name with a forbidden address is not to be trusted.
  */
 function judgedLookup(rule: AddressRule): LookupFunction {
   return (host, options, callback) => {

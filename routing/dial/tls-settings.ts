@@ -1,13 +1,13 @@
 // Shares one SecureContext between all clusters with byte-for-byte the same authorities and client certificate. Each
 // shared context saves 25 KB and half a millisecond, or a megabyte if it has the system's roots. Nothing else is
-// shared: the name to verify, ALPN and TLS sessions belong to each cluster's dialer. A TLS session resumed for another
-// cluster would skip the verification of that cluster's certificate name.
+// shared: each cluster's dialer has its own name to verify, ALPN protocols and TLS sessions. A TLS session resumed for
+// another cluster would skip the verification of that cluster's certificate name.
 import { createHash, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { SecureContext } from 'node:tls';
 import { systemRoots } from '../../lib/system-roots.ts';
 
-/** Everything that a SecureContext is made from. */
+/** The inputs from which a SecureContext is made. Equal inputs give the same shared context. */
 export interface TlsParts {
   /** Trusted certificate authorities, each a PEM bundle. If empty and `systemRoots` is false, nothing is trusted. */
   readonly authorities: readonly string[];
@@ -19,24 +19,27 @@ export interface TlsParts {
 /** A SecureContext that one dialer uses. */
 export interface HeldTlsSettings {
   readonly secureContext: SecureContext;
-  /** Says that the dialer opens no more connections. Open connections are not affected. May be called repeatedly. */
+  /**
+   * To be called when the dialer opens no more connections. Open connections are not affected. May be called
+   * repeatedly.
+   */
   release(): void;
 }
 
-/** A set of SecureContexts, each shared by all dialers with equal parts. */
+/** A set of SecureContexts, of which each is shared by all dialers with equal {@link TlsParts}. */
 export interface SharedTlsSettings {
   /**
    * Returns the context for these parts, made on first use. An error is not cached.
    * @throws UnreadableAuthority for an invalid authority; Error of Node or OpenSSL for an unusable certificate or key
    */
   hold(parts: TlsParts): HeldTlsSettings;
-  /** How many different contexts are in use. */
+  /** Number of different contexts in use. */
   readonly size: number;
 }
 
 /**
- * A certificate authority is not a PEM certificate. This is checked explicitly, because createSecureContext ignores an
- * authority it cannot read, and the connection would later fail as untrusted.
+ * Thrown when a certificate authority is not a PEM certificate. This is checked explicitly, because createSecureContext
+ * ignores an authority that it cannot read, and the connection would later fail as untrusted.
  */
 export class UnreadableAuthority extends Error {}
 
@@ -70,7 +73,7 @@ export function makeSharedTlsSettings(): SharedTlsSettings {
   };
 }
 
-/** Gives one dialer its SecureContext, made or shared with its first connection. */
+/** The SecureContext of one dialer. It is made, or taken from the shared set, with the dialer's first connection. */
 export interface TlsHold {
   /**
    * Returns the context. Only the first call uses `parts`; later calls return the same context.
@@ -78,14 +81,14 @@ export interface TlsHold {
    */
   contextOf(parts: TlsParts): SecureContext;
   /**
-   * Stops using the shared context. If contextOf() is called for the first time after this, it makes a context that is
-   * not shared.
+   * Gives up the shared context. If contextOf() is called for the first time after this, it makes a context that is not
+   * shared.
    */
   release(): void;
 }
 
 /**
- * Makes the TLS settings of one dialer.
+ * Makes the holder of one dialer's SecureContext.
  * @param shared the set to share contexts with; by default nothing is shared
  */
 export function makeTlsHold(shared: SharedTlsSettings = makeSharedTlsSettings()): TlsHold {
@@ -104,8 +107,8 @@ export function makeTlsHold(shared: SharedTlsSettings = makeSharedTlsSettings())
 }
 
 /**
- * A hash of all parts, so that private keys are not stored a second time as map keys. JSON keeps different lists
- * different, where joined strings could be equal.
+ * Returns a hash of all parts as map key, so that private keys are not stored a second time. The parts are joined as
+ * JSON, since different lists could give the same text if they were just concatenated.
  */
 function keyOf({ authorities, systemRoots: isSystem, clientCertificate }: TlsParts): string {
   const parts = [authorities, isSystem, clientCertificate?.cert ?? null, clientCertificate?.key ?? null];

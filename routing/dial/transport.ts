@@ -21,9 +21,12 @@ import type {
   UpstreamRequest,
 } from '../members/transport-types.ts';
 
-/** Limits for the connections to one cluster. Those of {@link PoolLimits} apply to each endpoint separately. */
+/** Limits for the connections to one cluster. The limits of {@link PoolLimits} apply to each endpoint separately. */
 export interface TransportLimits extends PoolLimits {
-  /** Most upgraded connections, including upgrade requests in progress; default 1024. */
+  /**
+   * Most upgraded connections, including upgrade requests in progress; further ones fail with MEMBER_OVERLOADED.
+   * Default 1024.
+   */
   readonly upgrades?: number;
   /**
    * Milliseconds between two attempts to return to the preferred endpoint while another one is in use; default 30,000.
@@ -31,18 +34,18 @@ export interface TransportLimits extends PoolLimits {
   readonly returnAfterMs?: number;
 }
 
-/** What a transport is made from: parts of a cluster record and its credential. */
+/** The inputs from which a transport is made: parts of a cluster record and its credential. */
 export interface TransportOptions extends DialTarget {
   /** Further endpoints, tried in order when `endpoint` cannot be connected to. */
   readonly fallbacks?: readonly EndpointOption[] | undefined;
   readonly limits?: TransportLimits;
-  /** Called with the number of bytes of each chunk of an answer; not for upgraded connections. */
+  /** Called with the number of bytes of each chunk of an answer, but not for upgraded connections. */
   readonly onBody?: (bytes: number) => void;
 }
 
 /**
- * Takes what a transport needs from a record and its credential. Easy to get wrong: a security setting that is left out
- * here (TLS, proxy, address rule) is missing from every connection.
+ * Returns the inputs of a transport from a record and its credential. Easy to get wrong: a security setting that is
+ * forgotten here (TLS, proxy, address rule) is missing from every connection.
  */
 export function transportParts(spec: ClusterSpec, credential: Credential): TransportOptions {
   return {
@@ -57,7 +60,7 @@ export function transportParts(spec: ClusterSpec, credential: Credential): Trans
 }
 
 /**
- * With several endpoints, each attempt gets an equal share of the connect deadline, but at least this many
+ * With several endpoints, each attempt to connect gets an equal share of the connect timeout, but at least this many
  * milliseconds.
  */
 const leastAttemptMs = 2_000;
@@ -74,7 +77,7 @@ class ClusterTransport implements Transport {
   readonly #maxUpgrades: number;
   /** Sockets of upgrade requests and upgraded connections, from the moment they are connected. */
   readonly #upgraded = new Set<Socket>();
-  /** How many upgrade requests are still waiting for a connection. */
+  /** Number of upgrade requests that wait for a connection. */
   #asking = 0;
   #isAborted = false;
 

@@ -1,6 +1,6 @@
 // Asks a proxy (`proxy-url` of a kubeconfig) for a tunnel to a member: HTTP CONNECT (RFC 9110 section 9.3.6) or SOCKS5
 // (RFC 1928, with user name and password as in RFC 1929). The proxy is sent only the member's host and port and the
-// proxy's own credential. Bytes after the proxy's answer belong to the tunnel.
+// proxy's own credential. Bytes that follow the proxy's answer come from the member.
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Socket } from 'node:net';
 import { formatHostPort } from '../../lib/text/host-port.ts';
@@ -11,17 +11,18 @@ import { ResponseParser } from '../http1/response-parser.ts';
 import { badValue, token } from '../../http/field-syntax.ts';
 
 /**
- * Turns a connection to a proxy into a connection to `endpoint`.
+ * Asks the proxy for a tunnel, after which the socket is a connection to `endpoint`.
  * @returns bytes of the member that arrived together with the proxy's answer
- * @throws ProxyRefusal or ResponseFault (rejects) when there is no tunnel
+ * @throws ProxyRefusal or ResponseFault (rejects) when the proxy opens no tunnel
  */
 export function openTunnel(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): Promise<Buffer> {
   return proxy.scheme === 'socks5' ? openSocks(socket, proxy, endpoint) : openConnect(socket, proxy, endpoint);
 }
 
 /**
- * Passes received data to `take` until it returns the bytes after the answer; undefined means that more data is needed.
- * @param ended makes the error for a connection that closes before that
+ * Passes received data to `take` until the proxy's answer is complete. `take` returns undefined while it needs more
+ * data, then the bytes after the answer.
+ * @param ended makes the error for a connection that closes before the answer is complete
  */
 function readUntil(
   socket: Socket,
@@ -53,7 +54,9 @@ function readUntil(
   });
 }
 
-/** Milliseconds that a proxy has to explain a refusal. */
+/**
+ * Milliseconds to wait for the text with which a proxy explains its refusal; then the refusal is reported without it.
+ */
 const reasonTimeoutMs = 300;
 
 function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): Promise<Buffer> {
@@ -84,7 +87,7 @@ function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): P
     const used = parser.push(status === 0 ? withKnownVersion(chunk) : chunk);
     if (status < 300) return parser.complete ? chunk.subarray(used) : undefined;
     if (parser.complete || Buffer.concat(said).length > maxReasonLength) throw refusal();
-    // The explanation may arrive in a later packet, or not at all.
+    // The body with the explanation may arrive in a later packet, or not at all.
     patience ??= setTimeout(() => socket.destroy(), reasonTimeoutMs);
     return undefined;
   };
@@ -95,8 +98,9 @@ function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): P
 }
 
 /**
- * konnectivity's proxy server reports a failed connection as `HTTP/0.1 502 Bad Gateway`, because it leaves ProtoMajor
- * of Go's http.Response at 0. This corrects the version of such errors; a 2xx answer with this version stays invalid.
+ * Corrects the HTTP version of an error from konnectivity's proxy server. It reports a failed connection as `HTTP/0.1
+ * 502 Bad Gateway`, because it leaves ProtoMajor of Go's http.Response at 0. A 2xx answer with this version stays
+ * invalid.
  */
 function withKnownVersion(chunk: Buffer): Buffer {
   if (!/^HTTP\/0\.1 [45]/.test(chunk.subarray(0, 10).toString('latin1'))) return chunk;
@@ -134,7 +138,7 @@ function basic({ username, password }: NonNullable<ProxyAddress['userinfo']>): s
   return Buffer.from(`${username}:${password}`, 'utf8').toString('base64');
 }
 
-/** Values sent to the proxy that an error message must not contain. */
+/** The values sent to the proxy that an error message must not contain. */
 function secretsOf({ userinfo, headers = [] }: ProxyAddress): string[] {
   const own = userinfo === undefined ? [] : [userinfo.password, basic(userinfo)];
   return [...own, ...headers.map(([, value]) => value)];
@@ -173,7 +177,7 @@ async function openSocks(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint
 
 /**
  * Sends a SOCKS5 message and waits for the answer.
- * @param early bytes received before; there must be none
+ * @param early bytes received before the message is sent; any are an error
  * @param length of the answer in bytes, or a function that computes it from the bytes received so far
  * @throws ProxyRefusal (rejects)
  */
@@ -197,8 +201,8 @@ async function exchange(
 }
 
 /**
- * Bytes needed to go on reading a SOCKS5 reply. The length depends on the type of the bound address, which the first
- * bytes tell.
+ * Returns how many bytes of a SOCKS5 reply have to be received before reading can go on. The length depends on the type
+ * of the bound address, which is in the first bytes.
  */
 function socksAnswerLength(received: Buffer): number {
   if (received.length >= 2 && received[1] !== 0) return 2;
@@ -224,7 +228,7 @@ function socksLogin(userinfo: { readonly username: string; readonly password: st
   return Buffer.concat([Buffer.from([1, username.length]), username, Buffer.from([password.length]), password]);
 }
 
-/** The SOCKS5 CONNECT request. A host name is sent as a name, because only the proxy may be able to resolve it. */
+/** The SOCKS5 CONNECT request. A host name is sent unresolved, because only the proxy may be able to resolve it. */
 function socksRequest(endpoint: Endpoint): Buffer {
   const port = Buffer.from([endpoint.port >> 8, endpoint.port & 0xff]);
   return Buffer.concat([Buffer.from([5, 1, 0]), socksAddress(endpoint.host), port]);

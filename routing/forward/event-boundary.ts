@@ -1,8 +1,8 @@
 // Finds the ends of watch events in the bytes of an answer, so that a draining gateway can end a watch between two
-// events. For an unknown encoding there are no known event ends; such a watch is cut off, so that the client does not
-// take it for complete.
+// events. In an unknown encoding the ends cannot be found; such a watch is cut, so that the client does not take it for
+// complete.
 
-/** Follows the bytes of one watch. */
+/** Follows the bytes of one watch and knows where events end. */
 export interface EventBoundary {
   /** Reads the next bytes. Returns the offset after the last event that ends in `chunk`, or -1 when none does. */
   feed(chunk: Buffer): number;
@@ -38,9 +38,9 @@ class LineBoundary implements EventBoundary {
   }
 }
 
-/** Follows frames that begin with a header, from which the length of the rest of the frame is read. */
+/** Finds the ends of frames that begin with a header, which contains the length of the rest of the frame. */
 export abstract class FrameBoundary implements EventBoundary {
-  /** Bytes of the current frame header. A header of WebSocket is the longest. */
+  /** Bytes of the current frame header. A WebSocket header is the longest, with up to 14 bytes. */
   protected readonly header = Buffer.alloc(14);
   protected headerBytes = 0;
   #payloadLeft = 0;
@@ -68,7 +68,7 @@ export abstract class FrameBoundary implements EventBoundary {
     return last;
   }
 
-  /** Returns the length of the frame header in bytes, as far as the bytes read so far tell. */
+  /** Returns the length of the frame header in bytes, as far as it is known from the bytes that were read. */
   protected abstract headerLength(): number;
   /** Returns the length of the frame's payload in bytes. Called once for each header, when the header is complete. */
   protected abstract payloadLength(): number;

@@ -1,16 +1,16 @@
-// Ends an upgraded WebSocket session with a final message to the client that says why. The message is sent only after a
-// message of the member that is half sent is complete. A deadline closes the session if that takes too long or the
-// client does not read.
+// Ends an upgraded WebSocket session with a final message to the client that gives the reason. If a message of the
+// member is only partly sent, the final message follows when that one is complete. If this takes too long, or the
+// client does not read, the session is closed without it.
 import type { Duplex } from 'node:stream';
 import { lastMessages, MessageBoundary } from './websocket-messages.ts';
 
 /**
- * Most milliseconds for ending a session: until the member's current message is complete and the client has read the
- * final message.
+ * Most milliseconds for ending a session with a final message: for the member's current message to be complete, and for
+ * the client to read the final one. Then both sockets are destroyed.
  */
 export const lastWordsMs = 1_000;
 
-/** Watches the bytes from the member to the client, and inserts the final message. */
+/** Follows the bytes from the member to the client, and inserts the final message between two messages. */
 export class LastWords {
   readonly #client: Duplex;
   readonly #member: Duplex;
@@ -23,27 +23,30 @@ export class LastWords {
     this.#member = member;
   }
 
-  /** Whether the session was ended with the final message. What happens on the member's socket is then irrelevant. */
+  /**
+   * Whether the final message was sent, or will be sent in this turn of the event loop. Errors on the member's socket
+   * no longer matter then.
+   */
   get said(): boolean {
     return this.#said;
   }
 
   /**
-   * Returns the part of `chunk` (bytes from the member) to send to the client: all of it or, when the session is being
-   * ended, only up to the end of a message.
+   * Returns the part of `chunk` (bytes from the member) that is to be sent to the client: all of it, or, while the
+   * session is being ended, only up to the end of a message.
    */
   pass(chunk: Buffer): Buffer {
     if (this.#said) return Buffer.alloc(0);
     const end = this.#boundary.feed(chunk);
     if (this.#words === undefined || end < 0) return chunk;
-    // Deferred, because the caller first writes the returned bytes.
+    // In a microtask, because the caller first has to write the returned bytes.
     queueMicrotask(() => this.#say());
     this.#said = true;
     return chunk.subarray(0, end);
   }
 
   /**
-   * Ends the session with this Status as the final message: at once if the member's last message is complete, otherwise
+   * Ends the session with this Status as the final message: now if the member's last message is complete, otherwise
    * when it is.
    * @param statusJson a metav1.Status as JSON
    */
@@ -61,8 +64,8 @@ export class LastWords {
   }
 
   #say(): void {
-    // The client's socket is flushed first, because destroying the member's socket destroys the client's too, with all
-    // unsent bytes.
+    // The member's socket is destroyed only when the client's socket is flushed: the client's socket is destroyed with
+    // it, and unsent bytes would be lost.
     this.#client.end(this.#words, () => this.#member.destroy());
   }
 }

@@ -1,20 +1,20 @@
-// All requests being forwarded to members, so that they can be ended when the gateway drains or a cluster is removed. A
-// drain waits until there is none.
+// The set of all requests that are being forwarded to members, by which they are ended when the gateway drains or a
+// cluster is removed. A drain waits until the set is empty.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { SlotSet } from '../../http/slot-set.ts';
 import type { InSlot } from '../../http/slot-set.ts';
 
-/** One request being forwarded. */
+/** One request that is being forwarded to a member. */
 export interface OpenStream extends InSlot {
   /**
-   * `watch` can end cleanly between two events; `stream` (lists, logs) and `upgrade` can only be cut; a drain waits for
-   * `short`.
+   * How a drain ends the request. `watch`: cleanly between two events. `stream` (lists, logs) and `upgrade`: cut.
+   * `short`: not at all; the drain waits for its end.
    */
   readonly kind: 'short' | 'watch' | 'stream' | 'upgrade';
   readonly clusterName: string;
   /** UID of the cluster record that the request goes to; '' for answers of the gateway itself. */
   readonly clusterUid: string;
-  /** Asks a watch to end after the current event. False when it cannot. */
+  /** Asks a watch to end after the current event. Returns false when it cannot, so that it has to be cut. */
   endAtBoundary(): boolean;
   /** Ends the request now, so that the client notices that the answer is cut. */
   abort(reason: GatewayError): void;
@@ -24,7 +24,10 @@ export interface OpenStream extends InSlot {
    * @param statusJson the reason as metav1.Status in JSON
    */
   end(reason: GatewayError, statusJson: string): void;
-  /** Since when the client has not read data that waits for it, as `performance.now()`; 0 while it reads. */
+  /**
+   * Since when data has been waiting for the client because it does not read, as `performance.now()`; 0 while the
+   * client reads.
+   */
   readonly blockedSinceMs: number;
 }
 
@@ -39,7 +42,7 @@ export interface OpenStreams {
   whenEmpty(): Promise<void>;
 }
 
-/** Makes the set, which is empty at first. */
+/** Makes an empty set. */
 export function makeOpenStreams(): OpenStreams {
   const streams = new SlotSet<OpenStream>();
   let waiting: (() => void)[] = [];

@@ -16,8 +16,8 @@ import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, Transport, UpstreamCall, UpstreamRequest } from '../members/transport-types.ts';
 
 /**
- * Progress of a request, read by other steps of the chain. Plain fields, because this code is performance-critical.
- * Times are `performance.now()` in milliseconds; 0 means not yet.
+ * Progress of one request, which other steps of the chain read. Plain fields instead of methods, because this code is
+ * performance-critical. Times are `performance.now()` in milliseconds; 0 means that the event has not happened.
  */
 export interface Progress {
   sentAtMs: number;
@@ -29,13 +29,13 @@ export interface Progress {
   ending: 'open' | 'complete' | 'client-gone' | 'member-broke-off' | 'drained';
   /** Called when the response head is sent to the client; `status` is set then. */
   onAnswering?: (() => void) | undefined;
-  /** Lets the request be ended from outside; set only for long-running requests. */
+  /** Ends the request on demand, for example when a token has expired; set only for long-running requests. */
   open?: OpenStream;
   /** As {@link OpenStream.blockedSinceMs}; undefined until the client is slow for the first time. */
   blockedSinceMs?: number;
 }
 
-/** Everything that forwardStream needs. None of it contains the caller's own credential. */
+/** Everything that forwardStream needs. It does not contain the caller's own credential. */
 export interface Forwarding {
   readonly clusterName: string;
   readonly clusterUid: string;
@@ -45,9 +45,9 @@ export interface Forwarding {
   readonly breaker: Breaker;
   readonly openStreams: OpenStreams;
   readonly progress: Progress;
-  /** An object whose `error` is set to the reason when the request is ended from outside, for example by a drain. */
+  /** An object whose `error` is set to the reason when the gateway itself ends the request, for example in a drain. */
   readonly outcome?: { error: unknown };
-  /** Sent in place of the body of `inbound`, which has been read already. */
+  /** The request body, if it has been read from `inbound` already; undefined when it is still to be read. */
   readonly body?: Buffer | undefined;
   /** Called with each chunk of the request body. */
   readonly onBody?: ((chunk: Buffer) => void) | undefined;
@@ -55,11 +55,14 @@ export interface Forwarding {
   readonly auditId: string;
   /** Whether the request is a watch, which a drain may end between two events. */
   readonly isWatch: boolean;
-  /** Most milliseconds until the first byte of the answer to a short request. */
+  /**
+   * Most milliseconds until the first byte of the answer to a short request; then the request fails with
+   * MEMBER_TIMEOUT.
+   */
   readonly firstByteTimeoutMs: number;
   /**
-   * Rewrites the Location of a redirect so that it stays below the gateway's path. Undefined refuses the redirect (rule
-   * "no redirects").
+   * Rewrites the Location of a redirect so that it stays below the gateway's path. If it returns undefined, the
+   * redirect is refused (rule "no redirects").
    */
   readonly rewriteLocation: (location: string) => string | undefined;
   /**
@@ -67,7 +70,7 @@ export interface Forwarding {
    * origin.
    */
   readonly sandboxes: (answer: RelayedHeaders) => boolean;
-  /** Called when the member refused the gateway's credential with 401. */
+  /** Called when the member answered 401, so that it refused the gateway's credential. */
   readonly onCredentialRefused: () => void;
   /**
    * Whether the request goes to an application through the API server's proxy. A 401 then comes from the application
@@ -76,13 +79,16 @@ export interface Forwarding {
   readonly isApplication: boolean;
 }
 
-/** Most bytes of a 403 body that are buffered to search it for a refused impersonation. */
+/**
+ * Bytes of the body of a 403 that are buffered to search them for a refused impersonation. A longer body is forwarded
+ * from there on without waiting for its end.
+ */
 const refusalBytes = 16 * 1024;
 
 /**
  * Forwards one request.
- * @param fail called at most once with a GatewayError, and only if no answer was begun; later errors cut the client's
- *   answer
+ * @param fail called at most once, with a GatewayError, and only if no answer was begun; a later error cuts the
+ * client's answer
  */
 export function forwardStream(forwarding: Forwarding, fail: (error: unknown) => void): void {
   new StreamRun(forwarding, fail).start();
@@ -255,8 +261,8 @@ class StreamRun implements ResponseHandler, OpenStream {
   }
 
   /**
-   * Forwards a buffered 403, once it is complete or too long to buffer, with a Warning when the member refused
-   * impersonation.
+   * Forwards a buffered 403, when it is complete or longer than `refusalBytes`. A Warning header is added when the body
+   * says that the member refused the impersonation.
    */
   #releaseHeld(): void {
     const held = this.#held!;
@@ -323,7 +329,7 @@ class StreamRun implements ResponseHandler, OpenStream {
   end(reason: GatewayError, statusJson: string): void {
     const boundary = this.#boundary;
     if (this.#lastEvent !== undefined) return;
-    // A client that reads nothing would not read the final event either.
+    // A client that does not read would not read the final event either.
     if (this.#settled || boundary === undefined || this.blockedSinceMs > 0) return this.abort(reason);
     this.#report(reason);
     this.#lastEvent = Buffer.from(boundary.isText === true ? `{"type":"ERROR","object":${statusJson}}\n` : '');
@@ -344,8 +350,8 @@ class StreamRun implements ResponseHandler, OpenStream {
   }
 
   /**
-   * Ends the exchange once: stops the timer, cancels the request to the member if it is still running, and reports an
-   * error to the client.
+   * Ends the forwarding once; further calls do nothing. Stops the timer, cancels the request to the member if it is
+   * still running, and reports an error to the client.
    */
   #settle(error?: unknown): void {
     if (this.#settled) return;

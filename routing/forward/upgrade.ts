@@ -1,6 +1,6 @@
 // Forwards one upgrade (exec, attach, port-forward, watch over WebSocket): sends the request, and connects the two
-// sockets after the member's 101. Easy to get wrong: any other answer is an ordinary answer, after which both
-// connections close (CVE-2018-1002105). Client bytes sent before the 101 would be read as requests on a connection
+// sockets after the member's 101. Easy to get wrong: an answer with another status is an ordinary answer, after which
+// both connections close (CVE-2018-1002105). Client bytes sent before the 101 would be read as requests on a connection
 // authenticated as the gateway (rule "upgrades are closed until 101").
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -17,7 +17,7 @@ import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, Transport, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
 import { tellsStatus } from './websocket-messages.ts';
 
-/** The two protocols that Kubernetes upgrades to (KEP-4006; RFC 6455; SPDY/3.1). */
+/** The two protocols that Kubernetes upgrades connections to (KEP-4006; RFC 6455; SPDY/3.1). */
 export type UpgradeToken = 'websocket' | 'SPDY/3.1';
 
 /**
@@ -56,7 +56,7 @@ export interface UpgradeForwarding {
   readonly breaker: Breaker;
   readonly openStreams: OpenStreams;
   readonly progress: Progress;
-  /** An object whose `error` is set to the reason when the session is ended from outside, for example by a drain. */
+  /** An object whose `error` is set to the reason when the gateway itself ends the session, for example in a drain. */
   readonly outcome?: { error: unknown };
   readonly auditId: string;
   readonly onCredentialRefused: () => void;
@@ -79,7 +79,7 @@ class UpgradeRun implements OpenStream {
   place = -1;
   readonly #forwarding: UpgradeForwarding;
   readonly #giveUp = new AbortController();
-  /** Both sockets, from the moment they are connected to each other. */
+  /** The sockets of client and member, once bytes are copied between them. */
   #joined: readonly Duplex[] = [];
   #aborted: GatewayError | undefined;
   #words: LastWords | undefined;
@@ -102,7 +102,7 @@ class UpgradeRun implements OpenStream {
   }
 
   end(reason: GatewayError, statusJson: string): void {
-    // A client that reads nothing would not read the final message either.
+    // A client that does not read would not read the final message either.
     if (this.#words === undefined || this.blockedSinceMs > 0) return this.abort(reason);
     this.#report(reason);
     this.#words.end(statusJson);
@@ -156,7 +156,10 @@ class UpgradeRun implements OpenStream {
     await joinSockets(client, early, answer.socket, answer.head, progress, this.#words);
   }
 
-  /** Informs the breaker and throws the error to answer the client with; throws nothing if the client is gone. */
+  /**
+   * Informs the breaker, and throws the error with which the client is answered. Throws nothing if the client has
+   * disconnected.
+   */
   #failed(error: unknown): void {
     const { breaker, progress } = this.#forwarding;
     const { aborted } = this.#giveUp.signal;
@@ -164,18 +167,21 @@ class UpgradeRun implements OpenStream {
     if (progress.sentAtMs === 0 && error instanceof GatewayError && !aborted) breaker.fail(error);
     else breaker.forget();
     if (aborted) return;
-    // Stops receiving the member's answer: its status alone was an error, and its body may still be arriving.
+    // Stops the request to the member: after its status was treated as an error, its body may still be arriving.
     this.#giveUp.abort();
     throw error;
   }
 }
 
-/** Most client bytes that are buffered before the member has answered; further bytes stay in the socket. */
+/**
+ * Most client bytes that are buffered before the member has answered. Then reading pauses, and further bytes stay in
+ * the socket.
+ */
 const earlyLimitBytes = 64 * 1024;
 
 /**
  * Reads from the client while the member has not answered, since only reading shows that a client has disconnected. The
- * bytes are kept until the 101. `over()` stops reading, `early()` returns the bytes.
+ * bytes are kept for the member until its 101. `over()` stops reading, `early()` returns the bytes.
  */
 function holdClient({ socket, early }: InboundUpgrade): { over(): void; early(): Buffer } {
   const held = [early];
@@ -278,8 +284,8 @@ class RefusedUpgrade implements ResponseHandler {
     this.#forwarding = forwarding;
     this.#resolve = resolve;
     this.#reject = reject;
-    // An error before the answer is thrown by transport.upgrade. Nobody awaits this promise then, so its rejection must
-    // be handled here.
+    // When transport.upgrade() throws an error before the answer, nobody awaits this promise, so its rejection must be
+    // handled here.
     promise.catch(() => undefined);
   }
 
@@ -290,13 +296,13 @@ class RefusedUpgrade implements ResponseHandler {
 
   onHeaders(status: number, headers: RawHeaders): void {
     this.#head = { status, headers };
-    // The body of such an answer is not forwarded, so do not wait for it. It might never end: a server that ignores
-    // Upgrade may send a stream.
+    // The body of an answer below 400 is not forwarded, so its end is not awaited. It might never come: a server that
+    // ignores the Upgrade header may send an endless stream.
     if (status < 400) this.#answer();
   }
 
   onData(chunk: Buffer): void {
-    // Error bodies are small; the part of a longer one beyond 64 KiB is dropped.
+    // Error bodies are small. Once 64 KiB of a body are buffered, further chunks are dropped.
     if (this.#bytes < 65_536) this.#chunks.push(chunk);
     this.#bytes += chunk.length;
   }

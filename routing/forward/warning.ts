@@ -1,7 +1,7 @@
-// The Warning header, and the warning for a 403 of a member that means that the gateway itself may not impersonate
-// there, which the user cannot know. RFC 9111 declares the header obsolete, but Kubernetes uses it (KEP-1693), and
-// kubectl prints it even where it drops the message of a Status. The text is a quoted string: quotes and backslashes
-// are escaped, control characters replaced.
+// Makes Warning headers, among them the one for a 403 of a member that means that the gateway itself may not
+// impersonate there, which the user cannot know. RFC 9111 declares the header obsolete, but Kubernetes uses it
+// (KEP-1693), and kubectl prints it even where it drops the message of a Status. The text is a quoted string: quotes
+// and backslashes are escaped, control characters replaced.
 
 /**
  * A Warning value such as `299 - "cluster m1: <reason>"`; without the prefix when no cluster is given. Each character
@@ -15,14 +15,14 @@ export function warningHeader(clusterName: string | undefined, text: string): st
 }
 
 /**
- * The message of kube-apiserver: `… is forbidden: User "<gateway>" cannot impersonate resource "<resource>" in API
- * group "<group>"…`. With constrained impersonation (KEP-5284, on by default in 1.36) it is also `cannot
- * impersonate:user-info resource …` or `cannot impersonate-on:user-info:list resource …`.
+ * Matches kube-apiserver's message for a refused impersonation: `… is forbidden: User "<gateway>" cannot impersonate
+ * resource "<resource>" in API group "<group>"…`. With constrained impersonation (KEP-5284, on by default in 1.36) the
+ * message can also have `cannot impersonate:user-info resource …` or `cannot impersonate-on:user-info:list resource …`.
  */
 const refusal =
   /cannot (impersonate(?:-on)?(?::[a-z:-]{1,60})?) resource \\?"([^"\\]{1,200})\\?" in API group \\?"([^"\\]{0,200})\\?"/;
 
-/** Warning header values for the body of a 403: one when impersonation was refused, otherwise none. */
+/** Returns Warning header values for the body of a 403: one when impersonation was refused, otherwise none. */
 export function refusedImpersonation(clusterName: string, body: Buffer): string[] {
   const found = refusal.exec(body.toString('latin1'));
   if (found === null) return [];

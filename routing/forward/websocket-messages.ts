@@ -1,6 +1,6 @@
 // Follows WebSocket frames in one direction (RFC 6455 section 5.2) to know where messages end, and builds the final
-// messages for a client of exec or attach. Those may only be sent between two messages. Inside a frame, or between the
-// fragments of a message, they would corrupt the stream.
+// messages for a client of exec or attach. The final messages may only be sent between two messages: inside a frame, or
+// between the fragments of a message, they would corrupt the stream.
 import { FrameBoundary } from './event-boundary.ts';
 
 /** Finds the ends of messages in the bytes that a server sends, however the bytes are split into chunks. */
@@ -36,12 +36,12 @@ export class MessageBoundary extends FrameBoundary {
 const statusProtocols: ReadonlySet<string> = new Set(['v4.channel.k8s.io', 'v5.channel.k8s.io']);
 const errorChannel = 3;
 
-/** Whether a session with this subprotocol can tell the client why it ends. */
+/** Whether the gateway can send the reason as a Status when it ends a session with this subprotocol. */
 export function tellsStatus(subprotocol: string): boolean {
   return statusProtocols.has(subprotocol.trim());
 }
 
-/** Two frames: the Status on the error channel, and a close frame with code 1000. */
+/** Makes two frames: one with the Status on the error channel, and a close frame with code 1000. */
 export function lastMessages(statusJson: string): Buffer {
   const payload = Buffer.concat([Buffer.from([errorChannel]), Buffer.from(statusJson)]);
   return Buffer.concat([frame(0x2, payload), frame(0x8, Buffer.from([0x03, 0xe8]))]);

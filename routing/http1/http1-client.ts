@@ -1,6 +1,5 @@
-// The pool of HTTP/1.1 connections to one endpoint. A waiting request takes the first connection available, whether it
-// became idle or was opened for the request. So a slow connect never delays a request that an idle connection could
-// serve.
+// The pool of HTTP/1.1 connections to one endpoint. A waiting request takes the first connection that is available: one
+// that has become idle, or a new one. So a slow connect does not delay a request that an idle connection can serve.
 import type { Socket } from 'node:net';
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { Dialer, Protocols } from '../dial/connect.ts';
@@ -27,7 +26,7 @@ export interface Http1Stats {
   readonly pending: number;
 }
 
-/** Most connections of one pool that are opened at the same time. */
+/** Most connections of one pool that are being opened at the same time; further requests wait. */
 const dialsAtOnce = 32;
 
 const shortProtocols: Protocols = ['http/1.1'];
@@ -38,15 +37,16 @@ export class Http1Client {
   readonly #limits: Http1Limits;
   readonly #owner: ConnectionOwner;
   /**
-   * The idle connections. The one that became idle last is used first, so that connections that are not needed stay
-   * idle and get closed.
+   * The idle connections. The one that became idle last is used first, so that surplus connections stay idle and get
+   * closed.
    */
   readonly #idle: Http1Connection[] = [];
   readonly #open = new Set<Http1Connection>();
-  /** Waiting calls in order of arrival. The value says whether a connection is being opened for the call. */
+  /** Waiting calls in order of arrival. The value is true when a connection is being opened for the call. */
   readonly #pending = new Map<Call, boolean>();
   /**
-   * Connections being opened, with what aborts each attempt. `#wanted` counts those that are opened for waiting calls.
+   * For each connection that is being opened, the controller that aborts the attempt. `#wanted` counts those that are
+   * opened for waiting calls.
    */
   readonly #dials = new Set<AbortController>();
   #wanted = 0;
@@ -76,7 +76,7 @@ export class Http1Client {
     else this.#enqueue(call);
   }
 
-  /** Adds an open connection to the pool. */
+  /** Adds an open connection, on which no request was sent, to the pool. */
   adopt(socket: Socket): void {
     this.#release(this.#connection(socket));
   }
@@ -131,8 +131,8 @@ export class Http1Client {
   #openMore(): void {
     if (this.#wanted >= this.#pending.size) return;
     if (this.#open.size + this.#dials.size >= this.#limits.connections) return;
-    // If hundreds of handshakes ran at once, all would miss the connect deadline. Waiting calls also use connections
-    // that become idle.
+    // If hundreds of TLS handshakes ran at once, all would miss the connect timeout. Waiting calls can also use
+    // connections that become idle.
     if (this.#dials.size >= dialsAtOnce) return;
     let chosen: Call | undefined;
     for (const [call, dialing] of this.#pending) {
@@ -165,7 +165,8 @@ export class Http1Client {
   }
 
   /**
-   * Handles a failed connect. If no connection is open, none can become idle, so calls that wait for one fail as well.
+   * Handles a failed attempt to open a connection. If the pool has no open connection, none can become idle, so the
+   * calls that only wait for an idle one fail too.
    */
   #dialFailed(call: Call, error: GatewayError): void {
     const hopeless = this.#open.size === 0;
@@ -184,7 +185,9 @@ export class Http1Client {
     return connection;
   }
 
-  /** Gives an available connection to the call that has waited longest; without waiting calls it is kept as idle. */
+  /**
+   * Gives an available connection to the call that has waited longest. If no call waits, the connection becomes idle.
+   */
   #release(connection: Http1Connection): void {
     for (const [call] of this.#pending) {
       this.#pending.delete(call);
@@ -205,7 +208,7 @@ export class Http1Client {
     return setTimeout(() => this.#closeOld(), this.#limits.idleTimeoutMs / 2).unref();
   }
 
-  /** Closes connections that were idle for too long; the oldest are at the front of the list. */
+  /** Closes connections that have been idle for longer than `idleTimeoutMs`; these are at the front of the list. */
   #closeOld(): void {
     const limit = performance.now() - this.#limits.idleTimeoutMs;
     let old = 0;
@@ -222,8 +225,8 @@ export class Http1Client {
   }
 
   /**
-   * Handles a connection that broke during a call. If the member closed an idle connection just as the request was
-   * sent, the request may be repeated (rule "retry only what is safe").
+   * Handles a connection that broke during a call. A GET or HEAD is sent again if the member closed an idle connection
+   * just as the request was sent (rule "retry only what is safe").
    */
   #broken(call: Call, error: GatewayError, untouched: boolean): void {
     const { method, body } = call.request;

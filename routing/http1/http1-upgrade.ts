@@ -1,7 +1,7 @@
 // Sends an upgrade request to a member on a new connection. Easy to get wrong: the connection may become a tunnel only
 // after a 101 that names exactly the requested protocol. After any other answer the socket must be destroyed: a client
-// that got it could send requests authenticated as the gateway (CVE-2018-1002105; rule "upgrades are closed until
-// 101").
+// that was connected to it could send requests authenticated as the gateway (CVE-2018-1002105; rule "upgrades are
+// closed until 101").
 import type { Socket } from 'node:net';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
@@ -15,14 +15,17 @@ import type { ResponseSink } from './response-parser.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
 
-/** Most bytes of a refusal's body that are read. The limit is needed because the body is read without backpressure. */
+/**
+ * Most bytes of the body of an answer other than 101. A longer body ends the answer with an error. The limit is needed
+ * because the body is read without backpressure.
+ */
 const maxRefusalBytes = 1024 * 1024;
-/** Most milliseconds to receive the body of a refusal. */
+/** Most milliseconds for the body of an answer other than 101; then the answer ends with an error. */
 const refusalTimeoutMs = 10_000;
 
 const protocols: Protocols = ['http/1.1'];
 
-/** One upgrade request; see {@link Transport.upgrade} in transport-types.ts. */
+/** The inputs of one upgrade request; see {@link Transport.upgrade} in transport-types.ts. */
 export interface UpgradeAttempt {
   /** Opens a connection to an endpoint of the cluster. */
   readonly open: EndpointChoice['open'];
@@ -36,7 +39,7 @@ export interface UpgradeAttempt {
 }
 
 /**
- * Sends the request.
+ * Sends an upgrade request and resolves with the kind of answer.
  * @throws GatewayError (rejects) when there was no answer; errors after the answer's head are passed to the handler
  */
 export async function requestUpgrade(attempt: UpgradeAttempt): Promise<UpgradeAnswer> {
@@ -44,7 +47,8 @@ export async function requestUpgrade(attempt: UpgradeAttempt): Promise<UpgradeAn
   if (request.body !== 'none' && request.body !== 0) {
     throw new GatewayError('INTERNAL', 'the gateway built an upgrade request with a body; it was not sent');
   }
-  // Checks the request before a connection is opened. The chosen endpoint only changes Host and base path.
+  // An invalid request must be refused before a connection is opened. The endpoint that is chosen later only changes
+  // Host and base path.
   requestHead(request, token);
   const { socket, member, request: final } = await open(request, protocols, signal);
   onSocket(socket);
@@ -82,7 +86,7 @@ class UpgradeExchange implements ResponseSink {
   }
 
   /**
-   * Sends the request.
+   * Sends the request head and resolves with the kind of answer.
    * @throws GatewayError (rejects) when there was no answer
    */
   ask(head: string): Promise<UpgradeAnswer> {
@@ -163,7 +167,7 @@ class UpgradeExchange implements ResponseSink {
     this.#handler.onEnd();
   }
 
-  /** Removes all listeners. False when that was done before. */
+  /** Ends this exchange: removes all listeners. Returns false when the exchange had ended before. */
   #letGo(): boolean {
     if (this.#over) return false;
     this.#over = true;
@@ -182,7 +186,7 @@ function slowRefusal(member: MemberLabel): GatewayError {
   return fail('MEMBER_TIMEOUT', `${member.address} did not finish its answer to an upgrade`, member, undefined);
 }
 
-/** Why a 101 answer does not match the request; undefined when it does. */
+/** Returns why a 101 answer does not fit the request; undefined when it does. */
 export function switchFault(headers: RawHeaders, token: string): string | undefined {
   let upgrades = 0;
   let named = false;

@@ -1,5 +1,6 @@
 // One HTTP/1.1 connection to a member. It sends one request at a time, with as few writes as possible, and reads the
-// answer. The connection is used again only if request and response were both complete and no extra byte was received.
+// answer. The connection is used for another request only if request and response were both complete and no extra byte
+// was received.
 import type { Socket } from 'node:net';
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
@@ -23,7 +24,9 @@ export interface ConnectionOwner {
   onBroken(call: Call, error: GatewayError, untouched: boolean): void;
 }
 
-/** Milliseconds to wait for an answer after the member has stopped reading the request. */
+/**
+ * Milliseconds to wait for an answer after the member has stopped reading the request. Then the socket is destroyed.
+ */
 const lateAnswerMs = 1_000;
 
 const endOfChunks = Buffer.from('0\r\n\r\n', 'latin1');
@@ -42,7 +45,7 @@ export class Http1Connection implements Carrier, ResponseSink {
   #requestSent = false;
   #paused = false;
   #surviving = false;
-  /** Set when writing has failed: the timer that ends waiting for an answer. */
+  /** Set when writing has failed: the timer after which the socket is destroyed without an answer. */
   #deaf: NodeJS.Timeout | undefined;
   #flushing: NodeJS.Immediate | undefined;
 
@@ -84,8 +87,8 @@ export class Http1Connection implements Carrier, ResponseSink {
       this.#socket.write(call.head, 'latin1');
     } else {
       this.flush();
-      // Body data usually follows in the same turn of the event loop and is sent together with the head. If not, the
-      // head is sent alone.
+      // Body data usually follows in the same turn of the event loop and is sent together with the head. If none does,
+      // the head is sent alone.
       if (!this.#headSent) this.#flushing = setImmediate(() => this.#sendHead());
     }
     call.handler.onSent?.(reused);
@@ -116,9 +119,9 @@ export class Http1Connection implements Carrier, ResponseSink {
   }
 
   /**
-   * Keeps reading after a write has failed. A member may answer early (for example 413) and close while the request is
-   * still being sent. Node then destroys the socket, and an answer already received by the kernel is lost. So destroy()
-   * is delayed, and received data is taken from push(), because a stream emits nothing after an error.
+   * Makes the socket readable after a failed write. A member may answer early (for example 413) and close while the
+   * request is still being sent. Node then destroys the socket, and an answer already received by the kernel is lost.
+   * So destroy() is delayed, and received data is taken from push(), because a stream emits nothing after an error.
    */
   #surviveWriteFaults(): void {
     if (this.#surviving) return;
@@ -200,15 +203,18 @@ export class Http1Connection implements Carrier, ResponseSink {
   }
 
   /**
-   * The error for an exception while data was received. A bug in the gateway's own code must fail only this request and
-   * not crash the process; the cause is logged with the request.
+   * Makes the error for an exception that was thrown while received data was handled. A bug in the gateway's own code
+   * must fail only this request and must not crash the process; the cause is logged with the request.
    */
   #pushFault(error: unknown): GatewayError {
     if (error instanceof ResponseFault) return badResponse(error.message, this.#member);
     return fail('INTERNAL', 'the gateway failed while it passed on the response', this.#member, error);
   }
 
-  /** The connection is released before the caller is notified, so that a request sent from within onEnd can use it. */
+  /**
+   * Ends the call. The connection is given back to the pool before the handler's onEnd is called, so that a request
+   * sent from within onEnd can use it.
+   */
   #complete(call: Call, exact: boolean): void {
     this.#call = undefined;
     clearImmediate(this.#flushing);

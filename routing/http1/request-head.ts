@@ -1,6 +1,6 @@
 // Builds the head of an HTTP/1.1 request. Easy to get wrong: a head is written as latin1, which keeps only the low byte
-// of each character, so U+010A would become a line feed and start another header. So everything is checked here once
-// more, whatever code built the request.
+// of each character, so U+010A would become a line feed and start another header. So every part is checked here once
+// more, whichever code built the request.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { rememberingNames } from '../../http/header-names.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
@@ -8,7 +8,7 @@ import type { HeadText, UpstreamRequest } from '../members/transport-types.ts';
 import { badValue, token } from '../../http/field-syntax.ts';
 
 const originForm = /^\/[\x21-\x7e\x80-\xff]*$/;
-/** Headers that only the HTTP client code may write. */
+/** Headers about framing and the connection, which only the HTTP client code may write. */
 const framingHeader =
   /^(?:connection|content-length|keep-alive|proxy-connection|transfer-encoding|upgrade|te|trailer|expect)$/i;
 
@@ -16,7 +16,7 @@ const isToken = rememberingNames((name) => token.test(name));
 const isFraming = rememberingNames((name) => framingHeader.test(name));
 
 /**
- * The complete head as a latin1 string, including the empty line.
+ * Returns the complete head as a latin1 string, including the empty line at its end.
  * @param upgradeToken adds `Connection: Upgrade` and `Upgrade: <token>`
  * @throws GatewayError INTERNAL when a part is not valid; nothing may be sent then
  */
@@ -42,7 +42,7 @@ export function requestHead(request: UpstreamRequest, upgradeToken?: string): st
 }
 
 /**
- * Prepares header lines that can be sent repeatedly with different `Audit-ID` values.
+ * Prepares header lines that can be sent for several requests which differ only in the value of `Audit-ID`.
  * @throws GatewayError INTERNAL as {@link requestHead}, and when there is not exactly one `Audit-ID`
  */
 export function headerText(headers: RawHeaders): HeadText {
@@ -63,7 +63,7 @@ function linesOf(headers: RawHeaders): string {
 }
 
 /**
- * Checks everything of a request that will be sent, for HTTP/1.1 and HTTP/2.
+ * Checks all parts of a request that will be sent, for HTTP/1.1 and HTTP/2.
  * @throws GatewayError INTERNAL
  */
 export function checkRequest(request: UpstreamRequest): void {
@@ -92,7 +92,7 @@ function checkedValue(value: string): string {
 }
 
 /**
- * Refuses headers about the connection or framing, which only the HTTP client code may write.
+ * Refuses headers about framing and the connection, which only the HTTP client code may write.
  * @throws GatewayError INTERNAL
  */
 export function refuseFramingHeaders(headers: RawHeaders): void {
@@ -101,7 +101,10 @@ export function refuseFramingHeaders(headers: RawHeaders): void {
   }
 }
 
-/** Requires exactly one Host, as the first header. If there were several, two servers could use different ones. */
+/**
+ * Requires exactly one Host, as the first header. With several, a proxy and the server behind it could use different
+ * ones.
+ */
 function checkHost(headers: RawHeaders): void {
   if (headers[0]?.toLowerCase() !== 'host') throw refuse('no Host header');
   for (let i = 2; i < headers.length; i += 2) {

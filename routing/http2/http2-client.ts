@@ -1,6 +1,7 @@
 // Sends long-running requests to one endpoint: over HTTP/2 where the member speaks it, because a stream costs a sixth
-// of a TLS connection, otherwise over HTTP/1.1 connections that short requests do not use. The protocol is only known
-// once a connection is open, so calls wait for the first connection and do not open one each.
+// of a TLS connection, otherwise over HTTP/1.1 connections that short requests do not use. Which protocol a member
+// speaks is only known once a connection is open, so calls wait for the first connection and do not each open their
+// own.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { maxUpstreamStreamsPerSession } from '../../lib/limits.ts';
 import type { Call } from '../members/call.ts';
@@ -15,7 +16,10 @@ import { closedTransport, fail, memberFault } from '../members/member-faults.ts'
 export interface Http2Limits extends SessionTimes {
   /** Most calls, open and waiting; further ones fail with MEMBER_OVERLOADED. */
   readonly calls: number;
-  /** Milliseconds to remember that the member speaks only HTTP/1.1. */
+  /**
+   * For this many milliseconds after a connection has shown that the member speaks only HTTP/1.1, all calls use
+   * HTTP/1.1.
+   */
   readonly http1BelievedMs: number;
 }
 
@@ -27,8 +31,8 @@ export interface Http2Stats {
 }
 
 /**
- * Most HTTP/2 sessions to one endpoint. A member that allows only a few streams on each must not make the gateway open
- * thousands.
+ * Most HTTP/2 sessions to one endpoint; further calls wait. A member that allows only a few streams on each session
+ * must not make the gateway open thousands of sessions.
  */
 const maxSessions = 256;
 
@@ -45,8 +49,8 @@ export class Http2Client {
   /** Calls that wait for a session, in order of arrival, each with its header list. */
   readonly #pending = new Map<Call, readonly string[]>();
   /**
-   * `#dials` are connections being opened, with what aborts each attempt; `#opening` are sessions whose member has not
-   * sent SETTINGS yet.
+   * For each connection that is being opened, the controller that aborts the attempt; and the sessions whose member has
+   * not sent SETTINGS yet, in `#opening`.
    */
   readonly #dials = new Set<AbortController>();
   readonly #opening = new Set<Http2Session>();
@@ -120,7 +124,7 @@ export class Http2Client {
     this.#openMore();
   }
 
-  /** Opens another session if more calls wait than the sessions being opened can take. */
+  /** Opens another session if more calls wait than the sessions that are being opened can take. */
   #openMore(): void {
     const coming = this.#dials.size + this.#opening.size;
     if (this.#pending.size <= coming * maxUpstreamStreamsPerSession) return;
@@ -185,8 +189,8 @@ export class Http2Client {
   }
 
   /**
-   * If a session fails before it served a call, waiting calls fail too. Opening another session would probably fail the
-   * same way, endlessly.
+   * If a session fails before it has served a call, waiting calls fail too. Another session would probably fail in the
+   * same way, and this would never end.
    */
   #sessionClosed(session: Http2Session, error: GatewayError | undefined): void {
     this.#sessions.delete(session);
@@ -196,8 +200,8 @@ export class Http2Client {
   }
 
   /**
-   * Handles a call whose stream broke. A GET or HEAD is repeated if the member did not begin to process it, or an idle
-   * session closed just as it was sent (rule "retry only what is safe").
+   * Handles a call whose stream broke. A GET or HEAD is sent again if the member did not begin to process it, or if an
+   * idle session was closed just as the request was sent (rule "retry only what is safe").
    */
   #broken(call: Call, error: GatewayError, repeatable: boolean): void {
     const { method, body } = call.request;

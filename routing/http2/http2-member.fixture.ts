@@ -1,5 +1,5 @@
-// A fake member that speaks HTTP/2, in two forms: with Node's server for ordinary tests, and with raw frames for what
-// Node's server never sends. For example, it cannot send a reset with NO_ERROR.
+// A fake member that speaks HTTP/2, in two variants: with Node's HTTP/2 server for ordinary tests, and with raw frames
+// for what Node's server never sends, for example a reset with NO_ERROR.
 import { createSecureServer, sensitiveHeaders } from 'node:http2';
 import type { IncomingHttpHeaders, SecureServerOptions, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
@@ -15,7 +15,7 @@ export interface Http2Member {
   readonly requests: readonly (readonly string[])[];
   /** For each request, the names of headers that were marked as never indexed. */
   readonly secrets: readonly (readonly string[])[];
-  /** Resolves with the stream with this index over all sessions, counted from 0. */
+  /** Resolves with the stream that has this index among the streams of all sessions, counted from 0. */
   stream(index: number): Promise<ServerHttp2Stream>;
   readonly openStreams: () => number;
   close(): Promise<void>;

@@ -11,20 +11,23 @@ import { Http2Stream } from './member-stream.ts';
 import { fail, memberFault } from '../members/member-faults.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
 
-/** Bytes that a member may send on one stream before they are read. */
+/** Flow-control window of a stream: so many bytes the member may send on it before the gateway reads them. */
 const streamWindowBytes = 256 * 1024;
-/** Bytes that a member may send on all streams of a session together. */
+/** Flow-control window of a session: so many bytes the member may send on all its streams together. */
 const sessionWindowBytes = 4 * 1024 * 1024;
-/** Most megabytes of memory that Node may use for one session; more than 90 streams need. */
+/**
+ * Most megabytes of memory that Node may use for one session; then Node refuses new streams. The 90 streams that a
+ * session may have need less.
+ */
 const sessionMemoryMegabytes = 64;
 
 /** Time limits of a session, in milliseconds. */
 export interface SessionTimes {
-  /** An idle session is closed after this time. */
+  /** Milliseconds without a stream after which the session is closed. */
   readonly idleTimeoutMs: number;
-  /** Time between two PINGs, which detect a member that has vanished. */
+  /** Milliseconds between two PINGs, which detect that a member has vanished. */
   readonly pingIntervalMs: number;
-  /** Longest time until a PING must be answered. */
+  /** Most milliseconds until a PING is answered; then the session is destroyed and its calls fail. */
   readonly pingTimeoutMs: number;
 }
 
@@ -36,7 +39,10 @@ export interface SessionOwner {
   onRoom(session: Http2Session): void;
   /** Called once, when the session is closed. `error` is set when the session never served a call. */
   onClosed(session: Http2Session, error: GatewayError | undefined): void;
-  /** Called when the answer of a call was cut. `repeatable` is true when a GET may be repeated on another session. */
+  /**
+   * Called when a stream broke before its answer was complete. `repeatable` is true when a GET may be sent again on
+   * another session.
+   */
   onBroken(call: Call, error: GatewayError, repeatable: boolean): void;
 }
 
@@ -49,7 +55,10 @@ export class Http2Session {
   readonly #times: SessionTimes;
   readonly #session: ClientHttp2Session;
   #ready = false;
-  /** Whether the session closes after its last stream. After a GOAWAY of the member, Node does the same. */
+  /**
+   * Whether the session opens no more streams and closes after its last one. After a GOAWAY of the member, Node does
+   * the same.
+   */
   #closing = false;
   #served = 0;
   #fault: GatewayError | undefined;
@@ -106,8 +115,8 @@ export class Http2Session {
         },
       });
     } catch (error) {
-      // node:http2 refuses the request itself, so every other session would refuse it too. Returning false would try
-      // sessions endlessly.
+      // node:http2 refuses the request itself, so every other session would refuse it too. If false were returned,
+      // session after session would be tried without end.
       if (error instanceof TypeError) {
         call.failSoon(fail('INTERNAL', 'the gateway built a request that HTTP/2 does not allow', this.#member, error));
         return true;
@@ -160,7 +169,7 @@ export class Http2Session {
     });
   }
 
-  /** Destroys the session after `timeoutMs`, unless `#deadline` is cleared before. */
+  /** Destroys the session after `timeoutMs`, with `what` as reason, unless `#deadline` is cleared before. */
   #expect(what: string, timeoutMs: number): void {
     this.#deadline = setTimeout(() => {
       const { address } = this.#member;

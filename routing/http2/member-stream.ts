@@ -1,6 +1,6 @@
-// Connects one HTTP/2 stream with one call. Easy to get wrong: Node ends a readable stream in the same way for
-// END_STREAM and for a reset with NO_ERROR, so a cut watch would look complete. Only the order of two events tells them
-// apart (see #watchForEnd).
+// Sends one call on one HTTP/2 stream. Easy to get wrong: Node ends a readable stream in the same way for END_STREAM
+// and for a reset with NO_ERROR, so a cut watch would look complete. Only the order of two events shows the difference
+// (see #watchForEnd).
 import { constants } from 'node:http2';
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -11,12 +11,12 @@ import { checkRequest, refuseFramingHeaders } from '../http1/request-head.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { UpstreamRequest } from '../members/transport-types.ts';
 
-/** Most interim (1xx) responses that are skipped before the final one. */
+/** Most interim (1xx) responses before the final one, which are skipped. After more of them the response is refused. */
 const maxInterimHeads = 32;
 
 /**
- * The header list of an HTTP/2 request: pseudo-headers first, then the headers in lower case; repeated headers stay
- * separate. Node itself marks `authorization` as never indexed (RFC 7541 section 7.1.3).
+ * Makes the header list of an HTTP/2 request: pseudo-headers first, then the headers in lower case; repeated headers
+ * stay separate. Node itself marks `authorization` as never indexed (RFC 7541 section 7.1.3).
  * @throws GatewayError INTERNAL when a part is not valid
  */
 export function requestHeaders(request: UpstreamRequest, scheme: string): string[] {
@@ -36,8 +36,8 @@ export interface StreamOwner {
   /** Called once, when the stream has ended and no longer counts against the session's limit. */
   onClosed(): void;
   /**
-   * Called when the answer was cut. `unprocessed` is true when the member says that it did not begin to process the
-   * request.
+   * Called when the stream broke before the answer was complete. `unprocessed` is true when the member says that it did
+   * not begin to process the request.
    */
   onBroken(call: Call, error: GatewayError, unprocessed: boolean): void;
 }
@@ -49,7 +49,7 @@ export class Http2Stream implements Carrier {
   readonly #call: Call;
   readonly #member: MemberLabel;
   readonly #owner: StreamOwner;
-  /** Aborting it resets a stream whose request body is not complete. */
+  /** Aborting it resets the stream while the request body is incomplete; undefined for a request without a body. */
   readonly #cut: AbortController | undefined;
   #interimHeads = 0;
   #left = false;
@@ -90,7 +90,7 @@ export class Http2Stream implements Carrier {
 
   /**
    * Detects END_STREAM. With END_STREAM, the readable side ends while the stream is still open. With a reset, the
-   * stream is closed first. The 'end' event is the same for both.
+   * stream is closed before. The 'end' event is the same in both cases.
    */
   #watchForEnd(): void {
     const stream = this.#stream;
@@ -125,8 +125,8 @@ export class Http2Stream implements Carrier {
   }
 
   /**
-   * Resets the stream. close() would first end the request body regularly, and the member would take a cut upload for a
-   * complete one.
+   * Resets the stream. While the request body is incomplete, close() must not be used: it would first end the body
+   * regularly, and the member would take a cut upload for a complete one.
    */
   #reset(): void {
     const stream = this.#stream;
@@ -156,8 +156,8 @@ export class Http2Stream implements Carrier {
   }
 
   /**
-   * Calls `handOver`. An exception in the gateway's own code fails only this request and does not crash the process;
-   * the cause is logged with the request.
+   * Calls `handOver`, which passes data to the caller's handler. An exception there, a bug of the gateway, fails only
+   * this request and does not crash the process; the cause is logged with the request.
    */
   #deliver(handOver: () => void): void {
     try {
@@ -185,8 +185,8 @@ export class Http2Stream implements Carrier {
   }
 
   /**
-   * Reports once that the stream has ended, before the caller is notified, so that the caller can open another stream
-   * at once.
+   * Reports once to the session that the stream has ended. This happens before the caller is notified, so that the
+   * caller can open another stream at once.
    */
   #leave(): void {
     if (this.#left) return;
@@ -215,7 +215,7 @@ export class Http2Stream implements Carrier {
   }
 }
 
-/** Whether the error is the one Node makes for a reset; it has no more information than the reset code. */
+/** Whether the error is the one Node makes for a reset; it contains no more than the reset code. */
 function isReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_HTTP2_STREAM_ERROR';
 }

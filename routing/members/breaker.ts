@@ -3,7 +3,9 @@
 // a member that answers 500 is alive, and a client that disconnects says nothing about the member.
 import { GatewayError } from '../../cache/model/errors.ts';
 
-/** Settings of a breaker; times in milliseconds. */
+/**
+ * Settings of a breaker; times in milliseconds. `failuresToOpen`: so many failed connects in a row open the breaker.
+ */
 export interface BreakerLimits {
   readonly failuresToOpen: number;
   /** How long the breaker stays open the first time. The time doubles with each failed retry, up to `longestOpenMs`. */
@@ -16,8 +18,8 @@ export const defaultBreakerLimits: BreakerLimits = { failuresToOpen: 3, firstOpe
 /** The circuit breaker of one cluster. */
 export interface Breaker {
   /**
-   * To be called before connecting. While the breaker is open it throws; after its time is over, it lets one request
-   * through as a test (half-open).
+   * To be called before connecting. While the breaker is open, this throws. When the open time is over, one request may
+   * pass as a test (half-open), and others still get the error.
    * @throws GatewayError naming the last failure: with its code if that is a 502, otherwise MEMBER_UNAVAILABLE
    */
   enter(): void;
@@ -26,20 +28,22 @@ export interface Breaker {
   /** Reports that connecting failed with this error. */
   fail(error: GatewayError): void;
   /**
-   * Reports that a request ended without information about the member, for example because the client disconnected. If
-   * it was the half-open test, another request may be the test.
+   * Reports that a request ended without showing whether the member can be reached, for example because the client
+   * disconnected. If it was the half-open test, another request may be the test.
    */
   forget(): void;
-  /** Reports that the probe got no answer; opens the breaker until succeed() is called. */
+  /** Reports that the health probe got no answer; opens the breaker until succeed() is called. */
   trip(error: GatewayError): void;
   readonly state: 'closed' | 'open' | 'half-open';
 }
 
-/** A request that was not sent, because the cluster failed a moment ago. */
+/**
+ * Thrown for a request that was not sent, because the breaker is open: connecting to the cluster failed a moment ago.
+ */
 export class BreakerOpen extends GatewayError {
   /**
-   * The failure because of which the breaker opened. Its text does not change while the breaker opens and closes;
-   * undefined when no failure was reported.
+   * The failure that opened the breaker, which stays the same while the breaker opens and closes; undefined when none
+   * was reported.
    */
   readonly last: GatewayError | undefined;
 

@@ -1,5 +1,6 @@
 // One request to a member, over HTTP/1.1 or HTTP/2. It buffers the request body until a connection takes the call, and
-// makes sure that no callback follows the end. A callback may abort the call, so `over` is checked before each one.
+// makes sure that the handler is not called any more after the end. A callback may abort the call, so `over` is checked
+// before each one.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ResponseHandler, UpstreamCall, UpstreamRequest } from './transport-types.ts';
 
@@ -18,13 +19,13 @@ export interface Carrier {
   discard(): void;
 }
 
-/** Lets a call move to another endpoint while nothing of it was sent. */
+/** Lets a call be tried at another endpoint of the cluster while nothing of it was sent. */
 export interface Detour {
   /** Called when a connection takes the call. */
   onTaken(): void;
   /**
-   * Called when no connection could be opened. Returns undefined when the call is tried at another endpoint, otherwise
-   * the error to report.
+   * Called when no connection could be opened. Returns undefined when another endpoint is tried, otherwise the error
+   * for the handler.
    */
   onFailed(error: GatewayError): GatewayError | undefined;
 }
@@ -36,9 +37,9 @@ export class Call implements UpstreamCall {
   readonly handler: ResponseHandler;
   /** The request head as text for HTTP/1.1; set by Http1Client when it accepts the call. */
   head = '';
-  /** Whether onEnd, onError or abort() was called. */
+  /** Whether the call has ended: onEnd or onError was called on the handler, or the caller called abort(). */
   over = false;
-  /** Whether onHeaders was called. */
+  /** Whether the handler's onHeaders was called. */
   answered = false;
   /** Whether the call was already repeated on a new connection (rule "retry only what is safe"). */
   retried = false;
@@ -107,25 +108,25 @@ export class Call implements UpstreamCall {
     this.#release();
   }
 
-  /** Whether the head can be sent alone, because no body data waits or will follow. */
+  /** Whether the request head can be sent alone, because no body data is buffered or will follow. */
   get bodyless(): boolean {
     return this.bodyEnded && this.#heldBytes === 0;
   }
 
-  /** To be called when a connection takes the call, which then cannot move to another endpoint. */
+  /** To be called when a connection takes the call. After this, the call cannot be tried at another endpoint. */
   takenBy(carrier: Carrier): void {
     this.carrier = carrier;
     this.#taken = true;
     this.detour?.onTaken();
   }
 
-  /** Prepares the call to be sent once more on any endpoint (rule "retry only what is safe"). */
+  /** Prepares the call to be sent a second time, at any endpoint (rule "retry only what is safe"). */
   repeat(): void {
     this.retried = true;
     this.#taken = false;
   }
 
-  /** Removes and returns the buffered body data; the caller sends it. */
+  /** Returns the buffered body data and empties the buffer; the caller has to send the data. */
   takeBody(): Buffer[] {
     if (this.#heldBytes === 0) return [];
     const body = this.#held;
@@ -140,8 +141,8 @@ export class Call implements UpstreamCall {
   }
 
   /**
-   * To be called when the connection has room again, or the rest of the body is not needed. Calls onDrain if write()
-   * returned false.
+   * To be called when the connection can take data again, or when the rest of the body is not needed. Calls onDrain if
+   * write() had returned false.
    */
   drained(): void {
     if (!this.#drainOwed) return;
@@ -155,7 +156,8 @@ export class Call implements UpstreamCall {
     this.#held = [];
     this.#heldBytes = 0;
     this.handler.onHeaders(status, headers);
-    // No more body is sent after the answer, so a caller that waits for onDrain must be released here.
+    // After the answer's head no more of the request body is sent, so a caller that waits for onDrain must not wait
+    // longer.
     this.drained();
   }
 
@@ -172,7 +174,10 @@ export class Call implements UpstreamCall {
     this.handler.onEnd();
   }
 
-  /** Fails the call after send() has returned, so that the caller has the call object when onError is called. */
+  /**
+   * Fails the call in the next tick, after send() has returned: the caller then has the call object when onError is
+   * called.
+   */
   failSoon(error: GatewayError): void {
     process.nextTick(() => this.fail(error));
   }

@@ -1,5 +1,5 @@
 // Sends a request of the gateway's own code to a member: for the probe, fan-out and the index. There is backpressure:
-// if the answer is read slowly, the member must wait. Code that stops reading early must call cancel().
+// if the answer is read slowly, the member must wait. Code that stops reading before the end must call cancel().
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { hostHeader } from '../dial/endpoint-request.ts';
@@ -10,7 +10,7 @@ import type { Target } from './target.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, UpstreamCall } from './transport-types.ts';
 
-/** Most bytes of an answer that are buffered before reading from the member pauses. */
+/** Bytes of an answer that are buffered; beyond this, reading from the member pauses until the caller has read some. */
 const heldAnswerBytes = 64 * 1024;
 
 /** A request of the gateway's own code. A forwarded request of a client is a `MemberRequest` (member-request.ts). */
@@ -26,17 +26,26 @@ export interface MemberCall {
   /** Request headers; those that must not be forwarded are dropped (rule "headers from an empty list"). */
   readonly headers: RawHeaders;
   readonly body?: Buffer | undefined;
-  /** Most milliseconds until the response head, including connecting. */
+  /** Most milliseconds until the response head, including connecting; then the call rejects with MEMBER_TIMEOUT. */
   readonly timeoutMs: number;
-  /** Most milliseconds until the last byte of the answer; undefined for no limit, as a watch needs. */
+  /**
+   * Most milliseconds until the last byte of the answer; then reading fails with MEMBER_TIMEOUT. Undefined for no
+   * limit, as for a watch.
+   */
   readonly wholeTimeoutMs?: number | undefined;
-  /** True for watches and logs, which may use an HTTP/2 session. */
+  /**
+   * True for watches and logs. Such a request uses the connections for long-running requests, HTTP/2 where the member
+   * speaks it.
+   */
   readonly longRunning: boolean;
-  /** Aborts the request; the promise, or the iteration over `chunks`, then rejects with the signal's reason. */
+  /**
+   * Aborts the request. The promise of callMember, or the iteration over `chunks`, then rejects with the signal's
+   * reason.
+   */
   readonly signal?: AbortSignal | undefined;
   /** Audit-Id to send; undefined makes a new one. */
   readonly auditId?: string | undefined;
-  /** Address of the caller for `X-Forwarded-For`; '' or undefined when the gateway itself asks. */
+  /** Address of the caller for `X-Forwarded-For`; '' or undefined when the request is not for a caller. */
   readonly peerAddress?: string | undefined;
   /**
    * True for the cluster probe. Its request ignores the breaker, and a 401 or a redirect is returned as an ordinary
@@ -55,7 +64,7 @@ export interface MemberAnswer {
    * loop early cancels the request.
    */
   readonly chunks: AsyncIterable<Buffer>;
-  /** Cancels the request; has no effect when it is over. */
+  /** Cancels the request; does nothing when the answer is complete. */
   cancel(): void;
 }
 
@@ -72,7 +81,7 @@ export async function callMember(target: Target, request: MemberCall): Promise<M
 }
 
 /**
- * Reads the whole body.
+ * Reads the whole body of an answer.
  * @throws GatewayError (rejects) MEMBER_BAD_RESPONSE when it is longer than `maxBytes`; the rest is not read
  */
 export async function readWhole(answer: MemberAnswer, maxBytes: number): Promise<Buffer> {
@@ -109,13 +118,13 @@ class MemberExchange implements ResponseHandler {
   #headTimer: NodeJS.Timeout | undefined;
   #wholeTimer: NodeJS.Timeout | undefined;
   #wasSent = false;
-  /** Whether the exchange has ended; data in the queue may still be read. */
+  /** Whether the exchange with the member has ended. Data in the queue may still be read. */
   #over = false;
   #failure: { readonly error: unknown } | undefined;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #isPaused = false;
-  /** Set while the reader waits for data. */
+  /** Set while the reader waits for data; calling it makes the reader go on. */
   #wake: (() => void) | undefined;
 
   constructor(target: Target, request: MemberCall) {
@@ -149,7 +158,7 @@ class MemberExchange implements ResponseHandler {
 
   onSent(): void {
     this.#wasSent = true;
-    // For a probe an open connection is not enough to close the breaker; it waits for the answer.
+    // For a probe, an open connection is not enough to close the breaker: the code of the probe waits for the answer.
     if (this.#request.isProbe !== true) this.#target.connection.breaker.succeed();
   }
 
@@ -209,7 +218,7 @@ class MemberExchange implements ResponseHandler {
     this.#queuedBytes = 0;
     if (this.#over) return;
     this.#call?.abort();
-    // Allows another half-open test of the breaker. Has no effect when the breaker is closed.
+    // Lets another request be the half-open test of the breaker. Has no effect when the breaker is closed.
     if (this.#request.isProbe !== true) this.#target.connection.breaker.forget();
     this.#settle({ error });
   }

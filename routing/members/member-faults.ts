@@ -1,11 +1,11 @@
-// Turns errors of the operating system, OpenSSL and HTTP about a member into a GatewayError that says what failed and
-// what to do. With TLS 1.3 a member refuses a client certificate after the handshake, so read errors are handled here
-// too.
+// Turns errors of the operating system, OpenSSL and HTTP that concern a member into a GatewayError that says what
+// failed and what can be done. With TLS 1.3 a member refuses a client certificate after the handshake, so read errors
+// are handled here too.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
 import { addressRefused } from '../dial/sockets.ts';
 
-/** The member that an error is about. */
+/** Name, address and TLS settings of the member that an error is about. */
 export interface MemberLabel {
   readonly clusterName: string;
   /** `https://host:port`, for messages. */
@@ -19,7 +19,7 @@ export interface MemberLabel {
 /** What was being done when the error occurred. */
 export type FaultPhase = 'connect' | 'tls' | 'request';
 
-/** Verification errors of OpenSSL, by Node's names, that mean: not signed by a trusted authority. */
+/** Node's names of OpenSSL's verification errors which mean that no trusted authority has signed the certificate. */
 const untrusted: ReadonlySet<string> = new Set([
   'CERT_SIGNATURE_FAILURE',
   'CERT_UNTRUSTED',
@@ -35,7 +35,7 @@ const untrusted: ReadonlySet<string> = new Set([
 export const certificateRefused =
   /_ALERT_(?:BAD_CERTIFICATE|CERTIFICATE_[A-Z]+|UNSUPPORTED_CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)$/;
 
-/** The error for a failure of a connection to a member. A GatewayError is returned unchanged. */
+/** Makes the error for a failed connection to a member. A GatewayError is returned unchanged. */
 export function memberFault(error: unknown, member: MemberLabel, phase: FaultPhase): GatewayError {
   if (error instanceof GatewayError) return error;
   const code = errorCode(error);
@@ -113,43 +113,46 @@ function tlsMessage(code: string, error: unknown, member: MemberLabel): string {
 }
 
 /**
- * The error for a cluster whose address the gateway must not connect to. The message does not say which IP address a
- * name resolved to, because that would tell outsiders about the internal network.
+ * Makes the error for a cluster whose address the gateway must not connect to. The message does not contain the IP
+ * address to which a name resolved, because that would tell outsiders about the internal network.
  */
 export function addressRefusal(what: string, member: MemberLabel, cause: unknown): GatewayError {
   const message = `cluster "${member.clusterName}" cannot be used (AddressRefused): ${what} is or resolves to an address that objects of a hub may not name; the operator can allow it with --allow-member-addresses`;
   return fail('CLUSTER_UNUSABLE', message, member, cause);
 }
 
-/** The error for a response of a member that is not valid. */
+/** Makes the error for a response of a member that violates HTTP. */
 export function badResponse(detail: string, member: MemberLabel): GatewayError {
   return fail('MEMBER_BAD_RESPONSE', `${member.address} sent an invalid response: ${detail}`, member, undefined);
 }
 
-/** The error for calls on connections that the gateway closed, because the cluster was removed or the gateway stops. */
+/**
+ * Makes the error for calls on connections that the gateway has closed, because the cluster was removed or the gateway
+ * stops.
+ */
 export function closedTransport(member: MemberLabel): GatewayError {
   return fail('MEMBER_UNAVAILABLE', `the gateway closed its connections to ${member.address}`, member, undefined);
 }
 
-/** The error for a member that answered 401 to the gateway itself. */
+/** Makes the error for a member that answered 401, which means that it refused the gateway's own credential. */
 export function credentialRefused(cluster: string): GatewayError {
   const message = `cluster "${cluster}" refused the gateway's own credential (401): it may have expired; renew it where the gateway reads it`;
   return new GatewayError('MEMBER_CREDENTIAL', message, { cluster });
 }
 
-/** The error for a redirect of a member (rule "no redirects"). */
+/** Makes the error for a redirect of a member, which is never followed (rule "no redirects"). */
 export function redirected(cluster: string, status: number): GatewayError {
   const message = `cluster "${cluster}" answered with a redirect (${status}), which is not followed`;
   return new GatewayError('MEMBER_REDIRECT', message, { cluster });
 }
 
-/** The error for a member that took the request and did not answer in time. */
+/** Makes the error for a member that received the request and did not answer in time. */
 export function noAnswer(cluster: string, timeoutMs: number): GatewayError {
   const message = `cluster "${cluster}" sent no answer within ${timeoutMs / 1000} s`;
   return new GatewayError('MEMBER_TIMEOUT', message, { cluster });
 }
 
-/** An error with this code about this member. */
+/** Makes an error with this code about this member. */
 export function fail(code: ErrorCode, message: string, member: MemberLabel, cause: unknown): GatewayError {
   return new GatewayError(code, message, { cluster: member.clusterName, ...(cause === undefined ? {} : { cause }) });
 }
@@ -160,7 +163,7 @@ export function errorCode(error: unknown): string {
   return typeof code === 'string' ? code : '';
 }
 
-/** Shortens OpenSSL codes: `ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE` becomes `alert handshake failure`. */
+/** Makes OpenSSL codes readable: `ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE` becomes `alert handshake failure`. */
 function readable(code: string): string {
   const text = code.replace(/^ERR_SSL_(?:SSL\/TLS_|TLSV1_)?/, '');
   return text === code ? code : text.toLowerCase().replaceAll('_', ' ');

@@ -1,6 +1,7 @@
-// A forwarded request. Its headers are built when they are first read or, if the client repeats its header list, taken
-// from a cached text. The text contains an identity and a credential, so it is used again only for the very same
-// objects (header list, user, credential). Only `upstreamHeaders` builds the list it is made from.
+// A client's request as it is forwarded to a member. Its headers are built when they are first read. If the client
+// sends the same header list repeatedly, they are taken from a cached text instead. The text contains an identity and a
+// credential, so it is used again only for the very same objects (header list, user, credential). The text is made only
+// from lists that `headersOf` has built.
 import type { Credential } from '../../cache/model/records.ts';
 import { isRepeated, readOnce } from '../../http/repeated-headers.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -9,10 +10,13 @@ import type { HeaderParts } from '../forward/headers.ts';
 import { headerText } from '../http1/request-head.ts';
 import type { HeadText, UpstreamRequest } from './transport-types.ts';
 
-/** The user to impersonate, or 'self' for the credential of the person's own kubeconfig (`--identity=self`). */
+/**
+ * As whom a request is sent: the user to impersonate, or 'self' for the gateway's credential without impersonation.
+ * With `--identity=self` that is the credential of the person's own kubeconfig.
+ */
 export type OutgoingIdentity = User | 'self';
 
-/** A cached header text, and everything it was made from. */
+/** A cached header text, and everything that it was made from. */
 interface Kept {
   host: string;
   peerAddress: string;
@@ -22,12 +26,12 @@ interface Kept {
 }
 
 /**
- * The cached text of each repeated header list. Most connections send requests of one user to one cluster. This saves
- * 1.0 us of 1.2 us.
+ * The cached text for each header list that clients send repeatedly. Most connections send requests of one user to one
+ * cluster. The cache saves 1.0 of 1.2 microseconds per request.
  */
 const keptFor = readOnce((): { kept: Kept | undefined } => ({ kept: undefined }));
 
-/** A request to forward, complete except for its body. */
+/** A request to forward, without its body. */
 export class MemberRequest implements UpstreamRequest {
   readonly method: string;
   readonly target: string;
@@ -55,7 +59,8 @@ export class MemberRequest implements UpstreamRequest {
     this.auditId = parts.auditId;
     this.#parts = parts;
     this.#identity = identity;
-    // Headers or text are built here and not later, so that an invalid user is refused before a connection is used.
+    // The headers or the text are built now and not when they are first read, so that an invalid user is refused before
+    // a connection is used.
     if (parts.upgrade || !isRepeated(parts.inbound)) this.#headers = headersOf(parts, identity);
     else this.headText = keptText(parts, identity);
   }
@@ -67,7 +72,8 @@ export class MemberRequest implements UpstreamRequest {
 }
 
 /**
- * The header list of a request sent as `identity`. Only this function decides between impersonation and 'self'.
+ * Builds the header list of a request that is sent as `identity`. Only this function decides between impersonation and
+ * 'self'.
  * @throws GatewayError IDENTITY_REFUSED when the user is not valid (rule "no identity, no bytes")
  */
 export function headersOf(parts: HeaderParts, identity: OutgoingIdentity): string[] {

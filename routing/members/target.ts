@@ -14,7 +14,7 @@ export interface Connection {
   readonly breaker: Breaker;
 }
 
-/** Makes a transport; outside tests it is `makeTransport` of transport.ts. */
+/** Makes a transport, that is, all connections to one cluster; outside tests it is `makeTransport` of transport.ts. */
 export type TransportMaker = (spec: ClusterSpec, credential: Credential) => Transport;
 
 /** Makes an empty set of connections. */
@@ -25,7 +25,7 @@ export function makeConnections(makeTransport: TransportMaker, breakerLimits?: B
 interface Entry {
   readonly name: string;
   readonly breaker: Breaker;
-  /** The record and client certificate that `connection` was made from. */
+  /** The record and the client certificate from which `connection` was made. */
   spec: ClusterSpec;
   certificate: string;
   connection: Connection | undefined;
@@ -45,8 +45,8 @@ class ConnectionSet {
   }
 
   /**
-   * The connections for this record and credential. When address, TLS settings or client certificate have changed, the
-   * old connections are drained and new ones made.
+   * Returns the connections for this record and credential. When address, TLS settings or client certificate have
+   * changed, new connections are made, and the old ones are closed when their requests end.
    */
   of(spec: ClusterSpec, credential: Credential): Connection {
     const entry = this.#entryOf(spec);
@@ -61,12 +61,12 @@ class ConnectionSet {
     return entry.connection;
   }
 
-  /** The breaker of a cluster; made when first asked for. */
+  /** Returns the breaker of a cluster, which is made at the first call. */
   breaker(spec: ClusterSpec): Breaker {
     return this.#entryOf(spec).breaker;
   }
 
-  /** Closes all connections to a removed cluster and cuts its streams. */
+  /** Closes all connections to a removed cluster, which cuts its running requests. */
   drop(uid: string): void {
     const entry = this.#entries.get(uid);
     this.#entries.delete(uid);
@@ -96,16 +96,16 @@ class ConnectionSet {
 }
 
 /**
- * Whether connections made for one record may be used for the other. The settings are compared in addition to the key.
- * If a source forgot one of them in its key (a fallback endpoint, the certificate of a tunnel), the cluster would
- * otherwise keep using old connections.
+ * Whether connections that were made for one record may be used for the other. Beside `transportKey`, in which each
+ * source sums up these settings, the settings themselves are compared. If a source forgot one of them in its key (a
+ * fallback endpoint, the certificate of a tunnel), the cluster would otherwise keep its old connections.
  */
 function sameConnections(one: ClusterSpec, other: ClusterSpec): boolean {
   const parts = ({ endpoint, tls, proxy, fallbacks = [] }: ClusterSpec): unknown => [endpoint, tls, proxy, fallbacks];
   return one.transportKey === other.transportKey && isDeepStrictEqual(parts(one), parts(other));
 }
 
-/** What one request needs to reach its cluster. */
+/** Everything that one request needs to reach its cluster. */
 export interface Target {
   readonly record: ClusterRecord;
   readonly credential: Credential;

@@ -11,14 +11,14 @@ export interface UpstreamRequest {
   /** Path and query, including the endpoint's base path; sent unchanged. */
   readonly target: string;
   /**
-   * The lines of `headers` as prepared text, without the value of `Audit-ID`, which is in `auditId`. Undefined when the
-   * head must be written from `headers`.
+   * The lines of `headers` as prepared text, except the value of `Audit-ID`, which is in `auditId`. Undefined when the
+   * head has to be written from `headers`.
    */
   readonly headText?: HeadText | undefined;
   readonly auditId?: string;
   /**
-   * Header list with Host first. It must not have Connection, Transfer-Encoding or Content-Length, which the HTTP
-   * client code writes.
+   * Header list with Host first. It must not contain Connection, Transfer-Encoding or Content-Length, since the HTTP
+   * client code writes these.
    */
   readonly headers: RawHeaders;
   /** How the body is framed: no body, a length in bytes, or an unknown length ('chunked'). */
@@ -27,7 +27,9 @@ export interface UpstreamRequest {
   readonly longRunning: boolean;
 }
 
-/** Checked header lines for HTTP/1.1: `before` ends with `Audit-ID: `, `after` follows its value. */
+/**
+ * Header lines for HTTP/1.1 that have been checked: `before` ends with `Audit-ID: `, `after` begins after the value.
+ */
 export interface HeadText {
   readonly before: string;
   readonly after: string;
@@ -45,7 +47,7 @@ export interface ResponseHandler {
   onData(chunk: Buffer): void;
   /** Called when the body is complete. Trailers are dropped. */
   onEnd(): void;
-  /** Called when connecting failed or the answer was cut. `afterHeaders` says whether onHeaders was called before. */
+  /** Called when connecting failed or the answer was cut. `afterHeaders` is true when onHeaders was called before. */
   onError(error: GatewayError, afterHeaders: boolean): void;
   /** Called when more request body can be written after write() returned false. */
   onDrain?(): void;
@@ -69,11 +71,13 @@ export interface UpstreamCall {
 /** The answer to an upgrade request. */
 export type UpgradeAnswer =
   /**
-   * The member answered 101. `socket` is the connection, now owned by the caller; `head` are the bytes after the
+   * The member answered 101. The caller now owns `socket`, the connection; `head` are bytes that arrived after the
    * response head.
    */
   | { readonly kind: 'switched'; readonly headers: RawHeaders; readonly socket: Duplex; readonly head: Buffer }
-  /** The member gave another answer. The handler receives it, and the connection is destroyed at its end. */
+  /**
+   * The member gave another answer. The handler receives it, and the connection is destroyed at the end of the answer.
+   */
   | { readonly kind: 'refused' };
 
 /** Numbers of connections and requests of a transport, for metrics. */
@@ -86,7 +90,7 @@ export interface TransportStats {
   readonly upgraded: number;
 }
 
-/** The connections to one cluster, made for a cluster record and closed with it. */
+/** All connections to one cluster. They are made for a cluster record and closed with it. */
 export interface Transport {
   /** Sends a request. Never throws; all errors are passed to handler.onError. */
   send(request: UpstreamRequest, handler: ResponseHandler): UpstreamCall;

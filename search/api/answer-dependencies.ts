@@ -22,10 +22,10 @@ export interface AnswerDependencies {
   readonly catalog: () => Promise<Catalog>;
   /** The resources that the configuration names to be indexed, without patterns such as `*`. */
   readonly chosen: readonly ResourceType[];
-  /** The collections beside the built-in ones; called for each request, since they can change. */
+  /** Returns the collections that administrators have defined; called for each request, since they can change. */
   readonly collections: () => readonly CollectionDefinition[];
   readonly sync: SyncView;
-  /** Resolves when the clusters were read for the first time, or after a few seconds. */
+  /** Resolves when the first lists of all clusters are complete, or after a few seconds (sync/settled.ts). */
   readonly settled: () => Promise<void>;
   readonly openapi: UnionOpenapi;
   readonly operations: IndexOperations;

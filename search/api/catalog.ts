@@ -15,9 +15,14 @@ import { scopeConcerns, scopeWithout } from './visible.ts';
 /** The apiVersion of documents that only the index has, such as counts and facets. */
 export const searchVersion = 'search.portcullis.io/v1alpha1';
 
+/** A type of one cluster. */
+export type ServedType = Pick<StoredType, 'incarnation' | 'type'>;
+
 /** The types that the index may show: one entry for each type and each cluster whose objects of it are stored. */
 export interface Catalog {
   readonly all: readonly StoredType[];
+  /** The types of `metrics.k8s.io` that the clusters serve. The index has no rows of them. */
+  readonly measured: readonly ServedType[];
   of(type: TypeKey): readonly StoredType[];
   has(incarnation: string, type: TypeKey): boolean;
 }
@@ -54,8 +59,10 @@ export function makeCatalogReader(
   const readNow = async (): Promise<Catalog> => {
     const stored = await types();
     const { version } = sync;
-    if (made?.stored !== stored || made.version !== version)
-      made = { stored, version, catalog: catalogOf(servedTypes(stored, sync.state(), isChosen)) };
+    if (made?.stored !== stored || made.version !== version) {
+      const states = sync.state();
+      made = { stored, version, catalog: catalogOf(servedTypes(stored, states, isChosen), measuredTypes(states)) };
+    }
     return made.catalog;
   };
   return () => {
@@ -98,22 +105,30 @@ export function servedTypes(
   ];
 }
 
+function measuredTypes(states: readonly ClusterState[]): readonly ServedType[] {
+  return states.flatMap(({ incarnation, measured = [] }) =>
+    incarnation === undefined ? [] : measured.map((type) => ({ incarnation, type })),
+  );
+}
+
 /** Makes a catalog that contains exactly these types. */
-export function catalogOf(all: readonly StoredType[]): Catalog {
+export function catalogOf(all: readonly StoredType[], measured: readonly ServedType[] = []): Catalog {
   const byType = Map.groupBy(all, ({ type }) => typeKey(type));
   const holders = new Map(
     [...byType].map(([key, stored]) => [key, new Set(stored.map(({ incarnation }) => incarnation.id))]),
   );
   return {
     all,
+    measured,
     of: (type) => byType.get(type) ?? [],
     has: (incarnation, type) => holders.get(type)?.has(incarnation) === true,
   };
 }
 
 /**
- * The types by which it is decided whether a caller may know that a cluster exists: all stored and all selected types.
- * Selected types are needed for a cluster of which nothing could be read yet.
+ * The types that decide whether a caller may know that a cluster exists: the gateway must let the caller request one of
+ * them from that cluster. These are all stored and all selected types. Selected types are needed for a cluster of which
+ * nothing could be read yet.
  */
 export function askedAbout({ all }: Catalog, chosen: readonly ResourceType[]): readonly ResourceType[] {
   const types = [...all.map(({ type }) => type), ...chosen];

@@ -1,6 +1,7 @@
-// Makes sure that rights are at least as new as the rows they decide about. The caller's scope is computed before the
-// store is read, and a role can be taken away in between. Every answer of the store says how new the rights in it are.
-// When they are newer than the scope, the answer is used only if the caller's scope is still the same.
+// Makes sure that the rights used for an answer are at least as new as its rows. The caller's scope (the rows that the
+// caller may see) is computed before the store is read, and a role can be taken away in between. Every answer of the
+// store names the newest RBAC change in it (`rightsVersion`). When that change is newer than the scope, the scope is
+// computed again, and the answer is used only if the scope is still the same.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { IndexStore, Page } from '../stores/store.ts';
@@ -23,7 +24,10 @@ export interface ScopedReading<P, F> {
   readonly replan: () => Promise<P>;
 }
 
-/** How many times the index is read for one request at most, when the caller's rights change during each reading. */
+/**
+ * How many times the index is read for one request at most, when the caller's rights change during each reading. Then
+ * the request fails.
+ */
 export const mostReadings = 5;
 
 /** Returns the error for a request during which the caller's rights changed {@link mostReadings} times. */
@@ -46,7 +50,7 @@ export async function readWithinRights<P, F>(
   for (let reading = 1; reading <= mostReadings; reading += 1) {
     const noted = new NotedReads();
     const asked = { ...dependencies, store: noted.noting(dependencies.store) };
-    // An error is held back as well, because its message could reveal rows.
+    // An error is held back until the rights are checked, because its message could reveal rows.
     const [result] = await Promise.allSettled([(async () => read(plan, asked))()]);
     const scoped = scopedBy(plan);
     if (scoped !== undefined && noted.rightsVersion > scoped.rightsUpTo) {

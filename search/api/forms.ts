@@ -26,7 +26,7 @@ export interface ListMeta {
   readonly remaining: number | undefined;
 }
 
-/** What of a row its object is shown from. */
+/** The fields of a row from which its object is shown. */
 type ShownRow = Pick<RowRead, 'raw' | 'type' | 'incarnation' | 'cluster'>;
 
 /** Turns the stored bytes of an object into the bytes to show. */
@@ -37,8 +37,8 @@ export interface ObjectParts {
   /** True to show metav1.PartialObjectMetadata, because the client accepts that. */
   readonly isPartial?: boolean;
   /**
-   * True to show only `metadata`, but with the object's own kind, as Clusterpedia does. A client that expects a PodList
-   * can read it.
+   * True to show only `metadata`, but with the object's own kind, as Clusterpedia does. So a client that expects a
+   * PodList can read the answer.
    */
   readonly onlyMetadata: boolean;
   readonly fields: readonly (readonly PathStep[])[] | undefined;
@@ -94,8 +94,8 @@ export function listDocument(type: TypeInfo, meta: ListMeta, show: ShowObject, i
 }
 
 /**
- * A collection. As in Clusterpedia, `continue` and `remainingItemCount` are at the top of the object and not in
- * `metadata`.
+ * A collection as one CollectionResource with all objects. As in Clusterpedia, `continue` and `remainingItemCount` are
+ * at the top of the object and not in `metadata`.
  */
 export function collectionDocument(
   name: string,
@@ -115,7 +115,7 @@ export function collectionDocument(
   return { head: opening(head, 'items'), item: (row) => show(row), tail: listTail };
 }
 
-/** What a row of a Table contains of its object; the parameter `includeObject`. */
+/** How much of its object a row of a Table contains: the value of the parameter `includeObject`. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
 function tableRow(shape: Table, row: ShownRow, object: Uint8Array | undefined): Buffer {
@@ -158,7 +158,10 @@ export interface ObjectNames {
 
 export const partialNames: ObjectNames = { kind: 'PartialObjectMetadata', apiVersion: partialVersion };
 
-/** Makes the form of objects and bookmarks in the events of a watch. @param names kind and apiVersion of bookmarks */
+/**
+ * Makes the functions that write the objects and bookmarks of a watch's events as single objects.
+ * @param names kind and apiVersion of bookmarks
+ */
 export function eventForm(names: ObjectNames, show: ShowObject): EventForm {
   return {
     object: (row) => asBuffer(show(row)),
@@ -175,7 +178,10 @@ function bookmarkObject(
   return Buffer.from(JSON.stringify({ ...names, metadata }));
 }
 
-/** Makes the form of a watch's events as Tables. Only the first event contains the column definitions. */
+/**
+ * Makes the functions that write the objects and bookmarks of a watch's events as Tables. Only the first event contains
+ * the column definitions.
+ */
 export function tableEventForm(tableNow: () => Table, show: ShowObject, include: IncludeObject): EventForm {
   let columns: readonly object[] | null = tableNow().columns;
   const object = includedObject(show, include);

@@ -16,7 +16,10 @@ import { isError } from './request.ts';
 
 const annotation = 'shadow.clusterpedia.io/events';
 const events = { group: '', resource: 'events' };
-/** Limits: Events for one object, and bytes of Events for one chunk of rows. */
+/**
+ * The most Events that are added to one object, and the most bytes of Events for one chunk of rows. Further Events are
+ * left out.
+ */
 const mostOfObject = 100;
 const mostBytes = 16 * 1024 * 1024;
 

@@ -5,7 +5,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 /** The most types that one request may name. Rights are checked for each type in each cluster, so this is limited. */
 export const mostTypes = 256;
 
-/** A path that names objects of one type: a collection, or one object by name. */
+/** A path that names objects of one type: all of them, those of a namespace, or one object by name. */
 export interface AskedObjects {
   readonly kind: 'objects';
   readonly cluster: string | undefined;

@@ -1,6 +1,6 @@
 // What each step of chain.ts does for each kind of request. A kind without `rights` shows nothing that depends on the
-// caller's rights, or, when it is forwarded to a cluster, is authorized there. A kind that has neither `plan` nor
-// `fetch` needs nothing from the index store.
+// caller's rights, or they are checked elsewhere: in `fetch`, or by the cluster to which the request is forwarded. A
+// kind that has neither `plan` nor `fetch` needs nothing from the index store.
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import type { Answer, EarlyAnswer } from './answer.ts';
 import { fetchDocument, formDocument, planDocument, rightsToDocuments } from './documents/documents.ts';

@@ -119,7 +119,7 @@ function invalid(field: string, message: string): GatewayError {
 
 /**
  * Waits until the index has reached a resourceVersion, at most three seconds.
- * @throws GatewayError (rejects) MEMBER_TIMEOUT (504) when it has not reached it
+ * @throws GatewayError (rejects) MEMBER_TIMEOUT (504) when the index has not reached it by then
  */
 export async function waitForVersion(
   store: Pick<IndexStore, 'resourceVersion' | 'onCommit'>,

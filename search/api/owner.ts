@@ -13,7 +13,7 @@ import type { ObjectsQuestion } from './question.ts';
 import { fetchObject } from './steps/fetch-object.ts';
 import { rightsToPath } from './steps/rights-to-types.ts';
 
-/** An object by its path in a cluster that nobody has named. */
+/** An object that a request names by type, namespace and name, but without its cluster. */
 export interface NamedObject extends Pick<AskedObjects, 'group' | 'version' | 'resource' | 'namespace'> {
   readonly name: string;
 }

@@ -7,7 +7,10 @@ export interface PlanQuestion {
   readonly user: User;
   readonly verb: 'get' | 'list' | 'watch';
   readonly types: readonly AskedType[];
-  /** The clusters that the request names; undefined for all. A name that no cluster has is no error: it has no rows. */
+  /**
+   * The clusters that the request names; undefined for all. A name that no cluster has is not an error: the answer has
+   * no rows of it.
+   */
   readonly clusters: readonly string[] | undefined;
   /** The cluster that the path names; undefined when it names none. */
   readonly cluster: string | undefined;

@@ -23,9 +23,12 @@ export interface Sight {
   readonly catalog: Catalog;
 }
 
-/** The types and rows from which a question can be answered. */
+/** The types and rows from which a request is answered. */
 export interface Plan extends ScopedPlan {
-  /** How each requested type that exists is shown. Never empty for a question about a single type. */
+  /**
+   * How each requested type that exists is shown. Not empty for a request about a single type, unless it sets
+   * `mayBeNone`.
+   */
   readonly views: readonly TypeView[];
   readonly warnings: readonly Warning[];
 }
@@ -61,7 +64,7 @@ export async function planOf(sight: Sight, dependencies: AnswerDependencies): Pr
   return { views, scope: shown.scope, rightsUpTo, warnings: [...faults, ...shown.warnings, ...pruned] };
 }
 
-/** The views in which the types of a question are shown, and the rows that these views can show. */
+/** The views in which the requested types are shown, and the rows that these views can show. */
 interface Shown extends ReturnType<typeof scopeOfViews> {
   readonly views: readonly TypeView[];
 }
@@ -103,8 +106,8 @@ function whyNot(
 }
 
 /**
- * Reads what the caller may see, and decides from which types and rows to answer, in one call. For further queries
- * within one request.
+ * Reads what the caller may see, and decides from which types and rows to answer, in one call. It serves further
+ * queries within one request.
  * @throws GatewayError as {@link planOf}
  */
 export async function planAnswer(of: PlanQuestion, dependencies: AnswerDependencies): Promise<Plan> {
@@ -177,8 +180,8 @@ export function visibleNow(
 }
 
 /**
- * Returns the rights that a watch or list of this question had at an earlier resourceVersion; undefined when they
- * cannot be determined.
+ * Returns the rights that a watch or list of these types had at an earlier resourceVersion; undefined when they cannot
+ * be determined.
  * @throws GatewayError (rejects) with code EXPIRED when the log does not reach back that far
  */
 export async function visibleAt(
@@ -192,7 +195,7 @@ export async function visibleAt(
   return scope && (await planOf({ ...sight, answer: { ...sight.answer, scope } }, dependencies)).scope;
 }
 
-/** The query limited to the types that exist. When none does, the query matches nothing. */
+/** The query limited to the types that have a view. When no type has one, the query matches nothing. */
 export function queryOf(query: ListQuery, views: readonly TypeView[]): ListQuery {
   const there = new Set(views.map(({ type }) => typeKey(type)));
   return { ...query, types: query.types.filter((type) => there.has(typeKey(type))) };

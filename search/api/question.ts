@@ -75,7 +75,10 @@ export interface FreshnessQuestion {
   readonly clusters: readonly string[] | undefined;
 }
 
-/** A request for the names of collections, each of which stands for several resource types. */
+/**
+ * A request for collections as objects. A collection is a named set of resource types, such as Clusterpedia's
+ * `workloads`, that can be listed together.
+ */
 export interface CollectionNamesQuestion {
   readonly kind: 'collections';
   /** The only name that is wanted; undefined for all. */
@@ -109,20 +112,24 @@ export type OperationQuestion = { readonly kind: 'operation' } & (
   | { readonly operation: 'rebuild'; readonly clusters: readonly string[] | undefined }
 );
 
-/** A request for those who may do something in some clusters, or in all. */
+/**
+ * A request for the subjects (users, groups, ServiceAccounts) that may do something in the named clusters, or in all.
+ */
 export interface WhoCanQuestion {
   readonly kind: 'whocan';
   readonly access: AccessQuestion;
-  /** Whether those who could come to the right are asked for too. */
+  /** Whether the answer also names subjects that could get the right, for example by acting as somebody who has it. */
   readonly mayBecome: boolean;
   readonly clusters: readonly string[] | undefined;
 }
 
-/** A request for everything that somebody may do in some clusters, or in all. */
+/** A request for everything that one user may do in the named clusters, or in all. */
 export interface WhatCanQuestion {
   readonly kind: 'whatcan';
-  /** A user as clusters see them; undefined for the caller. */
+  /** A user, with the name and groups that clusters see; undefined for the caller. */
   readonly subject: { readonly name: string; readonly groups: readonly string[] } | undefined;
+  /** True when the request does not say in which groups the user is, so that rights given to groups may be missing. */
+  readonly hasUnknownGroups: boolean;
   readonly clusters: readonly string[] | undefined;
 }
 

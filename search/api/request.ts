@@ -40,8 +40,8 @@ export interface IndexRequest {
   /** When a stream ends with an error, the error is stored in `outcome.error`, for audit and metrics. */
   readonly outcome: { error: unknown };
   /**
-   * True when a hub's kube-apiserver forwarded the request. It ends requests that it does not take for a watch after 60
-   * s.
+   * True when a hub's kube-apiserver forwarded the request. That server ends requests that it does not recognise as a
+   * watch after 60 s.
    */
   readonly aggregated: boolean;
   /**
@@ -60,7 +60,7 @@ export interface IndexRequest {
   body(): Promise<unknown>;
 }
 
-/** Whether the request came by a path of Karmada's search, whose clients expect its annotation on each object. */
+/** Whether the request came by a path of Karmada's search, whose clients expect Karmada's annotation on each object. */
 export function isKarmadas({ asked: { part } }: Pick<IndexRequest, 'asked'>): boolean {
   return part === 'proxying' || part === 'cache';
 }

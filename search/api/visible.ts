@@ -5,7 +5,7 @@ import type { RowScope } from '../rights/scope.ts';
 import type { OpenScopes } from '../rights/scopes.ts';
 import type { TypeKey } from '../types.ts';
 
-/** Functions that say which rows of the index a user may see, and what of the RBAC of each cluster. */
+/** Functions that say which rows of the index a user may see, and what the user may know of each cluster's RBAC. */
 export type IndexRights = Pick<OpenScopes, 'scope' | 'scopeAt' | 'onChange' | 'current' | 'access'>;
 
 /** Whether a caller with this scope may see a row. The namespace of a cluster-scoped object is ''. */

@@ -1,6 +1,7 @@
 // Stores which clusters must be rebuilt, that is, read again from the beginning. The process that gets such a request
 // need not be the one that follows the cluster. So the request is stored in the folder or database of the index until
-// the following process has done it. If that process ends too early, the next one does it.
+// the process that follows the cluster has carried it out. If that process ends before, the next process that follows
+// the cluster does it.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SharedValues } from '../stores/postgres/shared-values.ts';
@@ -51,7 +52,8 @@ const lookEveryMs = 1_000;
 
 /**
  * Looks every second for requests, and rebuilds those requested clusters that this process follows.
- * @returns a function that stops looking; it resolves when a running rebuild has been started and noted
+ * @returns a function that stops looking; it resolves when a rebuild that has begun has deleted the rows and its
+ * request
  */
 export function followRequests(
   requests: RebuildRequests,

@@ -2,18 +2,24 @@
 // equals `100m`, and 2^53+1 differs from 2^53. `1E` is a quantity (exa), `1E3` is a number.
 import { readRfc3339 } from './rfc3339.ts';
 
-/** A number is `digits × 10^exponent`, a time is nanoseconds since 1970. A number and a time cannot be compared. */
+/**
+ * A value that `>` and `<` can compare. A number is `digits × 10^exponent`; a time is nanoseconds since 1970. A number
+ * and a time cannot be compared with each other.
+ */
 export type Comparable =
   | { readonly kind: 'number'; readonly digits: bigint; readonly exponent: number }
   | { readonly kind: 'time'; readonly ns: bigint };
 
-/** A longer text does not count as a number, so that an object cannot make the gateway build huge integers. */
+/** Characters. A longer text is not read as a number, so that an object cannot make the gateway build huge integers. */
 const longestNumber = 100;
 const largestExponent = 400;
 
 const number = /^([+-]?)(\d{0,100})(?:\.(\d{0,100}))?(?:[eE]([+-]?\d{1,5})|([numkMGTPE]|[KMGTPE]i))?$/;
 
-/** Suffixes of quantities that mean a power of ten (apimachinery/pkg/api/resource/suffix.go), with the exponent. */
+/**
+ * Suffixes of quantities that mean a power of ten, with the exponent of that power
+ * (apimachinery/pkg/api/resource/suffix.go).
+ */
 const decimalSuffixes: Readonly<Record<string, number>> = {
   n: -9,
   u: -6,
@@ -25,7 +31,7 @@ const decimalSuffixes: Readonly<Record<string, number>> = {
   P: 15,
   E: 18,
 };
-/** Suffixes of quantities that mean a power of 1024, with the exponent. */
+/** Suffixes of quantities that mean a power of 1024, with the exponent of that power. */
 const binarySuffixes: Readonly<Record<string, bigint>> = { Ki: 1n, Mi: 2n, Gi: 3n, Ti: 4n, Pi: 5n, Ei: 6n };
 
 /** Parses a number, a quantity or a time; undefined for any other text. */

@@ -1,7 +1,7 @@
-// Encrypts and decrypts continue tokens, which say after which row a list continues. A token is only valid for the same
-// query, user and store. It is encrypted because it contains the key of a row, which the caller may no longer be
-// allowed to see. A token of another replica is refused as expired (410) and not as a bad request (400), so that
-// clients start the list again.
+// Encrypts and decrypts continue tokens, which say after which row a list continues. A token is valid only for the
+// query, user and store that it was made for. It is encrypted because it contains the key of a row, which the caller
+// may no longer be allowed to see. A token of another replica is refused as expired (410) and not as a bad request
+// (400), because clients start the list again after a 410.
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, randomFillSync } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Cursor } from '../stores/store.ts';
@@ -9,11 +9,11 @@ import type { ListQuery } from './list-query.ts';
 
 /** The content of a continue token: where the list continues. */
 export interface ContinueState {
-  /** The key of the last row that was returned. */
+  /** The sort keys of the last row that was returned. */
   readonly after: Cursor;
   /**
-   * The resourceVersion of page 1, which all pages repeat. '' when the list was resumed with an expired token; then
-   * pages show the present resourceVersion.
+   * The resourceVersion of page 1, which all pages repeat. '' when the client continued with the token of a 410 answer;
+   * then pages show the present resourceVersion.
    */
   readonly resourceVersion: string;
   /** When the token expires, in Unix milliseconds. */
@@ -37,13 +37,13 @@ export interface ContinueUse {
 }
 
 /**
- * Secrets of at least 32 bytes each, shared by the replicas. The first one encrypts; every one can decrypt. So a key
- * can be rotated by adding the new one in front.
+ * Secrets of at least 32 bytes each, shared by the replicas. The first secret encrypts; every secret can decrypt. So a
+ * secret is rotated by adding the new one in front.
  */
 export type ContinueKeys = readonly [Uint8Array, ...Uint8Array[]];
 
 const prefix = 'p1.';
-/** The form of a token: `p1.<id of the index store>.<encrypted content>`. */
+/** The syntax of a token: `p1.<id of the index store>.<encrypted content>`. */
 const tokenForm = /^p1\.([\da-f]{16})\.([\w-]+)$/;
 const saltBytes = 16;
 const nonceBytes = 12;
@@ -52,7 +52,7 @@ const sealedBytes = saltBytes + nonceBytes + tagBytes;
 const shortestKey = 32;
 const longestToken = 64 * 1024;
 
-/** Whether a `continue` parameter is a token of this server. Otherwise it should be a decimal offset. */
+/** Whether a `continue` parameter looks like a token of this server. Otherwise the caller reads it as an offset. */
 export function isContinueToken(text: string): boolean {
   return text.startsWith(prefix);
 }
@@ -68,15 +68,15 @@ export function sealContinue(keys: ContinueKeys, use: ContinueUse, state: Contin
 }
 
 /**
- * Decrypts a token. Does not check whether it has expired; see {@link isExpired}.
+ * Decrypts a token. Does not check whether the token has expired; see {@link isExpired}.
  * @throws GatewayError BAD_REQUEST when the token was changed, or was made for another user or query. The message is
- * the same in all cases, so that it reveals nothing. EXPIRED when the token names another store and cannot be
- * decrypted, as with a token of a replica that has other keys.
+ *   the same in all cases, so that it reveals nothing. EXPIRED when the token names another store and cannot be
+ *   decrypted, as with a token of a replica that has other secrets.
  */
 export function openContinue(keys: ContinueKeys, use: ContinueUse, token: string): OpenedState {
   const [, store, text] = (token.length <= longestToken ? tokenForm.exec(token) : null) ?? [];
   const sealed = Buffer.from(text ?? '', 'base64url');
-  // Several base64url texts can stand for the same bytes. Only the one that this server writes is accepted.
+  // Several base64url texts can stand for the same bytes. Only the text that this server would write is accepted.
   if (store !== undefined && text === sealed.toString('base64url') && sealed.length > sealedBytes) {
     for (const key of keys) {
       const plain = decrypt(key, boundTo(use, store), sealed);
@@ -109,8 +109,8 @@ function decrypt(secret: Uint8Array, bound: Buffer, sealed: Buffer): string | un
 }
 
 /**
- * What one thread encrypts tokens with: a key derived from the shared secret and a random salt, and a supply of random
- * nonces.
+ * What one thread encrypts tokens with: a key derived from the shared secret and a random salt, a supply of random
+ * nonces, and the number of tokens that were encrypted with the key (`sealed`).
  */
 interface Sealer {
   readonly salt: Buffer;
@@ -140,7 +140,7 @@ function nextNonce(secret: Uint8Array): { readonly salt: Buffer; readonly key: B
   return { salt, key, nonce: nonces.subarray(at, at + nonceBytes) };
 }
 
-/** Returns the key for a token's salt. Most tokens were made by this thread, and its key need not be derived again. */
+/** Returns the key for a token's salt. The key of tokens that this thread made is at hand and is not derived again. */
 function keyOf(secret: Uint8Array, salt: Buffer): Buffer {
   const own = sealers.get(secret);
   return own?.salt.equals(salt) === true ? own.key : derive(secret, salt);
@@ -160,8 +160,8 @@ function boundTo({ query, userName, userUid }: ContinueUse, store: string): Buff
 }
 
 /**
- * Whether a list cannot continue with the rows as they were at page 1. The token has expired, was made by another
- * store, or the change log no longer contains changes that old.
+ * Whether a list can no longer continue with the rows as they were at page 1: the token has expired, was made by
+ * another store, or the change log no longer reaches back to page 1.
  */
 export function isExpired(
   state: OpenedState,
@@ -191,7 +191,7 @@ export function resumed(state: ContinueState, expiresAtMs: number): ContinueStat
   return { after: state.after, resourceVersion: '', expiresAtMs };
 }
 
-/** A digest of the query. Queries with the same values have the same digest, whatever the order of their fields. */
+/** A digest of the query. Equal queries have the same digest, whatever the order of their properties. */
 export function queryDigest(query: ListQuery): string {
   return hash('sha256', JSON.stringify(sorted(query)), 'base64url');
 }

@@ -1,10 +1,10 @@
-// Reads the values at some paths of an object, which is given as JSON bytes or already parsed. In a parsed object only
-// own properties count, since a key may be `__proto__` or `constructor`. Only bytes preserve how a number was written,
-// such as `1.0` or 2^53+1.
+// Reads the values at some paths of an object, which is given as JSON bytes or as a parsed JavaScript object. In a
+// parsed object only own properties count, since a key may be `__proto__` or `constructor`. Only bytes preserve how a
+// number was written, such as `1.0` or 2^53+1.
 import { compilePaths, readPaths, scalarText, type PathSet } from './json-path.ts';
 import type { PathStep } from '../../lib/json/raw-json.ts';
 
-/** The text of a scalar; null for JSON null; undefined for an object or a list. */
+/** One value that was found at a path: the text of a scalar; null for JSON null; undefined for an object or a list. */
 export type Found = string | null | undefined;
 
 /** Paths prepared for {@link readDocument} and {@link readValues}. */
@@ -12,7 +12,8 @@ export interface DocumentPaths {
   readonly paths: readonly (readonly PathStep[])[];
   readonly compiled: PathSet;
   /**
-   * One quoted key of each path, as JSON writes it, for a fast search; undefined when some path has no suitable key.
+   * One quoted key of each path, such as `"phase"`. A document whose bytes contain none of these keys, and no `\u`
+   * escape, has none of the paths. Undefined when some path has no key that JSON can otherwise write in only one way.
    */
   readonly tokens: readonly Buffer[] | undefined;
 }
@@ -26,8 +27,8 @@ const plain = /^[-\w.]+$/;
 const escape = Buffer.from(String.raw`\u`);
 
 /**
- * The last key of a path in quotes, if JSON can write it in only one way apart from `\u` escapes. When a document lacks
- * a path, it probably lacks the last key.
+ * The last key of a path that JSON can write in only one way apart from `\u` escapes, in quotes. The last one is taken
+ * because a document without the path most likely lacks its last key.
  */
 function tokenOf(path: readonly PathStep[]): Buffer | undefined {
   const step = path.findLast((each) => each.kind === 'key' && plain.test(each.key));
@@ -35,7 +36,8 @@ function tokenOf(path: readonly PathStep[]): Buffer | undefined {
 }
 
 /**
- * Whether the document has none of the paths, found by a search for their keys. This is many times as fast as parsing.
+ * Whether the document certainly has none of the paths. Searching the bytes for the paths' keys is many times as fast
+ * as parsing.
  */
 function lacksAll(document: Uint8Array, { tokens }: DocumentPaths): boolean {
   if (tokens === undefined) return false;
@@ -43,7 +45,9 @@ function lacksAll(document: Uint8Array, { tokens }: DocumentPaths): boolean {
   return tokens.every((token) => !bytes.includes(token)) && !bytes.includes(escape);
 }
 
-/** The scalar values at each path, as text. The document is JSON bytes or a parsed object. */
+/**
+ * The scalar values at each path, as text, in the order of the paths. The document is JSON bytes or a parsed object.
+ */
 export function readDocument(document: unknown, of: DocumentPaths): readonly (readonly Found[])[] {
   const { paths, compiled } = of;
   if (document instanceof Uint8Array) {
@@ -54,7 +58,8 @@ export function readDocument(document: unknown, of: DocumentPaths): readonly (re
 }
 
 /**
- * The values at each path as JSON values, including objects and lists. From JSON bytes only these values are parsed.
+ * The values at each path as JSON values, including objects and lists. Of JSON bytes only the values at the paths are
+ * parsed.
  */
 export function readValues(document: unknown, { paths, compiled }: DocumentPaths): readonly (readonly unknown[])[] {
   if (document instanceof Uint8Array) {

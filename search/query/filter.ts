@@ -1,6 +1,5 @@
-// Parses the parameter `filter`: conditions on fields, combined with OR. Within one filter, one of the comma-separated
-// terms must match. When there are several filters, all must match. A value that contains a comma or a bracket needs
-// quotes or backslashes.
+// Parses the parameter `filter`: conditions on fields, separated by commas and combined with OR. When there are several
+// filters, they are combined with AND. A value that contains a comma or a bracket needs quotes or backslashes.
 import { readColumnPath } from './columns.ts';
 import { checkOperand } from './selectors/field-selector.ts';
 import type { FieldRequirement } from './list-query.ts';
@@ -8,7 +7,7 @@ import { bad } from './parameters.ts';
 
 const longestFilter = 32 * 1024;
 const mostTerms = 256;
-/** Limit for the values of all `in` and `notin` sets together, because every value is looked up. */
+/** The most values in all `in` and `notin` sets together; beyond it the request is refused. Each value is looked up. */
 const mostValues = 10_000;
 
 const operators: Readonly<Record<string, FieldRequirement['operator']>> = {
@@ -23,8 +22,8 @@ const operators: Readonly<Record<string, FieldRequirement['operator']>> = {
 /**
  * Parses filters such as `status.phase=Failed,status.phase=Unknown`, `spec.nodeName in (a,b)`, `spec.replicas>3`,
  * `spec.containers[].image~redis`, `!metadata.deletionTimestamp`, `spec.message='a, b'`.
- * @returns one inner list for each filter, of which at least one condition must match
- * @throws GatewayError BAD_REQUEST for an invalid term, and when a limit is exceeded
+ * @returns one list for each filter, with the filter's conditions, of which at least one must match
+ * @throws GatewayError BAD_REQUEST for an invalid condition, and when a limit is exceeded
  */
 export function readFilters(filters: readonly string[]): readonly (readonly FieldRequirement[])[] {
   if (filters.some(({ length }) => length > longestFilter))
@@ -73,7 +72,7 @@ class Scanner {
     return { path, operator, values: [value] };
   }
 
-  /** Skips blanks, and skips `text` if it comes next. Returns whether it came. */
+  /** Skips blanks and, if `text` comes next, skips `text` as well. Returns whether `text` came. */
   takes(text: string): boolean {
     this.#blanks();
     if (!this.#text.startsWith(text, this.#at)) return false;
@@ -119,8 +118,8 @@ class Scanner {
   }
 
   /**
-   * Reads a value. It is in quotes, or ends before one of the characters in `ends`, without surrounding blanks. A
-   * backslash takes the next character literally.
+   * Reads a value, which is either in quotes or ends before one of the characters in `ends`. Blanks around it do not
+   * belong to it. A backslash takes the next character literally.
    */
   #value(ends: string): string {
     this.#blanks();

@@ -1,7 +1,7 @@
 // Finds the values at several paths in the JSON bytes of a stored object, in one pass. Bytes outside the paths are
-// skipped without a syntax check, because stored objects were checked when they arrived (lib/json/json-scan.ts does
-// check). When a key occurs twice in an object, the last one counts, as in JSON.parse. Keys with escapes are
-// recognised.
+// skipped without a syntax check, because the sync has checked the object before storing it (with
+// lib/json/json-scan.ts). When a key occurs twice in an object, the last one counts, as in JSON.parse. Keys written
+// with `\u` escapes are recognised.
 import { skipSpace, textOf } from '../../lib/json/json-scan.ts';
 import type { PathStep } from '../../lib/json/raw-json.ts';
 
@@ -82,8 +82,8 @@ export function readPaths(json: Uint8Array, paths: PathSet): readonly (readonly 
 }
 
 /**
- * Reads the value at `start`, and adds it to the results of the paths that end here. Returns the position after the
- * value.
+ * Reads the value at `start`, and adds it to the results of the paths that end at `node`. Returns the position after
+ * the value.
  */
 function visit(bytes: Buffer, start: number, node: Node, found: Slice[][]): number {
   const first = bytes[start];
@@ -174,7 +174,8 @@ function skipString(bytes: Buffer, start: number): number {
     if (byte === 0x22) return at + 1;
     if (byte === 0x5c) at++;
   }
-  // In a long text, search for the next quote. It closes the text when an even number of backslashes precedes it.
+  // The rest of a long text is not read byte by byte. A quote closes the text when an even number of backslashes
+  // precedes the quote.
   for (let quote = bytes.indexOf(0x22, at); quote >= 0; quote = bytes.indexOf(0x22, quote + 1)) {
     let slash = quote;
     while (slash > at && bytes[slash - 1] === 0x5c) slash--;
@@ -183,10 +184,10 @@ function skipString(bytes: Buffer, start: number): number {
   throw broken(bytes.length);
 }
 
-/** The first 24 bytes of a text are read one by one; for short texts, starting a search would take longer. */
+/** The first 24 bytes of a JSON string are compared one by one; in short strings that is faster than Buffer.indexOf. */
 const nearBytes = 24;
 
-/** Returns the position after the value at `start`. Works without recursion, so nesting of any depth is safe. */
+/** Returns the position after the value at `start`. Uses no recursion, so deep nesting cannot overflow the stack. */
 function skipValue(bytes: Buffer, start: number): number {
   const first = bytes[start];
   if (first === 0x22) return skipString(bytes, start);
@@ -220,7 +221,7 @@ function broken(at: number): SyntaxError {
   return new SyntaxError(`unexpected byte ${at} of a JSON document`);
 }
 
-/** The text of a scalar; null for JSON null; undefined for an object or a list, which cannot be compared as text. */
+/** The text of a scalar; null for JSON null; undefined for an object or a list, which are not compared as text. */
 export function scalarText(json: Uint8Array, { start, end }: Slice): string | null | undefined {
   const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
   const first = bytes[start];

@@ -1,6 +1,6 @@
-// Turns conditions on `metadata.name`, `metadata.namespace`, `metadata.uid` and the cluster annotation into conditions
-// on the keys of rows, which a store can check without reading objects. A condition on an empty value stays as it is: a
-// cluster-scoped object does not have the field `metadata.namespace`, while its key has the namespace ''.
+// Turns conditions on `metadata.name`, `metadata.namespace`, `metadata.uid` and the cluster annotation into lists such
+// as `names`, which a store checks without reading objects. A condition on an empty value is left as it is, because the
+// two differ there: a cluster-scoped object has no field `metadata.namespace`, while its row has the namespace ''.
 import { clusterAnnotation } from '../types.ts';
 import type { PathStep } from '../../lib/json/raw-json.ts';
 import type { FieldRequirement, ListQuery } from './list-query.ts';
@@ -14,8 +14,8 @@ const keyFields = {
 } as const;
 
 /**
- * Moves conditions on name, namespace, uid and cluster from `fields` to `names`, `namespaces`, `uids` and `clusters`.
- * The returned query matches the same rows.
+ * Moves conditions on name, namespace, uid and cluster from `fields` to the lists `names`, `notNames`, `namespaces` and
+ * so on. The returned query matches the same rows.
  */
 export function liftKeyConditions(query: ListQuery): ListQuery {
   const lifted: { -readonly [Key in keyof ListQuery]?: ListQuery[Key] } = {};

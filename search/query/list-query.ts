@@ -1,6 +1,6 @@
-// A query in the form that stores and the matcher use. All ways to write a query are turned into it: Clusterpedia's
+// The query that stores and the matcher evaluate. All ways to write a query are turned into it: Clusterpedia's
 // parameters and labels, native selectors, `filter=`, and a POSTed JSON document. A missing list of clusters,
-// namespaces or names means all; an empty list means none.
+// namespaces or names does not restrict the rows; an empty list matches no row.
 import type { PathStep } from '../../lib/json/raw-json.ts';
 import type { ResourceType } from '../types.ts';
 import type { Column } from './columns.ts';
@@ -14,9 +14,9 @@ export interface LabelRequirement {
 
 /**
  * A condition on the values at a path of the object. Values are compared as text, as in Clusterpedia. `NotEquals` and
- * `NotIn` also match when the path is missing or null. When the path has an `each` step, a positive operator matches if
- * one element does, and a negative one if no element does. `Gt` and `Lt` compare numbers, Kubernetes quantities or RFC
- * 3339 times, depending on the operand. `Contains` matches a part of the text.
+ * `NotIn` also match when the path is missing or null. When the path has an `each` step (`[]`), a negative operator
+ * matches if no element has the value; the other operators match if one element does. `Gt` and `Lt` compare numbers,
+ * Kubernetes quantities or RFC 3339 times, depending on the operand. `Contains` matches a part of the text.
  */
 export interface FieldRequirement {
   readonly path: readonly PathStep[];
@@ -24,7 +24,7 @@ export interface FieldRequirement {
   readonly values: readonly string[];
 }
 
-/** Matches objects by their owner in the same cluster. Only owner references with `controller: true` count. */
+/** Matches objects by their owner in the same cluster. Only owner references with `controller: true` are followed. */
 export interface OwnerQuery {
   /** The owner's uid. When it is given, `name`, `type` and `namespaces` are ignored. */
   readonly uid?: string;
@@ -32,17 +32,17 @@ export interface OwnerQuery {
   /** The type of the owner that `name` refers to; absent means any type. */
   readonly type?: ResourceType;
   /**
-   * Namespaces in which an owner called `name` is searched. Cluster-scoped owners always count. Absent means all
+   * Namespaces in which an owner called `name` is searched. Cluster-scoped owners are always found. Absent means all
    * namespaces.
    */
   readonly namespaces?: readonly string[];
-  /** How far up the chain the owner is: 0 for the direct owner, 1 for the owner of the owner, and so on. */
+  /** Which owner is meant: 0 for the direct owner, 1 for the owner of the owner, and so on. */
   readonly seniority: number;
 }
 
 /**
- * A key to sort by. Rows with equal keys are sorted by cluster, namespace, name and type, so the order is always the
- * same.
+ * A key to sort by. Rows that are equal in all keys are sorted by cluster, namespace, name and type, so that the order
+ * is the same each time.
  */
 export interface OrderKey {
   readonly by: Column | readonly PathStep[];
@@ -51,28 +51,31 @@ export interface OrderKey {
 
 /** The conditions that select the rows of a list, and their order. A row must satisfy every condition. */
 export interface ListQuery {
-  /** One type for a list at a Kubernetes path; one or more for a collection, which mixes types. */
+  /** One type for a list at a Kubernetes path; one or more for a collection, which lists several types together. */
   readonly types: readonly ResourceType[];
   readonly clusters?: readonly string[];
   /** Namespaces that rows must be in; '' stands for cluster-scoped objects. */
   readonly namespaces?: readonly string[];
   readonly names?: readonly string[];
   /**
-   * Clusters to exclude (`search.clusterpedia.io/clusters notin (a,b)`). The next two lists exclude namespaces and
-   * names.
+   * Clusters to exclude (`search.clusterpedia.io/clusters notin (a,b)`). `notNamespaces` and `notNames` exclude in the
+   * same way.
    */
   readonly notClusters?: readonly string[];
   readonly notNamespaces?: readonly string[];
   readonly notNames?: readonly string[];
   readonly uids?: readonly string[];
-  /** Texts that must all occur in the name. They are no patterns. */
+  /** Texts that must all occur in the name, literally: they are not patterns. */
   readonly nameContains: readonly string[];
-  /** Texts of which each must occur in the name, a label key or a label value. Upper and lower case count as equal. */
+  /**
+   * Texts of which each must occur in the name, a label key or a label value. Upper and lower case are not
+   * distinguished.
+   */
   readonly text: readonly string[];
   readonly labels: readonly LabelRequirement[];
   readonly fields: readonly FieldRequirement[];
   /**
-   * From each inner list at least one condition must match. (`filter=a=1,b=2` is one inner list with two conditions.)
+   * Lists of conditions, of each of which at least one must match. (`filter=a=1,b=2` makes one list of two conditions.)
    */
   readonly anyOf: readonly (readonly FieldRequirement[])[];
   readonly owner?: OwnerQuery;

@@ -1,6 +1,6 @@
-// Decides whether one object satisfies a query. This is the reference: the SQL of every store must give the same
-// result. Negative operators match when the label or field is missing. `Gt` and `Lt` compare labels as integers, and
-// fields as numbers, quantities or times, depending on the operand.
+// Decides whether one object satisfies a query. The SQL of every store must give the same result as this file. Negative
+// operators match when the label or field is missing. `Gt` and `Lt` compare labels as integers, and fields as numbers,
+// quantities or times, depending on the operand.
 import type { TypeKey } from '../types.ts';
 import { typeKey } from '../types.ts';
 import { compare, readComparable } from './comparable.ts';
@@ -8,7 +8,7 @@ import { documentPaths, readDocument, readValues, type Found } from './document.
 import type { PathStep } from '../../lib/json/raw-json.ts';
 import type { FieldRequirement, LabelRequirement, ListQuery } from './list-query.ts';
 
-/** The parts of a row's key. They are kept apart from the object, which does not contain all of them. */
+/** The parts of a row's key. They are passed beside the object, because the object does not contain all of them. */
 export interface RowKey {
   readonly cluster: string;
   readonly type: TypeKey;
@@ -18,8 +18,8 @@ export interface RowKey {
 }
 
 /**
- * Whether the controller owner with this uid ('' when there is none) satisfies `query.owner`. A store provides it,
- * because only a store can look up the owner of an owner.
+ * Whether an object whose controller has this uid ('' for an object without one) satisfies `query.owner`. The store
+ * provides this function, because only a store can look up the owner of an owner.
  */
 export type OwnerTest = (ownerUid: string) => boolean;
 
@@ -38,7 +38,7 @@ export function matches(query: ListQuery, document: unknown, key: RowKey, isOwne
 /**
  * Prepares a query, so that many rows can be tested fast. The returned function throws SyntaxError when bytes are not
  * JSON.
- * @param isOwned required unless the query asks for a direct owner by uid; without it, other owner queries match no row
+ * @param isOwned tests `query.owner`. Without it, only a query for a direct owner by uid can match rows
  */
 export function compileMatcher(query: ListQuery, isOwned?: OwnerTest): Matcher {
   const tests: Test[] = [...keyTests(query), ...metadataTests(query, isOwned)];
@@ -111,7 +111,7 @@ function first(found: readonly (readonly Found[])[]): string {
 
 type Labels = ReadonlyMap<string, string>;
 
-/** The labels of an object. Only own properties count. */
+/** The labels of an object. A key such as `__proto__` is a label only if the object itself has it. */
 export function labelsOf(document: unknown): Labels {
   const labels = readValues(document, labelsPath)[0]![0];
   if (typeof labels !== 'object' || labels === null) return new Map();
@@ -160,7 +160,8 @@ const integer = /^[+-]?\d{1,19}$/;
 const largestInteger = 2n ** 63n - 1n;
 
 /**
- * The integer in a label value, as strconv.ParseInt(…, 10, 64) reads it; undefined when it is none or exceeds 64 bits.
+ * The integer in a label value, as strconv.ParseInt(…, 10, 64) reads it; undefined for other texts and for integers
+ * that do not fit into 64 bits.
  */
 function labelInteger(text: string | undefined): bigint | undefined {
   if (text === undefined || !integer.test(text)) return undefined;
@@ -173,7 +174,7 @@ interface CompiledField {
   readonly test: (found: readonly Found[]) => boolean;
 }
 
-/** A test of all field conditions that reads the object only once. */
+/** A test of all field conditions together, which reads each object only once. */
 function fieldsTest(conditions: readonly (readonly CompiledField[])[]): Test {
   const paths = documentPaths(conditions.flat().map(({ path }) => path));
   return (document) => {

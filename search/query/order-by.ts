@@ -1,5 +1,6 @@
-// Parses what to sort by: columns and paths, from the URL (`namespace,name desc`) or from a search label (`name_desc`).
-// Clusterpedia passes this text to its database as an SQL expression. Here only columns and paths are accepted.
+// Parses sort keys: short field names and paths, from the URL (`namespace,name desc`) or from a search label
+// (`name_desc`). Clusterpedia passes this text to its database as an SQL expression. Here only the short names of
+// columns.ts and paths are accepted.
 import { columns, readColumn } from './columns.ts';
 import type { OrderKey } from './list-query.ts';
 import { bad } from './parameters.ts';
@@ -10,7 +11,7 @@ const mostKeys = 16;
 /**
  * Parses the keys of the parameter `orderby`.
  * @param keys such as `name`, `name desc`, `.status.startTime asc`, `metadata.labels['app']`
- * @throws GatewayError BAD_REQUEST for a key that is neither a column nor a path
+ * @throws GatewayError BAD_REQUEST for a key that is neither a short field name nor a path
  */
 export function readOrder(keys: readonly string[]): readonly OrderKey[] {
   if (keys.length > mostKeys) throw bad(`orderby has more than ${mostKeys} keys`);
@@ -18,7 +19,7 @@ export function readOrder(keys: readonly string[]): readonly OrderKey[] {
     const key = text.trim();
     const space = key.lastIndexOf(' ');
     const direction = key.slice(space + 1);
-    // A quoted key of a path may contain a blank, so a blank separates only when `desc` or `asc` follows it.
+    // A quoted key in a path may contain a blank. So a blank ends the path only when `desc` or `asc` follows the blank.
     if (space > 0 && (direction === 'desc' || direction === 'asc'))
       return { by: readBy(key.slice(0, space).trim()), descending: direction === 'desc' };
     return { by: readBy(key), descending: false };
@@ -26,8 +27,8 @@ export function readOrder(keys: readonly string[]): readonly OrderKey[] {
 }
 
 /**
- * Parses the values of the search label `orderby`, such as `name` or `created_at_desc`. Label values are a set, so the
- * keys apply in alphabetical order.
+ * Parses the values of the search label `orderby`, such as `name` or `created_at_desc`. A label selector does not keep
+ * the order of its values, so the sort keys apply in alphabetical order.
  */
 export function readLabelOrder(values: readonly string[]): readonly OrderKey[] {
   return readOrder(

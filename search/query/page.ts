@@ -1,5 +1,5 @@
 // Reads which page of the rows is requested, from `limit` and `continue`. Without a limit all rows are returned. A
-// decimal `continue` is an offset, as in Clusterpedia; then the answer also continues with an offset.
+// decimal `continue` is an offset, as in Clusterpedia; the `continue` of the answer is then an offset, too.
 import { isContinueToken } from './continue.ts';
 import { goQuote } from './selectors/label-selector.ts';
 import { bad, type Parameters } from './parameters.ts';
@@ -10,15 +10,15 @@ export const maxLimit = 5000;
 
 /** The page of a list that the client requests. */
 export interface PageAsked {
-  /** How many rows the page may have, at most {@link maxLimit}; undefined for all rows. */
+  /** The most rows on the page, at most {@link maxLimit}; undefined for all rows. */
   readonly limit: number | undefined;
-  /** The number of rows to skip, when `continue` is a decimal number; otherwise undefined. */
+  /** The number of rows to skip when `continue` is a decimal number; otherwise undefined. */
   readonly offset: number | undefined;
   /** The `continue` token of an earlier page, still encrypted. */
   readonly continueToken: string | undefined;
   /**
-   * What the answer's `continue` contains: an encrypted token, the offset of the next row, or nothing
-   * (`withContinue=false`).
+   * What the answer's `continue` contains: an encrypted token (`opaque`), the offset of the next row (`decimal`), or
+   * nothing (`none`, for `withContinue=false`).
    */
   readonly continueStyle: 'opaque' | 'decimal' | 'none';
   readonly withRemaining: boolean;

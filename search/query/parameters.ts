@@ -4,15 +4,21 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import { tailStart } from '../../lib/text/text-ends.ts';
 
-/** Limits that protect the gateway. They are far above what clients send. */
+/** Characters and name-value pairs of a URL's query. More are refused. Clients send far less. */
 const longestQuery = 256 * 1024;
 const mostPairs = 2048;
 export const mostItems = 10_000;
 
-/** Access to parameters by name. A parameter that is absent or empty gives undefined, or an empty list in `all`. */
+/**
+ * Access to parameters by name. For a parameter that is absent or empty, methods return undefined, and `all` returns an
+ * empty list.
+ */
 export interface Parameters {
   readonly names: readonly string[];
-  /** The parameter's first value. @throws GatewayError BAD_REQUEST when a JSON document has another type there */
+  /**
+   * The parameter's first value.
+   * @throws GatewayError BAD_REQUEST when a JSON document has something else there than a text or a whole number
+   */
   text(name: string): string | undefined;
   /**
    * The items of a comma-separated text. A JSON document may also give a list of texts, whose elements are not split.
@@ -25,12 +31,13 @@ export interface Parameters {
 
 /**
  * Decodes the query string of a URL (the part after `?`). `+` means a space, and the first `=` ends the name.
- * @throws GatewayError BAD_REQUEST when it is not percent-encoded UTF-8, or has more than {@link mostPairs} pairs
+ * @throws GatewayError BAD_REQUEST when the query string is not percent-encoded UTF-8, has a semicolon, or exceeds a
+ *   limit
  */
 export function decodePairs(rawQuery: string): readonly (readonly [name: string, value: string])[] {
   if (rawQuery.length > longestQuery) throw bad(`the query of the URL is longer than ${longestQuery} characters`);
-  // Go's parser drops a pair that contains a semicolon, and so does the code that decided the verb of this request. All
-  // must read the same parameters.
+  // Go's parser drops a pair that contains a semicolon, and so does the code that decided the verb of this request.
+  // This code must read the same parameters as they do, so such a query is refused.
   if (rawQuery.includes(';')) throw bad('the query of the URL has a semicolon: write it as %3B');
   const parts = rawQuery.split('&').filter((part) => part !== '');
   if (parts.length > mostPairs) throw bad(`the query of the URL has more than ${mostPairs} parameters`);
@@ -80,7 +87,9 @@ export function onlyParameters(of: Parameters, names: readonly string[]): Parame
   };
 }
 
-/** Removes surrounding blanks. A blank after a backslash stays, because it is part of a value (`data.v=\\ `). */
+/**
+ * Removes surrounding blanks. A blank after an unescaped backslash stays, because it is part of a value (`data.v=\\ `).
+ */
 function trimmed(text: string): string {
   const rest = text.trim();
   const behind = text.trimStart().slice(rest.length);
@@ -95,7 +104,7 @@ function readFlag(value: string | undefined): boolean | undefined {
   return lower !== 'false' && lower !== '0';
 }
 
-/** The fields that a JSON document may have: the parameters of the URL, and `resource`. */
+/** The fields that a query as a JSON document may have: the parameters of the URL, and `resource`. */
 const documentFields: ReadonlySet<string> = new Set([
   ...['resource', 'clusters', 'namespaces', 'names', 'uids', 'nameContains', 'text', 'labelSelector', 'fieldSelector'],
   ...[
@@ -117,8 +126,8 @@ const documentFields: ReadonlySet<string> = new Set([
 /**
  * Reads parameters from a JSON document, such as
  * `{"clusters":["a","b"],"labelSelector":"app=web","filter":["a=1,b=2"],"limit":50,"withRemainingCount":true}`.
- * @throws GatewayError BAD_REQUEST when it is not an object, or has an unknown field: a misspelt condition that was
- * ignored would return too many rows
+ * @throws GatewayError BAD_REQUEST when the document is not an object or has an unknown field. Unknown fields are not
+ *   ignored, because a query with a misspelt condition would return too many rows
  */
 export function jsonParameters(document: unknown): Parameters {
   if (typeof document !== 'object' || document === null || Array.isArray(document))

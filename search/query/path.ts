@@ -1,9 +1,10 @@
-// Parses paths into an object: `metadata.name`, `.spec.containers[].image`, `metadata.annotations['a.io/b']`,
-// `spec.ports[0].port`. A dot inside quotes belongs to the key. A key in brackets needs quotes.
+// Parses paths that lead to fields of an object: `metadata.name`, `.spec.containers[].image`,
+// `metadata.annotations['a.io/b']`, `spec.ports[0].port`. A dot inside quotes belongs to the key. A key in brackets
+// needs quotes.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { PathStep } from '../../lib/json/raw-json.ts';
 
-/** Longest path, in steps. No Kubernetes type is nested this deep. */
+/** The most steps of a path; longer paths are refused. No Kubernetes type is nested this deep. */
 export const maxPathSteps = 32;
 export const maxPathLength = 2048;
 
@@ -13,8 +14,8 @@ const digits = /^\d{1,9}$/;
 
 /**
  * Parses a path in the grammar of Clusterpedia's enhanced field selector.
- * @param mayEndInList whether the last step may be `[]` or `[0]`; selectors need a scalar at the end, so they do not
- * permit it
+ * @param mayEndInList whether the last step may be `[]` or `[0]`; not permitted in selectors, which compare the value
+ *   of a field
  * @throws GatewayError BAD_REQUEST that says where the path is invalid
  */
 export function parsePath(text: string, mayEndInList = false): readonly PathStep[] {
@@ -96,7 +97,8 @@ function refuse(text: string, why: string): never {
 }
 
 /**
- * Prints a path in its canonical form. Equal paths give equal texts, and {@link parsePath} can parse the text again.
+ * Prints a path in one canonical way: equal paths give equal texts, however they were written. {@link parsePath} can
+ * parse the text again.
  */
 export function printPath(path: readonly PathStep[]): string {
   return path.map((step, i) => printStep(step, i === 0)).join('');

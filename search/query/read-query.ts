@@ -1,6 +1,6 @@
 // Reads a query from the path, URL parameters, search labels in the label selector, or a JSON document, and turns it
-// into one ListQuery. When several give the same condition, the path wins over the URL, and the URL over the label. A
-// condition that cannot be applied is an error, because ignoring it would return too many rows.
+// into one ListQuery. When several of these give the same condition, the path wins over the URL, and the URL over the
+// label. A condition that cannot be applied is an error, because ignoring it would return too many rows.
 import type { ResourceType } from '../types.ts';
 import { readColumnPath } from './columns.ts';
 import { parseFieldSelector } from './selectors/field-selector.ts';
@@ -23,7 +23,7 @@ import {
 } from './selectors/search-labels.ts';
 import { readTimeMs } from './times.ts';
 
-/** The conditions that the request's path contains. */
+/** The conditions that the request's URL path contains. */
 export interface PathTarget {
   readonly types: readonly ResourceType[];
   readonly cluster?: string;
@@ -31,19 +31,19 @@ export interface PathTarget {
   readonly name?: string;
 }
 
-/** A query with the options of its answer. */
+/** What a client asks for: the query, and options of the answer that do not select rows. */
 export interface AskedQuery {
   readonly query: ListQuery;
   readonly page: PageAsked;
   /** True when the answer shall contain only `metadata` of each object. */
   readonly onlyMetadata: boolean;
-  /** True when the answer shall contain the stored events of each object, in an annotation. */
+  /** True when each object in the answer shall have an annotation with its stored events. */
   readonly injectEvents: boolean;
-  /** The paths that each object in the answer keeps; undefined for whole objects. */
+  /** The paths of the fields that are kept of each object in the answer; undefined for whole objects. */
   readonly fields: readonly (readonly PathStep[])[] | undefined;
-  /** Texts for `Warning` headers, whatever the kind of the answer. */
+  /** Texts for `Warning` headers of every kind of answer. */
   readonly warnings: readonly string[];
-  /** Texts for further `Warning` headers when the answer is a page of rows. */
+  /** Texts for further `Warning` headers, sent only when the answer is a page of rows. */
   readonly pageWarnings: readonly string[];
 }
 
@@ -97,7 +97,7 @@ function refuseSql(parameters: Parameters): void {
     );
 }
 
-/** An object with this one field, or without any field when the value is undefined. */
+/** An object with one property of this name, or with none when the value is undefined. */
 function present<Name extends string, Value>(name: Name, value: Value | undefined): Partial<Record<Name, Value>> {
   return value === undefined ? {} : ({ [name]: value } as Record<Name, Value>);
 }

@@ -1,6 +1,6 @@
-// Parses the times of the parameters `since` and `before`, in every form that Clusterpedia accepts and in one that fits
-// into a label value. Single characters (`T`, a blank, `-`) decide which form it is. A plain number is seconds when it
-// has 10 digits and milliseconds when it has 13.
+// Parses the times of the parameters `since` and `before`, in every notation that Clusterpedia accepts and in one that
+// fits into a label value (`20220304T101500Z`). Whether the text has a `T`, a blank or a `-` decides which notation it
+// is read as. A plain number is Unix time in seconds when it has 10 digits and in milliseconds when it has 13.
 import { bad } from './parameters.ts';
 import { readRfc3339, utcMs } from './rfc3339.ts';
 
@@ -17,10 +17,10 @@ const shortHour = /T(?=\d:)/;
 const date = /^(\d{4})-(\d\d)-(\d\d)$/;
 
 /**
- * Unix milliseconds of a time, rounded up. Rounding changes nothing for objects, which are created at whole seconds. A
+ * Unix milliseconds of a time, rounded up. Rounding changes no result, because objects are created at whole seconds. A
  * time without a zone is UTC.
- * @param name of the parameter, for the message
- * @throws GatewayError BAD_REQUEST that lists the accepted forms
+ * @param name of the parameter, for the error message
+ * @throws GatewayError BAD_REQUEST that lists the accepted notations
  */
 export function readTimeMs(name: string, text: string): number {
   const ms = timeMs(text);
@@ -31,7 +31,7 @@ export function readTimeMs(name: string, text: string): number {
 function timeMs(text: string): number | undefined {
   if (text.includes('T')) {
     const ns = readRfc3339(text.replace(shortHour, 'T0'));
-    // Rounded up, so that a time just after an object's creation stays after it.
+    // Rounded up, so that a time just after an object's creation stays after that creation.
     if (ns !== undefined) return Number((ns + (ns > 0n ? 999_999n : 0n)) / 1_000_000n);
     return fields(basic, text);
   }

@@ -36,7 +36,7 @@ export interface RightsQuestion {
 /** Pairs of an incarnation id and what is granted in that incarnation of a cluster, by type. */
 export type IncarnationGrants = readonly (readonly [incarnation: string, ReadonlyMap<TypeKey, Grant>])[];
 
-/** What the user may see of one cluster, and until when that holds. */
+/** What the user may see of one cluster, and until when this result may be used. */
 export interface ClusterPart {
   /** Types that the gateway lets the user request from this cluster. */
   readonly reached: ReadonlySet<TypeKey>;
@@ -54,7 +54,7 @@ export interface ClusterPart {
    */
   readonly untilMs: number;
   /**
-   * The time in Unix milliseconds from which the cluster's last confirmation of its RBAC or rows is too old, so that
+   * The Unix time in milliseconds at which the copy of the cluster's RBAC or rows becomes too old to be used, so that
    * the result must be computed again.
    */
   readonly staleAtMs: number;
@@ -72,9 +72,15 @@ export interface ClusterRightsOptions {
   readonly outgoing: (user: User, cluster: ClusterSpec) => User | 'self';
   readonly modes: Pick<RightsModes, 'modeOf'>;
   readonly reviewer: Reviewer;
-  /** When the cluster last confirmed each of these types, in Unix milliseconds; 0 for a type that was never read. */
+  /**
+   * Returns, for each of these types, when its rows were last known to be up to date, in Unix milliseconds; 0 for a
+   * type that was never read.
+   */
   readonly confirmations: (incarnation: string, types: readonly ResourceType[]) => Promise<readonly number[]>;
-  /** `--index-rights-max-age`: RBAC that was confirmed longer ago decides nothing. */
+  /**
+   * `--index-rights-max-age` in milliseconds. A cluster is hidden when its copied RBAC was last known to be up to date
+   * longer ago.
+   */
   readonly maxAgeMs: number;
   /** Called with every decision that was newly computed from mirrored RBAC. */
   readonly onDecision?: (sampled: Sampled) => void;
@@ -105,10 +111,16 @@ interface RememberedGrant {
   readonly grant: Grant;
 }
 
-/** The most grants in the cache. Its keys consist of identity, incarnation, verb and type. */
+/**
+ * The most grants in the cache, and the most characters of their keys together. A key consists of identity,
+ * incarnation, verb and type.
+ */
 const rememberedGrants = 50_000;
 const rememberedGrantKeys = 16 * 1024 * 1024;
-/** The most milliseconds for which a result is used. Clusters are asked about their authorizers about as often. */
+/**
+ * The most milliseconds for which a result is used; then it is computed again. Clusters are asked about as often
+ * whether RBAC is their only authorizer.
+ */
 const longestMs = 5 * 60_000;
 /** Expiry times are rounded up to this step, so that results which expire about together are recomputed together. */
 const dueStepMs = 10_000;
@@ -126,7 +138,10 @@ export class ClusterRights {
     this.#options = options;
   }
 
-  /** Decides for one cluster. @throws GatewayError (rejects) when the gateway's authorizer cannot answer */
+  /**
+   * Decides what a user may see of one cluster. @throws GatewayError (rejects) when the gateway's authorizer cannot
+   * answer
+   */
   async decide({ user, verb, types }: RightsQuestion, { record, stored }: Member): Promise<ClusterPart> {
     // A random lifetime, so that not all clusters are due for a new decision at the same moment.
     const lastsMs = longestMs * (0.8 + 0.2 * Math.random());
@@ -156,8 +171,8 @@ export class ClusterRights {
   /**
    * Computes what the mirrored RBAC of one incarnation grants at this moment, for a cluster that uses no other
    * authorizer.
-   * @returns one grant for each type of the question, in their order
-   * @throws GatewayError when the identity may not go out to the cluster
+   * @returns one grant for each type of the question, in the order of the types
+   * @throws GatewayError when the gateway's rules do not let it send requests with this identity to the cluster
    */
   byRbac({ user, verb, types }: RightsQuestion, { record, stored }: Member, incarnation: string): readonly Grant[] {
     const identity = this.#identityAt(user, record);
@@ -193,8 +208,8 @@ export class ClusterRights {
   }
 
   /**
-   * Grants in one incarnation. Undefined when the gateway lets the user request none of the types. Adds the types that
-   * the gateway allows to `reachedTypes`.
+   * Computes what both the gateway and the cluster grant in one incarnation, or why the cluster is hidden. Undefined
+   * when the gateway lets the user request none of the types. Adds the types that the gateway allows to `reachedTypes`.
    */
   async #grantsIn(
     question: MemberQuestion,
@@ -231,14 +246,14 @@ export class ClusterRights {
       const mentioned = identity === 'self' ? noGrant : view.grant(identity, verb, type);
       return { namespaces: view.namespaces, names: mentioned === 'all' ? [] : mentioned.names.map(({ name }) => name) };
     } catch {
-      // The identity may not go out to this cluster. #memberGrants reports the reason.
+      // The gateway's rules do not let it use this identity towards the cluster. #memberGrants reports the reason.
       return { namespaces: view.namespaces, names: [] };
     }
   }
 
   /**
-   * Finds what the cluster itself grants the user's identity: a grant for each type of the question, in their order, or
-   * the reason why the cluster is hidden.
+   * Finds what the cluster itself grants the user's identity: one grant for each type of the question, in the order of
+   * the types, or the reason why the cluster is hidden.
    */
   async #memberGrants(question: MemberQuestion): Promise<readonly Grant[] | HiddenCluster> {
     const { user, record, stored, verb, types, basis } = question;
@@ -254,7 +269,7 @@ export class ClusterRights {
         basis.untilMs = found.reduce((least, { untilMs }: TimedGrant) => Math.min(least, untilMs), basis.untilMs);
         return found.map(({ grant }) => grant);
       }
-      // RBAC is complete once each of its types was read.
+      // The copy of the cluster's RBAC is complete once each of these types was read.
       const confirmed = Math.min(...(await confirmations(id, rightsTypes)));
       const hidden = this.#hiddenByAge(record, confirmed, 'roles and bindings', basis);
       basis.subjects = subjectKeysOf(identity);
@@ -277,11 +292,14 @@ export class ClusterRights {
     return hidden ?? types.map(() => 'all');
   }
 
-  /** Hides the cluster when its RBAC or its rows were confirmed too long ago; undefined when recently enough. */
+  /**
+   * Hides the cluster when its RBAC or its rows were last known to be up to date too long ago; otherwise returns
+   * undefined.
+   */
   #hiddenByAge(record: ClusterRecord, confirmedAtMs: number, what: string, basis: Basis): HiddenCluster | undefined {
     const { maxAgeMs, now } = this.#options;
     const nowMs = now();
-    // After the clock was set back, a confirmation can have a time in the future, so the earlier of both times counts.
+    // After the clock was set back, `confirmedAtMs` can be in the future, so the earlier of both times counts.
     if (confirmedAtMs > 0) basis.staleAtMs = Math.min(basis.staleAtMs, Math.min(confirmedAtMs, nowMs) + maxAgeMs);
     return hiddenByAge(record, what, { confirmedAtMs, nowMs, maxAgeMs });
   }
@@ -306,7 +324,8 @@ export class ClusterRights {
     const known = this.#grants.get(key);
     if (known?.generation === view.generation) return known.grant;
     const made = view.grant(identity, verb, type);
-    // Where the rights are unchanged, the same object is returned again: stores keep data that they prepared for it.
+    // When the rights are unchanged, the same grant object is returned again, since stores keep data that they have
+    // prepared for this object.
     const grant = known !== undefined && grantDigest(known.grant) === grantDigest(made) ? known.grant : made;
     this.#grants.set(key, { generation: view.generation, grant });
     this.#options.onDecision?.({ record, incarnation, view, identity, verb, type });

@@ -1,6 +1,6 @@
-// What one user may see of all clusters, kept from one question to the next. Only clusters in which something changed,
-// or whose result has expired, are decided again. Easy to get wrong: a change must be noted before the data is read. A
-// change that arrives during the reading would be lost otherwise.
+// What one user may see of all clusters, kept from one request to the next. Only clusters in which something changed,
+// or whose result has expired, are decided again. Easy to get wrong: the position in the journal of changes must be
+// noted before the data is read. Otherwise a change that arrives during the reading would be lost.
 import { typeKey } from '../types.ts';
 import type { TypeKey } from '../types.ts';
 import type { ClusterPart, RightsQuestion } from './cluster-rights.ts';
@@ -32,7 +32,7 @@ export interface EvaluationSources {
   readonly members: () => ReadonlyMap<string, Member>;
   /**
    * A text that changes whenever the gateway's own rules may decide otherwise. Undefined: they may change at any time,
-   * so nothing can be kept.
+   * so no result can be kept.
    */
   readonly policy: () => string | undefined;
   readonly decide: (question: RightsQuestion, member: Member) => Promise<ClusterPart>;
@@ -63,13 +63,19 @@ export class Evaluation {
   readonly #question: RightsQuestion;
   /** Names of the clusters that the question is limited to. Undefined: all clusters. */
   readonly #clusters: ReadonlySet<string> | undefined;
-  /** Keys: the uid of the cluster record. Clusters that grant nothing share one equal object. */
+  /** The result for each cluster, by the uid of the cluster record. Equal results that grant nothing are one object. */
   readonly #parts = new Map<string, ClusterPart>();
   /** The clusters that grant something, each with a digest of its grants. Keys: the uid of the cluster record. */
   readonly #granted = new Map<string, { readonly part: ClusterPart; readonly digest: string }>();
   readonly #alike = new Map<string, ClusterPart>();
-  /** Record uids of clusters that must be decided again. They stay here when a question fails. */
+  /** Record uids of clusters that must be decided again. They stay here when an attempt to decide fails. */
   readonly #dirty = new Set<string>();
+  /** Keys of the users and groups whose RBAC changes can alter any of the parts. Keys are only added, never removed. */
+  readonly #subjects = new Set<string>();
+  /** True when something other than RBAC has decided in some cluster. */
+  #isMixed = false;
+  /** All clusters as of the last update. Each of them that the question is about has been decided. Undefined before. */
+  #decided: ReadonlyMap<string, Member> | undefined;
   #position = -1;
   #policy: string | undefined;
   #lastMs = -Infinity;
@@ -128,6 +134,16 @@ export class Evaluation {
   }
 
   /**
+   * Whether a change can only alter the rights of other users. This runs for each change in any cluster and for each
+   * kept question, so its cost must not grow with the number of clusters.
+   */
+  #isOfOthers({ subjects }: ClusterChange): boolean {
+    if (subjects === undefined || this.#isMixed || this.#decided !== this.#sources.members()) return false;
+    for (const subject of this.#subjects) if (subjects.has(subject)) return false;
+    return true;
+  }
+
+  /**
    * The current answer. It is the same object as the last one when nothing has changed.
    * @throws GatewayError (rejects) when the gateway's authorizer cannot answer
    */
@@ -138,6 +154,7 @@ export class Evaluation {
   }
 
   async #update(): Promise<ScopeAnswer> {
+    const decided = this.#sources.members();
     this.#noteChanges();
     if (this.#dirty.size > 0 || this.#answer === nobody) {
       const members = this.#sources.members();
@@ -147,6 +164,7 @@ export class Evaluation {
       this.#dirty.clear();
       this.#take(uids, made, members);
     }
+    this.#decided = decided;
     return this.#answer;
   }
 
@@ -175,7 +193,9 @@ export class Evaluation {
     }
   }
 
-  #isConcerned({ uid, subjects }: ClusterChange): boolean {
+  #isConcerned(change: ClusterChange): boolean {
+    if (this.#isOfOthers(change)) return false;
+    const { uid, subjects } = change;
     const part = this.#parts.get(uid);
     if (part === undefined) return this.#isAsked(this.#sources.members().get(uid));
     return subjects === undefined || part.subjects === undefined || part.subjects.some((key) => subjects.has(key));
@@ -236,6 +256,8 @@ export class Evaluation {
       else {
         this.#parts.set(uid, part);
         this.#noteTimes(part);
+        this.#isMixed ||= part.subjects === undefined;
+        for (const subject of part.subjects ?? []) this.#subjects.add(subject);
       }
       isHiddenChanged ||= part?.hidden?.message !== old?.hidden?.message;
       isReachChanged ||= !this.#isReachAsAnswered(members.get(uid)?.record.spec.name, part, old);
@@ -256,7 +278,7 @@ export class Evaluation {
     return answered !== undefined && isSameSet(answered, part.reached) && unread.has(name) === part.isUnread;
   }
 
-  /** Keeps the grants of one cluster for the next scope. @returns whether they have changed */
+  /** Stores the grants of one cluster, from which the next scope is made. @returns whether they have changed */
   #grant(uid: string, part: ClusterPart | undefined): boolean {
     const before = this.#granted.get(uid);
     if (part === undefined || part.grants.length === 0) {
@@ -270,7 +292,10 @@ export class Evaluation {
     return true;
   }
 
-  /** The digest is made from the digests of the clusters, so that unchanged clusters need not be read again. */
+  /**
+   * The digest of the scope is made from the digests of the clusters, so that unchanged clusters need not be read
+   * again.
+   */
   #scope(): RowScope {
     const sorted = [...this.#granted].sort(([one], [other]) => (one < other ? -1 : 1));
     const grants = new Map(sorted.flatMap(([, { part }]) => part.grants));

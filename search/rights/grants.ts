@@ -1,5 +1,7 @@
-// Operations on grants: intersection, whether an object is allowed, and a digest. A name without a namespace means that
-// name in every namespace, so its intersection with a list of namespaces is the name in each of them.
+// Operations on grants. A grant says which objects of one type a user may read in one cluster: namespaces, and names of
+// single objects. The operations are intersection, whether an object is allowed, and a digest. The name of an object
+// without a namespace means that name in every namespace; intersected with a list of namespaces, it becomes the name in
+// each of them.
 import { hash } from 'node:crypto';
 import type { Grant } from './scope.ts';
 

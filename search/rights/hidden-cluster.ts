@@ -5,31 +5,34 @@ import type { ClusterRecord } from '../../cache/model/records.ts';
 export interface HiddenCluster {
   readonly cluster: string;
   /**
-   * `RightsStale`: the copy of its RBAC was last confirmed too long ago. `RightsUnknown`: its RBAC has not been read
-   * completely yet, or the cluster did not answer an access review. `IdentityRefused`: the gateway's rules do not let
-   * this identity out to the cluster.
+   * `RightsStale`: the copy of the cluster's RBAC was last confirmed too long ago. `RightsUnknown`: the cluster's RBAC
+   * has not been read completely yet, or the cluster did not answer an access review. `IdentityRefused`: the gateway's
+   * rules do not let it send requests with this identity to the cluster.
    */
   readonly reason: 'RightsStale' | 'RightsUnknown' | 'IdentityRefused';
   /** Text for the caller: which cluster is hidden and why. */
   readonly message: string;
 }
 
-/** Hides a cluster. @param why ends the sentence that the caller gets */
+/** Makes the entry of a hidden cluster. @param why the reason, with which the message to the caller ends */
 export function hide({ spec: { name } }: ClusterRecord, reason: HiddenCluster['reason'], why: string): HiddenCluster {
   return { cluster: name, reason, message: `nothing of cluster ${JSON.stringify(name)} is shown: ${why}` };
 }
 
-/** When a cluster last confirmed something, and how old that may be. All in milliseconds, both times in Unix time. */
+/**
+ * When a cluster's RBAC or its rows were last known to be up to date, and how old that knowledge may be. All in
+ * milliseconds; the first two are Unix times.
+ */
 export interface Confirmation {
-  /** 0 when it was never read. */
+  /** 0 when the RBAC or the rows were never read. */
   readonly confirmedAtMs: number;
   readonly nowMs: number;
   readonly maxAgeMs: number;
 }
 
 /**
- * Hides a cluster whose RBAC or rows were confirmed too long ago; undefined when recently enough.
- * @param what names what was confirmed, such as `rows`
+ * Hides a cluster whose RBAC or rows were last known to be up to date too long ago; otherwise returns undefined.
+ * @param what the words for these data in the message, such as `rows`
  */
 export function hiddenByAge(
   record: ClusterRecord,

@@ -1,5 +1,5 @@
-// A log of which clusters have changed. Each reader only keeps its position in it, so adding a change costs the same
-// however many users' rights depend on that cluster.
+// A log of which clusters have changed. Each reader only keeps its position in the log, so adding a change costs the
+// same however many users' rights depend on that cluster.
 import type { SubjectKey } from './rbac.ts';
 
 /** A change in one cluster that may alter rights in that cluster, such as a change of a RoleBinding. */
@@ -32,7 +32,7 @@ export class ChangeJournal {
     this.#base += dropped;
   }
 
-  /** Notes that every cluster may have changed. */
+  /** Notes that every cluster may have changed: for earlier positions, `since` then returns undefined. */
   addAll(): void {
     this.#base = this.position + 1;
     this.#changes = [];

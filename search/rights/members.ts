@@ -1,5 +1,5 @@
 // The registered clusters, each with what the index holds of it. Every refresh compares with the previous one and notes
-// in the journal which clusters have changed, so that only those are decided again.
+// in the journal which clusters have changed, so that only the rights in those are decided again.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { ChangeJournal } from './journal.ts';
 import type { StoredIncarnation, StoredIncarnations } from './stored-incarnations.ts';
@@ -69,8 +69,8 @@ export class Members {
 }
 
 /**
- * The stored types as a text, reduced to what rights depend on. Two equal texts mean that nothing has to be decided
- * again.
+ * The stored types as a text, reduced to what rights depend on. While the text stays the same, nothing has to be
+ * decided again.
  */
 function formOf(incarnations: readonly StoredIncarnation[]): string {
   let form = '';

@@ -1,5 +1,6 @@
 // Keeps a compiled copy of the RBAC of every cluster in memory, fed by the change log of the store. Rows and rights
-// must be of the same moment, so a question waits until everything committed before it is in the copy.
+// must be of the same moment. So each use of the copy first waits until it contains everything that was committed
+// before.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { allOf } from '../query/list-query.ts';
 import type { IndexStore, LogEntry, RowRead } from '../stores/store.ts';
@@ -49,8 +50,9 @@ export interface RightsMirror {
    */
   view(incarnation: string): RbacView;
   /**
-   * Calls the listener after views have changed and before `current` resolves. It gets the changed incarnations with
-   * those affected; undefined means any incarnation. Returns a function that removes the listener.
+   * Calls the listener after views have changed and before `current` resolves. It gets the ids of the changed
+   * incarnations, each with the keys of those whose rights may have changed; undefined means that any incarnation may
+   * have changed. Returns a function that removes the listener.
    */
   onChange(listener: MirrorListener): () => void;
   /**
@@ -67,14 +69,14 @@ export interface RightsMirror {
 export interface MirrorOptions {
   /** Returns milliseconds of a clock that never goes back. */
   readonly now?: () => number;
-  /** Called when the store could not be read after a commit. The next question tries again. */
+  /** Called when the store could not be read after a commit. The next call of `current` tries again. */
   readonly onError?: (error: unknown) => void;
   /** Schedules the background update after a commit; `setTimeout` by default. */
   readonly defer?: (task: () => void) => void;
 }
 
 const entriesAtOnce = 1_000;
-/** The most changes that {@link RightsMirror.at} undoes. */
+/** The most changes that {@link RightsMirror.at} undoes; for more it returns undefined. */
 const mostUndone = 10_000;
 /**
  * Milliseconds after which the log may have been trimmed. A mirror that has not read the log for longer first asks the
@@ -89,7 +91,7 @@ const kinds: ReadonlyMap<TypeKey, RbacKind> = new Map(
 );
 const keys = [...kinds.keys()];
 
-/** Makes a mirror of the store. It reads nothing before the first question or commit. */
+/** Makes a mirror of the store. It reads nothing before the first call that needs it, or the first commit. */
 export function makeRightsMirror(store: MirroredStore, options: MirrorOptions = {}): RightsMirror {
   return new Mirror(store, options);
 }
@@ -108,7 +110,10 @@ class Mirror implements RightsMirror {
   /** The newest resourceVersion that callers have seen in answers of the store. */
   #shown = '';
   #drainedAtMs = 0;
-  /** `#draining` is the running update, `#again` the next one, for callers that came while `#draining` was running. */
+  /**
+   * `#draining` is the update that runs now. `#again` is the one after it, which serves all callers that came
+   * meanwhile.
+   */
   #draining: Promise<string> | undefined;
   #again: Promise<string> | undefined;
   #isFollowing = false;
@@ -245,8 +250,8 @@ class Mirror implements RightsMirror {
   }
 
   /**
-   * Applies the log after `from` to the views. Returns the resourceVersion reached, and who is affected in which
-   * incarnation.
+   * Applies the log after `from` to the views. Returns the resourceVersion reached, and for each changed incarnation
+   * whose rights may have changed.
    */
   async #follow(
     into: Map<string, RbacFeed>,
@@ -297,7 +302,7 @@ function putRow(view: RbacFeed, { type, namespace, name, raw }: RowRead): void {
 
 /**
  * Applies one log entry to a view.
- * @returns keys of users and groups whose rights may have changed; undefined: anybody's
+ * @returns keys of users and groups whose rights may have changed; undefined when anybody's may have
  */
 function putEntry(view: RbacFeed, { type, namespace, name, after }: LogEntry): Iterable<SubjectKey> | undefined {
   const kind = kinds.get(type);

@@ -4,7 +4,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { ModeMemory } from './modes.ts';
 
 /**
- * Makes a memory for modes that is stored in a file.
+ * Makes a {@link ModeMemory} that is stored in a file.
  * @param onError called when the file cannot be written, or cannot be read although it exists
  */
 export function makeModeFile(file: string, onError: (error: unknown) => void): ModeMemory {

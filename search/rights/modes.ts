@@ -161,7 +161,10 @@ class Modes implements RightsModes {
   }
 }
 
-/** An unknown value of the label means reviews: the cluster's own answers never show too much. */
+/**
+ * The choice for a cluster: that of its label, or else the configured one. A label with an unknown value means reviews,
+ * because the cluster's own answers never show too much.
+ */
 function choiceOf(record: ClusterRecord, configured: RightsChoice): RightsChoice {
   const { labels } = record.spec;
   const label = Object.hasOwn(labels, rightsLabel) ? labels[rightsLabel] : undefined;

@@ -1,5 +1,5 @@
-// The RBAC objects of one cluster, compiled so that a question only looks at bindings of the user. Bindings refer to
-// roles by name, because a binding may arrive before its role and a role may change later.
+// The RBAC objects of one cluster, compiled so that deciding for a user only looks at the bindings of that user.
+// Bindings refer to roles by name, because a binding may arrive before its role and a role may change later.
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { ResourceType } from '../types.ts';
@@ -47,7 +47,7 @@ export interface RbacFeed extends RbacView {
   /**
    * Adds, replaces or removes one object.
    * @param object the parsed object; undefined when it was deleted
-   * @returns keys of users and groups whose rights may have changed; undefined: anybody's
+   * @returns keys of users and groups whose rights may have changed; undefined when anybody's may have
    */
   put(kind: RbacKind, namespace: string, name: string, object: unknown): Iterable<SubjectKey> | undefined;
 }

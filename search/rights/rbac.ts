@@ -16,7 +16,10 @@ export interface PolicyRule {
   readonly resources: readonly string[];
   /** The names of objects that the rule allows. When the list is empty, it allows every name. */
   readonly resourceNames: readonly string[];
-  /** Paths that are no resources, such as `/healthz` or `/debug/*`. They count only in a ClusterRoleBinding. */
+  /**
+   * URL paths that are no resources, such as `/healthz` or `/debug/*`. They are allowed only to subjects of a
+   * ClusterRoleBinding.
+   */
   readonly nonResourceURLs: readonly string[];
 }
 
@@ -39,7 +42,7 @@ export interface RoleReference {
 /** `u:<user name>` or `g:<group>`. A ServiceAccount is written as its user name (serviceaccount.MatchesUsername). */
 export type SubjectKey = string;
 
-/** One question to RBAC about a resource (apiserver:pkg/authorization/authorizer.Attributes). */
+/** A request for a resource, as RBAC decides about it (apiserver:pkg/authorization/authorizer.Attributes). */
 export interface ResourceQuestion extends ResourceType {
   readonly verb: string;
   /** The subresource of the request, such as `log`; '' when it has none. */
@@ -121,7 +124,7 @@ export function reachOfRules(rules: readonly PolicyRule[], verb: string, type: R
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** The keys under which bindings of this user are found. */
+/** The keys of a user and of the user's groups, by which bindings are found. */
 export function subjectKeysOf({ name, groups }: Pick<User, 'name' | 'groups'>): SubjectKey[] {
   return [`u:${name}`, ...new Set(groups.map((group) => `g:${group}`))];
 }

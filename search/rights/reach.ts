@@ -1,6 +1,6 @@
-// What the gateway itself lets a caller read of a cluster. It asks the same authorizer the same questions as for a
-// request through `/clusters/<name>/proxy`. A question always carries the cluster's own name, so a rule for the name
-// `*`, which means the fan-out, opens no cluster. An error of the authorizer rejects the whole result.
+// Finds what the gateway itself lets a caller read of a cluster. Its authorizer is asked as for a request through
+// `/clusters/<name>/proxy`. Each request to the authorizer carries the cluster's own name, so a rule for the name `*`,
+// which means the fan-out, opens no cluster. An error of the authorizer rejects the whole result.
 import type { Attributes } from '../../auth/rules/attributes.ts';
 import type { AttributesOuter } from '../../auth/rules/attributes.ts';
 import type { AuthorityHints, Decision } from '../../auth/rules/authorize.ts';
@@ -15,13 +15,13 @@ import type { Grant } from './scope.ts';
 /** The gateway's authorizer, as far as it is used here. */
 export interface Gatekeeper {
   /**
-   * Decides one question.
+   * Decides whether a request with these attributes is allowed.
    * @throws GatewayError (or rejects) with code HUB_UNAVAILABLE when the hub that decides cannot be asked
    */
   authorize(attributes: Attributes): Decision | Promise<Decision>;
   /**
    * Namespaces and names for which the authorizer may allow a request that it refuses for all objects. Without this
-   * method: any.
+   * method, it may do so for any namespace and name.
    */
   hints?(attributes: Attributes): AuthorityHints;
   /** A number that changes when decisions may change, as `generation` of an `Authorizer`. */
@@ -58,8 +58,8 @@ export interface Candidates {
 }
 
 /**
- * The gateway resource that a request to a cluster counts as. Requests can arrive by two APIs with the same rights;
- * this is the gateway's own one.
+ * As which resource of the gateway a request to a cluster is authorized. The gateway serves such requests in two API
+ * groups with the same rights; this is the gateway's own group.
  */
 const outer: AttributesOuter = {
   group: 'gateway.portcullis.io',
@@ -107,8 +107,9 @@ async function reachWith(
   let given: AuthorityHints | undefined;
   const hintsOf = (): AuthorityHints =>
     (given ??= gatekeeper.hints?.(attributesOf(question, verb, '', '')) ?? 'anywhere');
-  // A get of "any object" is asked about with a name that no object has: rules on a hub can allow the empty name alone.
-  // Rules of a file cannot.
+  // For a get of any object, the authorizer is also asked about a name that no object has. Rules on a hub can allow the
+  // empty name alone, and that is no right to get objects. Rules of a file cannot; with them, the first answer is
+  // enough.
   const allowsWhole = async (namespace: string): Promise<boolean> =>
     (await allows(namespace, '')) && (verb !== 'get' || hintsOf() !== 'anywhere' || (await allows(namespace, anyName)));
   if (await allowsWhole('')) return 'all';
@@ -140,7 +141,9 @@ async function reachWith(
 
 /** One question to the authorizer: about one object, or about all objects of a namespace. */
 interface Asked extends GrantedName {
-  /** The namespace that the question names. */
+  /**
+   * The namespace in the request to the authorizer; '' for none. The inherited `namespace` is that of the granted name.
+   */
   readonly asked: string;
   readonly whole: boolean;
 }

@@ -37,13 +37,13 @@ export interface MemberReviews {
    */
   isAllowed(record: ClusterRecord, spec: AccessReviewSpec): Promise<boolean>;
   /**
-   * Sends a SelfSubjectRulesReview, impersonating one of the gateway's own names. True when the answer has
-   * `status.incomplete`: then authorizers besides RBAC decide too.
+   * Sends a SelfSubjectRulesReview, as `portcullis:index` or with the gateway's own credential. True unless the answer
+   * has `status.incomplete: false`: authorizers besides RBAC may decide, too.
    */
   isIncomplete(record: ClusterRecord): Promise<boolean>;
 }
 
-/** One question to a cluster about an identity. */
+/** An access to objects, about which a cluster is asked for one identity. */
 export interface RowQuestion {
   readonly verb: 'get' | 'list' | 'watch';
   readonly type: ScopedType;

@@ -1,5 +1,5 @@
 // Says which rows of the index a caller may see. A cluster that the gateway does not let the caller reach is not named
-// anywhere, not even as hidden. After a user's first question, only clusters that have changed since cost work.
+// anywhere, not even as hidden. After a user's first request, only clusters that have changed are decided again.
 import { LRUCache } from 'lru-cache';
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
@@ -27,11 +27,11 @@ export interface ScopeQuestion extends RightsQuestion {
 /** Decides which rows of the index users may see. All other code of the index uses these functions to decide that. */
 export interface Scopes {
   /**
-   * Returns what the user may see now. While nothing has changed, equal questions get the same object.
-   * @param user the caller, or whom the caller acts as; as the `authorize` step has left it
+   * Returns what the user may see now. While nothing has changed, calls with equal arguments return the same object.
+   * @param user the user that the gateway's `authorize` step has determined: the caller, or whom the caller acts as
    * @param clusters names of clusters; all when absent
    * @throws GatewayError (rejects) with code HUB_UNAVAILABLE when the gateway's authorizer cannot ask its hub,
-   *   INDEX_UNAVAILABLE when the store does not answer
+   * INDEX_UNAVAILABLE when the store does not answer
    */
   scope(user: User, verb: RowVerb, types: readonly ResourceType[], clusters?: readonly string[]): Promise<ScopeAnswer>;
   /**
@@ -46,9 +46,9 @@ export interface Scopes {
    */
   scopeAt(question: ScopeQuestion, resourceVersion: string): Promise<RowScope | undefined>;
   /**
-   * Calls the listener when scopes may have changed because of RBAC. There is no event for other causes (the
-   * authorizer's answers, reviews, age), so a caller that keeps a scope must also ask again within 10 seconds and
-   * compare digests. Returns a function that removes the listener.
+   * Calls the listener when scopes may have changed because of RBAC. No event reports other causes: the authorizer
+   * decides otherwise, a cluster answers reviews otherwise, or copied data has become too old. So a caller that keeps a
+   * scope must also ask again within 10 seconds and compare digests. Returns a function that removes the listener.
    * @param of limits the calls to the scope of this question; undefined: all scopes
    */
   onChange(listener: () => void, of?: ScopeQuestion): () => void;
@@ -72,8 +72,9 @@ export interface RowScopes extends Scopes {
 }
 
 /**
- * Limit for all kept evaluations together, in entries of their maps and lists, of at most some 100 bytes each. For
- * example, 500 users with 2,000 reachable clusters each take 2,000,000 entries.
+ * Limit for all kept evaluations together, in entries of their maps and lists, of at most some 100 bytes each. Beyond
+ * it, the evaluations that were used least recently are dropped. For example, 500 users with 2,000 reachable clusters
+ * each take 2,000,000 entries.
  */
 const mostEntries = 3_000_000;
 const rememberedScopes = 2_000;
@@ -166,7 +167,7 @@ class KeptRowScopes implements RowScopes {
     };
   }
 
-  /** Calls the listeners whose scopes may depend on these changes; all of them for undefined. */
+  /** Calls the listeners whose scopes may depend on these changes; all listeners when `changes` is undefined. */
   #callListeners(changes: readonly ClusterChange[] | undefined): void {
     for (const [key, set] of this.#listeners) {
       // For a question without a kept evaluation nothing can be compared, so its listeners are always called.
@@ -181,7 +182,7 @@ class KeptRowScopes implements RowScopes {
     const evaluation = this.#evaluations.get(key) ?? this.#newEvaluation(key, question);
     const sizeBefore = evaluation.size;
     const answer = await evaluation.answer();
-    // The evaluation is set again, because the cache reads its size only then.
+    // The evaluation is set again, because the cache reads the size of an evaluation only when it is set.
     if (evaluation.size !== sizeBefore && this.#evaluations.peek(key) === evaluation)
       this.#evaluations.set(key, evaluation);
     return { answer, evaluation };

@@ -1,6 +1,6 @@
 // Compares some decisions made by copied RBAC with the cluster's own answer, to find authorizers that the cluster has
 // not reported. The copy lags behind the cluster a little, so a difference counts only if it shows up several times,
-// each time after the cluster's RBAC was confirmed again.
+// each time after the copy was confirmed again as up to date.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { User } from '../../cache/model/user.ts';
 import { grantAllows } from './grants.ts';
@@ -21,14 +21,16 @@ export interface Sampled {
   readonly type: ScopedType;
 }
 
-/** `unanswered`: the cluster did not answer, or its RBAC was not confirmed again in time. */
+/** `unanswered`: the cluster did not answer, or the copy of its RBAC was not confirmed again as up to date in time. */
 export type SampleResult = 'agreed' | 'mismatch' | 'unanswered';
 
 export interface SamplesOptions {
   readonly reviews: Pick<MemberReviews, 'isAllowed'>;
   /** Share of decisions that are compared, from 0 to 1. */
   readonly rate: number;
-  /** When the RBAC of the incarnation was last confirmed, in Unix milliseconds; 0 for never. */
+  /**
+   * Returns when the copied RBAC of the incarnation was last known to be up to date, in Unix milliseconds; 0 for never.
+   */
   readonly confirmedAtMs: (incarnation: string) => Promise<number>;
   /** Resolves when the copied RBAC includes everything the index has. */
   readonly current: () => Promise<void>;
@@ -42,7 +44,10 @@ export interface SamplesOptions {
 
 const differencesToBelieve = 3;
 const confirmationPollMs = 2_000;
-/** The most polls for a later confirmation: four minutes. Bookmarks of a watch confirm RBAC about once a minute. */
+/**
+ * How often it is polled whether the copy was confirmed again, before the comparison ends `unanswered`: for four
+ * minutes. Bookmarks of a watch confirm RBAC about once a minute.
+ */
 const mostPolls = 120;
 
 /**
@@ -90,7 +95,9 @@ export function makeSamples(options: SamplesOptions): (sampled: Sampled) => Prom
   };
 }
 
-/** Picks a question at random that the grant answers with yes or no. */
+/**
+ * Picks an access at random, about which the cluster is asked: one that the grant clearly allows or clearly does not.
+ */
 function questionAbout(
   grant: Grant,
   view: RbacView,

@@ -1,6 +1,6 @@
-// The type RowScope: which part of the index one user may see. A store turns it into conditions. Everything that a
-// scope does not name is hidden. A cluster that the caller may not reach is absent, and no count, list or name may
-// reveal it.
+// The type RowScope: which part of the index one user may see. A store turns it into conditions of its queries.
+// Everything that a scope does not name is hidden. A cluster that the caller may not reach is absent, and no count,
+// list or name may reveal it.
 import type { TypeKey } from '../types.ts';
 
 /** The objects of one type in one cluster that may be seen. */

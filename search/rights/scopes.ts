@@ -34,13 +34,14 @@ export interface ScopesOptions extends Pick<
   /** `--index-rights`, by default `auto`. The label `search.portcullis.io/rights` of a cluster overrides it. */
   readonly choice?: RightsChoice;
   /**
-   * Keeps over a restart whether each cluster decides by RBAC alone. Without it the clusters are asked again, and each
-   * is hidden until it answers.
+   * Storage that keeps over a restart whether each cluster decides by RBAC alone. Without it the clusters are asked
+   * again, and each is hidden until it answers.
    */
   readonly memory?: ModeMemory;
   /**
-   * Returns when a cluster last confirmed a type, in Unix milliseconds. This process may know a later time than the
-   * store, because bookmarks are not always committed. Undefined when it does not; then the store's time counts.
+   * Returns when the rows of a type were last known to be up to date, in Unix milliseconds; undefined when this process
+   * does not know. Then the time in the store counts. This process may know a later time than the store, because
+   * bookmarks are not always committed.
    */
   readonly confirmedAtMs?: (incarnation: string, type: ResourceType) => number | undefined;
   /** Share of decisions that are compared with the cluster's own answer, from 0 to 1; 1/200 by default. */

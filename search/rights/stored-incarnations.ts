@@ -1,5 +1,6 @@
 // What the store holds of the clusters. A fleet has tens of thousands of types: they are read again only when the
-// catalog has changed, and when a type was last confirmed is read for the one cluster that somebody asks about.
+// catalog has changed. When types were last known to be up to date is read only for the incarnation that somebody asks
+// about.
 import { makeRecent } from '../../lib/recent.ts';
 import type { StoredTypes } from '../stores/stored-types.ts';
 import type { IndexStore, StoredType } from '../stores/store.ts';
@@ -20,7 +21,7 @@ export interface StoredIncarnationsOptions {
   readonly now?: () => number;
 }
 
-/** The times at which types were last confirmed, in Unix milliseconds. A type that is 0 or absent never was. */
+/** When the rows of each type were last known to be up to date, in Unix milliseconds; 0 or absent for never. */
 type Confirmations = ReadonlyMap<TypeKey, number>;
 
 interface Remembered<T> {
@@ -63,8 +64,8 @@ export class StoredIncarnations {
   }
 
   /**
-   * When the types of an incarnation were last confirmed, as of at most ten seconds ago. Rejects when the store cannot
-   * be read.
+   * When the types of an incarnation were last known to be up to date, as of at most ten seconds ago. Rejects when the
+   * store cannot be read.
    */
   confirmations(incarnation: string): Promise<Confirmations> {
     const nowMs = this.#now();

@@ -1,51 +1,52 @@
-// Limits how many bodies one question may read for conditions that no index answers. A page that can be continued by a
-// cursor ends early when the budget is used up. Any other question is refused with a message that says what to do
-// instead: a count or facet over a part of the rows would look complete.
+// Limits how many bodies (the JSON of stored objects) one question may read for conditions that no index answers. A
+// page that can be continued by a cursor ends early when the budget is used up. Any other question is refused with a
+// message that says what to do instead, because a count or facet over a part of the rows would look complete.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { typeKey, type ResourceType } from '../types.ts';
 import { indexedPaths } from './indexed-paths.ts';
 import type { PageRequest } from './store.ts';
 
-/** What one question may read. */
+/** The limits of what one question may read. */
 export interface BodyLimits {
-  /** Number of bodies, at least 1. When many paths are read in each body, fewer bodies are allowed. */
+  /** The most bodies, at least 1. When many paths are read in each body, fewer bodies are allowed. */
   readonly bodies: number;
-  /** Total length of the bodies. The body that reaches the limit is still read. */
+  /** The most bytes of all bodies together. The body that reaches this limit is still read. */
   readonly bytes: number;
   /**
-   * A page that may end early also ends after this many milliseconds of CPU time. Other questions have no time limit:
-   * the same question could be refused once and answered the next time.
+   * Milliseconds of CPU time after which a page that may end early ends. Other questions have no time limit, because
+   * the same question would then be refused at one time and answered at another.
    */
   readonly cpuMs: number;
 }
 
 /**
- * The limits of a question by default. Reading 1,500 bodies of 5 KiB takes 20 to 50 ms of CPU time, depending on the
- * machine.
+ * The limits that apply when a store is given none. Reading 1,500 bodies of 5 KiB takes 20 to 50 ms of CPU time,
+ * depending on the machine.
  */
 export const defaultBodyLimits: BodyLimits = { bodies: 1500, bytes: 8 << 20, cpuMs: 25 };
 
 /**
- * The budget of a question. `over` says what happens when the budget is used up; without `over`, the question reads on.
+ * The budget of a question, and what happens when the budget is used up (`over`). Without `over` the question reads
+ * beyond the budget.
  */
 export interface BodyLooks {
   readonly budget: BodyBudget;
   readonly over: PageRequest['overBudget'];
 }
 
-/** A question would have to read more bodies than it may. */
+/** The error of a question that would have to read more bodies than it may. */
 export class TooManyBodies extends GatewayError {
   constructor(message: string) {
     super('BAD_REQUEST', message);
   }
 }
 
-/** A page may read this many bodies whatever CPU time it has taken. */
+/** The number of bodies that a page may read in any case, even when its CPU time is used up. */
 const leastBodies = 256;
 
 /**
- * The cost of a question: this many paths cost as much as parsing one body. A path through a list counts `listCost`
- * times.
+ * Conditions on 16 paths cost as much as parsing one body, and each `[]` in a path costs as much as 8 paths more. The
+ * number of bodies that a question may read is divided by this cost.
  */
 const pathsInOne = 16;
 const listCost = 8;
@@ -70,7 +71,8 @@ export class BodyBudget {
   }
 
   /**
-   * Sets which paths are read in each body; many paths lower the number of bodies allowed. Can be called several times.
+   * Sets which paths are read in each body. Many paths lower the number of bodies allowed. Can be called several times;
+   * then the paths of all calls are read.
    * @param paths as users write them, one for each condition
    */
   isFor(paths: readonly string[]): void {
@@ -82,7 +84,7 @@ export class BodyBudget {
     this.#most = Math.max(1, Math.floor(this.#limits.bodies / Math.max(1, Math.ceil(cost / pathsInOne))));
   }
 
-  /** Whether a page that may end early has taken too long. Never true before {@link leastBodies} bodies. */
+  /** Whether a page that may end early has used its CPU time. False until {@link leastBodies} bodies were read. */
   isLate(cpuMs: number): boolean {
     return cpuMs >= this.#limits.cpuMs && this.#bodies >= leastBodies;
   }
@@ -98,14 +100,18 @@ export class BodyBudget {
   }
 
   /**
-   * Call before reading, with the least number of bodies that will be read.
-   * @throws TooManyBodies when that is more than allowed
+   * Checks before reading that a question stays within its budget.
+   * @param rows the least number of bodies that will be read
+   * @throws TooManyBodies when fewer bodies are left
    */
   expect(rows: number): void {
     if (rows > this.left) throw this.tooMany();
   }
 
-  /** Counts one body. @throws TooManyBodies when no more may be read */
+  /**
+   * Counts one body against the budget.
+   * @throws TooManyBodies when the budget is already used up
+   */
   read(bytes: number): void {
     if (this.isSpent) throw this.tooMany();
     this.spend(bytes);
@@ -130,12 +136,12 @@ export class BodyBudget {
     );
   }
 
-  /** The warning on a page that ended early. It is the same on every page, so that a client shows it once. */
+  /** The warning for a page that ended early. All pages have the same text, so that a client shows it once. */
   endedText(): string {
     return `a page ended early and its continue token goes on behind it: ${this.#why()}, ${this.#forPage()}; narrow the query by cluster, namespace, name or label, ${this.#instead()}`;
   }
 
-  /** The warning on a page that does not say how many rows remain. */
+  /** The warning for a page that does not say how many rows remain, because counting would exceed the budget. */
   uncountedText(): string {
     return `remainingItemCount is left out: ${this.#why()}, ${this.#forPage()}`;
   }

@@ -1,8 +1,8 @@
-// The error of a write whose writer has lost the lease of its shard.
+// The error of a write whose writer has lost the lease of the shard that it writes to.
 
 /**
- * The writer no longer holds the lease of the shard, and nothing was written. The process must stop following the
- * clusters of this shard.
+ * The writer no longer holds the lease of the shard, and nothing was written. On this error the process must stop
+ * following the clusters of the shard.
  */
 export class FencedError extends Error {
   override readonly name = 'FencedError';

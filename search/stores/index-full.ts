@@ -1,9 +1,9 @@
-// The error of a store that has reached its size limit. The whole batch was refused, also its deletions. The caller
-// sends the deletions again without the rest, and does not advance its sync position.
+// The error of a store that has reached its size limit. The whole batch was refused, including its deletions. The
+// caller sends the deletions again in a batch of their own, and does not advance its sync position.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { TypeKey } from '../types.ts';
 
-/** New and changed rows of this type are refused until the index is smaller. Deletions are still accepted. */
+/** Thrown when new and changed rows of a type are refused because the index is full. Deletions are still accepted. */
 export class IndexFullError extends GatewayError {
   readonly type: TypeKey;
 
@@ -18,7 +18,7 @@ export class IndexFullError extends GatewayError {
   }
 }
 
-/** Whether a batch was refused because the index is full. The caller should stop writing this type for a while. */
+/** Whether the error means that the index is full. The caller should stop writing this type for a while. */
 export function isIndexFull(error: unknown): error is IndexFullError {
   return error instanceof IndexFullError;
 }

@@ -1,23 +1,26 @@
 // The index's own resourceVersions: the time of a commit in microseconds (16 digits), and three check digits that
-// depend on the store. They keep a cluster's or another store's version from being taken for one of this store. One in
-// a thousand versions of other stores passes the check by chance, so the log has the last word (`IndexStore.isInLog`).
-// Only the first 16 digits are ever converted to a JavaScript number.
+// depend on the store. The check digits keep a resourceVersion of a cluster or of another store from being taken for
+// one of this store. One in a thousand passes the check by chance, so the change log decides in the end
+// (`IndexStore.isInLog`). Only the first 16 digits are ever converted to a JavaScript number, which has no room for 19.
 import { randomBytes } from 'node:crypto';
 
 const checks = 1000;
 const form = /^[1-9]\d{18}$/;
 const storeIdForm = /^[\da-f]{16}$/;
 
-/** The least time, in microseconds since 1970. Times with 16 digits up to 2^53 cover the years 2001 to 2255. */
+/** The earliest commit time, in microseconds since 1970. Times from here to 2^53 cover the years 2001 to 2255. */
 export const leastIndexTimeUs = 1_000_000_000_000_000;
 
 /** Makes and reads the resourceVersions of one store. */
 export interface IndexVersions {
-  /** The resourceVersion of a commit. @param timeUs whole microseconds since 1970, 16 digits */
+  /**
+   * The resourceVersion of a commit.
+   * @param timeUs when it was committed: whole microseconds since 1970, 16 digits
+   */
   make(timeUs: number): string;
   /**
-   * The commit time in microseconds. Undefined when this store cannot have made the text: wrong length or wrong check
-   * digits.
+   * The commit time, in microseconds since 1970, of a resourceVersion. Undefined when this store cannot have made the
+   * text, because its length or its check digits are wrong.
    */
   read(resourceVersion: string): number | undefined;
 }
@@ -50,8 +53,8 @@ export function indexVersionsOf(storeId: string): IndexVersions {
 }
 
 /**
- * Hashes a time and the 64 bits of a store's id to 32 bits, with the final steps of MurmurHash3. It runs for each entry
- * of the log.
+ * Hashes a time and the 64 bits of a store's id to 32 bits, with the final steps of MurmurHash3, which are fast: this
+ * runs for each entry of the change log.
  */
 function mix(timeUs: number, low: number, high: number): number {
   let bits = (timeUs ^ low) >>> 0;

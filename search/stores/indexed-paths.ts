@@ -1,8 +1,12 @@
-// The paths of each type whose values are stored as terms, so that an index answers conditions on them. Rows written
-// with another list lack these terms, so a store that was written with another list is built again.
+// The paths of each type whose values are stored as terms, so that an index answers conditions on them. Rows that were
+// written while the list was another one lack some of these terms. So a store of one process that was written with
+// another list is built again. In a store that several processes share, a path is used once all rows have its terms.
 import { typeKey, type ResourceType, type TypeKey } from '../types.ts';
+import { rowForm } from './row-form.ts';
 
-/** Keys separated by dots; `[]` after a key means every element of its list. */
+/**
+ * A path such as `spec.containers[].image`: keys separated by dots; `[]` after a key means every element of its list.
+ */
 export type IndexedPath = string;
 
 const ofPods: readonly IndexedPath[] = [
@@ -47,9 +51,21 @@ const byType: ReadonlyMap<TypeKey, readonly IndexedPath[]> = new Map<TypeKey, re
   ['ingresses.networking.k8s.io', ['spec.ingressClassName', 'spec.rules[].host']],
 ]);
 
-/** The indexed paths of a type; empty for most types. */
-export function indexedPaths(type: ResourceType): readonly IndexedPath[] {
-  return byType.get(typeKey(type)) ?? [];
+/**
+ * The number of the row form (row-form.ts) since which a path is indexed, by type key and path. A path that is absent
+ * here is indexed since form 1.
+ */
+const since: ReadonlyMap<`${TypeKey} ${IndexedPath}`, number> = new Map();
+
+/**
+ * The indexed paths of a type; empty for most types.
+ * @param form oldest form of the rows in the store: only paths are returned that rows of this and of all newer forms
+ *   have as terms
+ */
+export function indexedPaths(type: ResourceType, form = rowForm): readonly IndexedPath[] {
+  const key = typeKey(type);
+  const paths = byType.get(key) ?? [];
+  return form >= rowForm ? paths : paths.filter((path) => (since.get(`${key} ${path}`) ?? 1) <= form);
 }
 
 /** The indexed paths of all types. */

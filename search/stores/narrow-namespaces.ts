@@ -1,10 +1,10 @@
-// Turns field conditions on the namespace into the query's lists of namespaces, by which every store finds rows
-// quickly.
+// Turns conditions on the field `metadata.namespace` into the lists of namespaces that a query has. By these lists
+// every store finds rows quickly.
 import type { ListQuery } from '../query/list-query.ts';
 
 /**
- * Replaces conditions on `metadata.namespace` by the lists `namespaces` and `notNamespaces`. Cluster-scoped objects
- * have no such field, so '' is dropped from the values.
+ * Replaces conditions on `metadata.namespace` by the lists `namespaces` and `notNamespaces`. The value '' is dropped:
+ * in the lists it would match cluster-scoped objects, which do not have the field.
  */
 export function narrowNamespaces(query: ListQuery): ListQuery {
   let { namespaces, notNamespaces } = query;

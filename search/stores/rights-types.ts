@@ -1,4 +1,4 @@
-// The types that decide who may see what. A store needs them to say how recent its rights are
+// The types that decide who may see what. A store needs them to say how recent the roles and bindings in it are
 // (`ReadPoint.rightsVersion`).
 import { rbacGroup } from '../rights/rbac.ts';
 import type { TypeKey } from '../types.ts';

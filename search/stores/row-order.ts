@@ -1,6 +1,7 @@
-// The order of rows: the keys of a query followed by keys that break ties, and cursors with one row's key. Every store
-// gives rows in this order. Easy to get wrong: texts are compared as UTF-8 bytes. JavaScript's `<` would put some
-// characters before others that come later in UTF-8.
+// The order of rows: the sort keys of a query, then keys that decide between rows that are equal in these. Also
+// cursors, which contain one row's keys. Every store gives rows in this order. Easy to get wrong: texts are compared as
+// UTF-8 bytes. JavaScript's `<` compares UTF-16 units and would put some characters before others that come later in
+// UTF-8.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { PathStep } from '../../lib/json/raw-json.ts';
 import type { ListQuery, OrderKey } from '../query/list-query.ts';
@@ -8,34 +9,34 @@ import type { Incarnation, TypeKey } from '../types.ts';
 import type { Cursor } from './store.ts';
 import { compareText } from './text-order.ts';
 
-/** A namespace in an incarnation; '' for cluster-scoped objects. */
+/** Where a row is: a namespace in an incarnation; the namespace is '' for cluster-scoped objects. */
 export interface RowPlace {
   readonly incarnation: Incarnation;
   readonly namespace: string;
 }
 
 /**
- * The sort keys of a row, known before its body is read.
- * @param Slot the store's type for a namespace in an incarnation
+ * What rows are sorted by; it is known before a row's body is read.
+ * @param Slot the store's own type for a namespace in an incarnation
  */
 export interface KeyRow<Slot extends RowPlace = RowPlace> {
-  /** The store's row id; -1 for a row that comes from a cursor. */
+  /** The row's id in the store; -1 for a row that was made from a cursor. */
   readonly id: number;
   readonly type: TypeKey;
   readonly slot: Slot;
   readonly name: string;
   readonly created: number;
   readonly rv: string;
-  /** The values at the paths of the order, in the same sequence. */
+  /** The row's values at the paths that the query sorts by, in the order of these paths. */
   readonly sort: readonly SortValue[];
 }
 
-/** Values sort by rank: numbers (0), then texts (1), then missing values (2). */
+/** A value at a path, for sorting: first numbers (rank 0), then texts (1), then missing values (2). */
 export type SortValue = readonly [rank: 0 | 1 | 2, value: number | string];
 
 type Column = 'cluster' | 'namespace' | 'name' | 'created_at' | 'resource_version' | 'type';
 
-/** One key of an order; `sort` is an index into {@link KeyRow.sort}. */
+/** One sort key. `{ sort }` is a path: the index of its value in {@link KeyRow.sort}. */
 export interface SortKey {
   readonly by: Column | { readonly sort: number };
   readonly direction: 1 | -1;
@@ -118,15 +119,15 @@ function compareSort([rank, value]: SortValue, [otherRank, otherValue]: SortValu
 
 const decimal = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** How a value in a document is sorted. Undefined and null count as missing. */
+/** The sort value of a field, from its text in the JSON. Undefined and null are sorted as missing. */
 export function sortValue(text: string | null | undefined): SortValue {
   if (text === undefined || text === null) return [2, ''];
   return decimal.test(text) && Number.isFinite(Number(text)) ? [0, Number(text)] : [1, text];
 }
 
 /**
- * The position after a row: its sort keys, and how many rows come before the next one.
- * @param rowsUpTo number of the query's rows up to and including this one
+ * Makes the cursor of a row: its sort keys, and the number of rows up to it.
+ * @param rowsUpTo number of rows that the query finds, up to and including this row
  */
 export function makeCursor(order: RowOrder, row: KeyRow, rowsUpTo: number): Cursor {
   const values = order.keys.flatMap(({ by }): readonly (string | number)[] => {
@@ -150,7 +151,7 @@ export function makeCursor(order: RowOrder, row: KeyRow, rowsUpTo: number): Curs
 }
 
 /**
- * The row in a cursor, with only the fields that the order compares.
+ * Reads a cursor: a row that has only the fields that the order compares, and the number of rows up to it.
  * @throws GatewayError BAD_REQUEST for a cursor that belongs to another order
  */
 export function readCursor(order: RowOrder, cursor: Cursor): { readonly row: KeyRow; readonly rowsUpTo: number } {

@@ -1,14 +1,14 @@
-// The interface of the index's stores. Questions are passed as queries and not as SQL, so every store can plan them in
-// its own way. Rights are part of every question: no method gives rows, counts or values without a scope, and no store
-// filters pages afterwards.
+// The interface of the index's stores. A question is passed as a ListQuery and not as SQL, so that each store can plan
+// it in its own way. Rights are part of every question: no method gives rows, counts or values without a scope. A store
+// applies the scope while it finds rows, and does not filter finished pages.
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { Incarnation, ObjectKey, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 
-/** An object to store. */
+/** An object to store, as one row of the index. */
 export interface RowWrite extends ObjectKey {
   readonly uid: string;
-  /** The cluster's resourceVersion, a decimal number. `resource_version` sorts by it. */
+  /** The resourceVersion of the object in its cluster, a decimal number. `orderby=resource_version` sorts by it. */
   readonly resourceVersion: string;
   /** The uid of the controlling owner; '' when there is none. */
   readonly ownerUid: string;
@@ -16,21 +16,25 @@ export interface RowWrite extends ObjectKey {
   readonly createdAtMs: number;
   readonly labels: readonly (readonly [key: string, value: string])[];
   /**
-   * Values of indexed paths such as `status.phase`. A path through a list (`spec.containers[].image`) occurs once for
-   * each value.
+   * Values of indexed paths such as `status.phase`. For a path through a list (`spec.containers[].image`) there is one
+   * pair for each value.
    */
   readonly terms: readonly (readonly [path: string, value: string])[];
   /**
-   * The JSON that clients get: without removed fields, with apiVersion, kind and the annotation that names the cluster.
+   * The object's JSON as clients get it: without removed fields, with apiVersion and kind, and with the annotation that
+   * names the cluster.
    */
   readonly raw: Uint8Array;
 }
 
-/** How far a type in an incarnation was followed. It is committed together with the rows. */
+/** How far a type in an incarnation was followed. A position is committed together with the rows that it covers. */
 export interface SyncPosition {
   /** The cluster's resourceVersion from which to continue the watch; '' before the first complete list. */
   readonly resourceVersion: string;
-  /** When the cluster last confirmed the state (by an event, a bookmark or a list), in Unix milliseconds. */
+  /**
+   * When the cluster last confirmed (by an event, a bookmark or a list) that the rows are current, in Unix
+   * milliseconds.
+   */
   readonly confirmedAtMs: number;
   /**
    * Text that a follower needs to continue from this position, stored unchanged. A position without `resume` deletes
@@ -48,7 +52,7 @@ export interface WriteBatch {
   readonly position?: SyncPosition;
 }
 
-/** What a commit has changed. Rows that were already stored byte for byte are neither written nor counted. */
+/** What a commit has changed. Rows that were already stored with the same bytes are neither written nor counted. */
 export interface Commit {
   /** The index's resourceVersion (19 digits) of the last change; the current one when nothing changed. */
   readonly resourceVersion: string;
@@ -57,32 +61,33 @@ export interface Commit {
 }
 
 /**
- * The right to write a shard of a shared store: the shard and the epoch of the lease that the writer holds. Each write
- * checks it in its last statement. A store of one process needs no such right.
+ * The right to write a shard of a shared store. `epoch` counts the leases of the shard, and is that of the lease which
+ * the writer holds. Each write checks in its last statement that this lease is still the current one. A store of one
+ * process needs no such right.
  */
 export interface ShardWriter {
   readonly shard: number;
   readonly epoch: number;
 }
 
-/** The state of the index that an answer was read from. Every answer of a store has it. */
+/** The state of the index that an answer was read from. Every answer of a store contains it. */
 export interface ReadPoint {
-  /** 19 digits: the answer contains all changes up to this one, and no later one. */
+  /** 19 digits: the answer contains all changes up to and including this resourceVersion, and no later change. */
   readonly resourceVersion: string;
   /**
-   * 19 digits: the newest change of an RBAC object (roles, bindings) that the answer takes into account; '' when there
-   * is none.
+   * 19 digits: the resourceVersion of the newest change of an RBAC object (roles, bindings) that the answer takes into
+   * account; '' when there is none.
    */
   readonly rightsVersion: string;
 }
 
-/** The version of a stored row, to compare with a new list from the cluster. */
+/** Which version of an object is stored, for a comparison with a new list from the cluster. */
 export interface StoredVersion extends ObjectKey {
   readonly uid: string;
   readonly resourceVersion: string;
 }
 
-/** A type in an incarnation, and how far it was followed. */
+/** A type in an incarnation, up to where it was followed, and how many of its objects are stored. */
 export interface StoredType {
   readonly incarnation: Incarnation;
   readonly type: TypeInfo;
@@ -90,7 +95,7 @@ export interface StoredType {
   readonly objects: number;
 }
 
-/** Which part of the rows to give, in the query's order. */
+/** Which part of the query's rows to give, in the query's order. */
 export interface PageRequest {
   /** The most rows to give. Undefined: all of them. */
   readonly limit?: number;
@@ -102,12 +107,15 @@ export interface PageRequest {
   /**
    * What to do when a page with a limit would have to read more bodies than a question may. `end`: the page ends early,
    * and `next` continues after the last row that was examined (not possible with an offset). `refuse`: the question is
-   * refused. Undefined: the page reads on.
+   * refused. Undefined: the page reads more bodies than that.
    */
   readonly overBudget?: 'end' | 'refuse';
 }
 
-/** The sort keys of the row after which to continue, as JSON values in the query's order. */
+/**
+ * Where a list continues: the sort keys of the last row that was given, as JSON values in the query's order, then the
+ * number of rows up to that row.
+ */
 export type Cursor = readonly (string | number)[];
 
 /** One row as read from the store. */
@@ -121,32 +129,32 @@ export interface RowRead {
   readonly raw: Uint8Array;
 }
 
-/** One page, as of the moment when its keys were read. Everything except `chunks` is known before the first row. */
+/** One page of rows as they were when its keys were read. Everything except `chunks` is known before the first row. */
 export interface Page extends ReadPoint {
-  /** Where the next page begins; undefined on the last one. */
+  /** The cursor with which the next page begins; undefined on the last page. */
   readonly next: Cursor | undefined;
   /**
-   * How many rows follow this page. Undefined when that was not asked for, or when counting would read more bodies than
-   * a question may.
+   * How many rows follow this page. Undefined when `withRemaining` was not set, or when counting would read more bodies
+   * than a question may.
    */
   readonly remaining: number | undefined;
   /** Texts for the client: why the page ended early, or why the remaining rows were not counted. */
   readonly warnings?: readonly string[];
   /**
-   * The rows in order, in chunks that are read when asked for. No read transaction stays open while the consumer is
-   * slow.
+   * The rows in order, in chunks that are read one by one as the consumer asks. No read transaction stays open while
+   * the consumer is slow.
    */
   readonly chunks: AsyncIterable<readonly RowRead[]>;
   /**
-   * Frees the memory of all rows at once, where a store can do that. Afterwards no `raw` of the page may be read.
-   * Without this call garbage collection frees it, and runs often because V8 counts such memory as its own.
+   * Frees the memory of all rows at once, where a store can do so. Afterwards no `raw` of the page may be read. Without
+   * this call garbage collection frees the memory. It then runs often, because V8 counts the memory as its own.
    */
   readonly release?: () => void;
 }
 
 /**
- * What to count by: cluster, namespace, both (the value is `cluster/namespace`, with nothing after the slash for
- * cluster-scoped objects), type, a label or a path of the object.
+ * What to count rows by: cluster, namespace, both (the value is `cluster/namespace`, with nothing after the slash for
+ * cluster-scoped objects), type, a label, or a path of the object.
  */
 export type FacetBy = NamedFacet | { readonly label: string } | { readonly path: string };
 export type NamedFacet = 'cluster' | 'namespace' | 'cluster/namespace' | 'type';
@@ -171,9 +179,9 @@ export interface FoundValues extends ReadPoint {
   readonly values: readonly string[];
 }
 
-/** One entry of the change log; entries are in the order of commits. */
+/** One entry of the change log: one change of one object. Entries are in the order of commits. */
 export interface LogEntry {
-  /** 19 digits; each entry has a larger one than the entry before it. */
+  /** 19 digits; larger than that of the entry before. */
   readonly resourceVersion: string;
   readonly type: TypeKey;
   readonly incarnation: string;
@@ -192,7 +200,7 @@ export interface LogEntry {
 
 /** Limits that differ between stores. */
 export interface StoreLimits {
-  /** Larger offsets are refused. */
+  /** The largest offset of a page. Larger ones are refused. */
   readonly maxOffset: number;
 }
 
@@ -202,29 +210,30 @@ export interface StoreLimits {
  */
 export interface IndexStore {
   /**
-   * 16 random hexadecimal digits, new whenever the store is built again. ResourceVersions and continue tokens of a
-   * store with another id are not valid here.
+   * 16 random hexadecimal digits that identify the contents: a store that is built again gets a new id.
+   * ResourceVersions and continue tokens of a store with another id are not valid here.
    */
   readonly id: string;
   readonly limits: StoreLimits;
   /**
-   * True for a store that can recover by itself from failed requests, such as a database that was unreachable. False:
-   * the store must be opened anew.
+   * True for a store that works again by itself after failed requests, such as a database that was unreachable. False:
+   * the store must be closed and opened again.
    */
   readonly comesBack?: boolean;
 
-  /** The stored types of one incarnation, or of all. There can be tens of thousands; stored-types.ts remembers them. */
+  /** The stored types of one incarnation, or of all. There can be tens of thousands; stored-types.ts caches them. */
   types(incarnation?: string): Promise<readonly StoredType[]>;
   /** The versions of all rows of one type, sorted by namespace and name. */
   versions(incarnation: string, type: ResourceType): Promise<readonly StoredVersion[]>;
   /**
    * A text that changes when {@link types} would name another incarnation or type, or when the first complete list of a
-   * type was stored or lost, but not with every row. It has changed before the write that caused it is answered.
+   * type was stored or lost. It does not change with every row. It changes before the write that causes the change
+   * resolves.
    */
   catalogVersion(): Promise<string>;
   /**
    * Commits a batch.
-   * @throws FencedError (rejects) when `writer` no longer owns its shard
+   * @throws FencedError (rejects) when `writer` no longer holds the lease of its shard
    * @throws IndexFullError (rejects) when the store accepts no more rows of the type
    */
   apply(batch: WriteBatch, writer?: ShardWriter): Promise<Commit>;
@@ -243,7 +252,7 @@ export interface IndexStore {
    */
   count(query: ListQuery, scope: RowScope, overBudget?: 'refuse'): Promise<Counted>;
   /**
-   * How many rows have each value of `by`.
+   * Counts the rows by the values of `by`. At most `limit` values are returned.
    * @throws GatewayError (rejects) with code BAD_REQUEST when more bodies would have to be read than a question may
    */
   facets(query: ListQuery, scope: RowScope, by: FacetBy, limit: number): Promise<Facets>;
@@ -260,13 +269,13 @@ export interface IndexStore {
   /** The oldest resourceVersion from which `changes` can continue. */
   oldestResourceVersion(): Promise<string>;
   /**
-   * Whether a text has the form and check digits of this store's resourceVersions. One in a thousand versions of
-   * another store passes too.
+   * Whether a text has the form and check digits of this store's resourceVersions. One in a thousand resourceVersions
+   * of another store has these, too.
    */
   canBeOwn(resourceVersion: string): boolean;
   /**
-   * Whether `changes` can continue from exactly this version. False when it is older than the log, and when this store
-   * has not given it out.
+   * Whether `changes` can continue from exactly this resourceVersion. False when it is older than the log, or when this
+   * store has not given it out.
    */
   isInLog(resourceVersion: string): Promise<boolean>;
   /**

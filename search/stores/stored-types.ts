@@ -1,18 +1,17 @@
-// Which types a store contains: made from its rows, and remembered. A fleet has tens of thousands of types, and they
-// seldom change.
+// Caches which types a store contains. A fleet has tens of thousands of types in its clusters, and they seldom change.
 import type { Incarnation, TypeInfo } from '../types.ts';
 import type { IndexStore, StoredType } from './store.ts';
 
 /**
- * The stored types, read again only when the store's catalog has changed. Until then it is the same array, whose
- * positions and counts may be outdated. Rejects when the store cannot answer.
+ * Gives the stored types. They are read again only when the store's catalog has changed; until then the same array is
+ * returned, whose positions and counts may be outdated. Rejects when the store cannot answer.
  */
 export type StoredTypes = () => Promise<readonly StoredType[]>;
 
 export function makeStoredTypes(store: Pick<IndexStore, 'types' | 'catalogVersion'>): StoredTypes {
   let known: { readonly version: string; readonly types: Promise<readonly StoredType[]> } | undefined;
   return async () => {
-    // The version is read first. In the other order, old types could be kept under a newer version.
+    // The version is read before the types. In the other order, old types could be kept under a newer version.
     const version = await store.catalogVersion();
     if (known?.version === version) return await known.types;
     const read = { version, types: store.types() };
@@ -26,7 +25,7 @@ export function makeStoredTypes(store: Pick<IndexStore, 'types' | 'catalogVersio
   };
 }
 
-/** A row of the table `follow` of both stores, with the cluster it belongs to. `info` is the type as JSON. */
+/** A row of the table `follow`, which both stores have, with the row's cluster. `info` is the TypeInfo as JSON. */
 export type FollowRow = readonly [
   incarnation: string,
   cluster: string,
@@ -38,8 +37,8 @@ export type FollowRow = readonly [
 ];
 
 /**
- * The types of these rows. Equal types are one object, and so are equal incarnations: most clusters have the same
- * types, and each object takes time to make and to send between threads.
+ * Turns rows of `follow` into types. Equal types share one object, and so do equal incarnations: most clusters have the
+ * same types, and each object takes time to make and to send between threads.
  */
 export function storedTypesOf(rows: readonly FollowRow[]): readonly StoredType[] {
   const types = new Map<string, TypeInfo>();

@@ -1,10 +1,14 @@
-// The names of terms. A term is a label, or the value of an indexed path; stores find rows by both in the same way.
+// The names under which stores keep terms. A term is a label, or the value of an indexed path; stores find rows by both
+// in the same way.
 import type { PathStep } from '../../lib/json/raw-json.ts';
 
-/** The term path of a label. */
+/** The name of a label in a store's terms. */
 export const labelPath = (key: string): string => `l:${key}`;
 
-/** The term path of an indexed path, in the form that `printPath` writes. */
+/**
+ * The name of an indexed path in a store's terms.
+ * @param path in the form that `printPath` writes
+ */
 export const fieldPath = (path: string): string => `f:${path}`;
 
 /** The key of a label when the path is `metadata.labels['key']`; otherwise undefined. */
@@ -13,7 +17,10 @@ export function labelKey(path: readonly PathStep[]): string | undefined {
   return path.length === 3 && metadata === 'metadata' && labels === 'labels' ? key : undefined;
 }
 
-/** The operator of a label selector for a condition on a label; undefined where the object's JSON must decide. */
+/**
+ * Which operator of a label selector means the same as an operator on the field `metadata.labels['key']`. Undefined
+ * when none does; then the object's JSON is tested.
+ */
 export const labelOperators = {
   Equals: 'In',
   In: 'In',
@@ -21,7 +28,7 @@ export const labelOperators = {
   NotIn: 'NotIn',
   Exists: 'Exists',
   DoesNotExist: 'DoesNotExist',
-  // Label selectors compare values in another way for these operators, so the body decides.
+  // Label selectors compare integers, but field conditions compare quantities and times, too. So the JSON is tested.
   Gt: undefined,
   Lt: undefined,
   Contains: undefined,

@@ -1,4 +1,4 @@
-// The options with which one cluster is followed, and their types.
+// The options for following one cluster, that is, for copying its objects into the index by lists and watches.
 import type { IndexStore, ShardWriter, StoredType } from '../stores/store.ts';
 import type { StoredTypes } from '../stores/stored-types.ts';
 import type { ClusterChoice } from './discover/selection.ts';
@@ -24,9 +24,15 @@ export interface ClusterSyncOptions {
   readonly store: FollowedStore;
   /** Returns the types of all clusters that the store contains. */
   readonly types: StoredTypes;
-  /** The lease with which rows of this cluster are written; undefined for a store of one process. */
+  /**
+   * The lease that permits this process to write rows of this cluster, when several replicas share the store; undefined
+   * for a store that only one process writes.
+   */
   readonly writer?: ShardWriter | undefined;
-  /** The types of this cluster that the store contains. They are its state until the member cluster answers. */
+  /**
+   * The types of this cluster that the store contained at the start. The state of the cluster is made from them until
+   * the member cluster answers.
+   */
   readonly stored: readonly StoredType[];
   /** Nothing of this cluster is written before this promise has settled. */
   readonly after: Promise<unknown>;

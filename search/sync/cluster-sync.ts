@@ -1,6 +1,7 @@
-// Follows one cluster: finds out which incarnation of it exists, and reports its state to the index. Easy to get wrong:
-// when a cluster was set up anew behind the same address, every row of its former incarnation must be deleted before
-// the first new row is written. Otherwise both incarnations would be listed as one cluster.
+// Follows one cluster, that is, copies its objects into the index: finds out which incarnation of the cluster exists,
+// and reports its state. Easy to get wrong: when a cluster was set up anew behind the same address, every row of its
+// former incarnation must be deleted before the first new row is written. Otherwise both incarnations would be listed
+// as one cluster.
 import { FencedError } from '../stores/fenced-error.ts';
 import type { StoredType } from '../stores/store.ts';
 import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../types.ts';
@@ -56,6 +57,7 @@ class FollowedCluster implements ClusterSync {
       fault: this.#shownFault,
       types: this.#fault === undefined ? types : types.map((state) => this.#asChosen(state)),
       refused: this.#life?.refused ?? [],
+      measured: this.#life?.measured ?? [],
     });
   }
 
@@ -123,7 +125,8 @@ class FollowedCluster implements ClusterSync {
 
   /**
    * Deletes outdated rows: those of former incarnations of this cluster, and those of earlier clusters with the same
-   * name. With a lease, only the former are deleted, because the lease is valid only for rows of this cluster record.
+   * name. With a lease, rows of earlier clusters with the same name are left, because the lease is valid only for rows
+   * of this cluster record.
    */
   async #forgetOthers(incarnation: Incarnation): Promise<void> {
     const { store, types, writer, cluster, log } = this.#options;
@@ -160,7 +163,10 @@ class FollowedCluster implements ClusterSync {
     }
   }
 
-  /** Stops following for good, because another process follows the cluster or this process cannot. */
+  /**
+   * Stops following the cluster for good: another process writes its rows now, or an error occurred that a retry does
+   * not mend.
+   */
   #end(error: unknown): void {
     this.#enter(setbackOf(error, this.#options.cluster.name, 'index').fault);
     this.#closing.abort();
@@ -205,8 +211,9 @@ class FollowedCluster implements ClusterSync {
   }
 
   /**
-   * The state of a type while the cluster has a fault. Rows that were stored with other options cannot be read again
-   * now, so a type with such rows is not shown.
+   * The state of a type to report while the cluster has a fault. When the rows were stored under other options (filter,
+   * pruned fields) than the present ones, they would have to be listed again first. So the type is then reported as not
+   * chosen, and is not shown.
    */
   #asChosen(state: TypeState): TypeState {
     if (!state.isChosen || isServedAsKept(state.type, this.#options.choice())) return state;

@@ -1,5 +1,5 @@
-// The option `--index-identity`: with which identity the index reads member clusters. It does not decide who may see a
-// row.
+// The option `--index-identity`: with which identity the index reads member clusters. That identity does not decide
+// which users may see a row.
 import type { IdentityMode } from '../../cache/model/records.ts';
 
 /**

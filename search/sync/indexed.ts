@@ -1,6 +1,6 @@
 // Describes how far the indexing of one cluster is: a word for a table column, and a condition that says how to correct
-// a fault. Everyone who may see the cluster can read it, even without access to its objects. So it names no types and
-// counts no objects.
+// a fault. Everyone who may see the cluster can read both, even without access to its objects. So they name no types
+// and count no objects.
 import { ownCredential } from './sync-types.ts';
 import { mendCommand } from './read-as.ts';
 import type { ClusterState, TypeState } from './sync-types.ts';
@@ -16,7 +16,7 @@ export interface Indexed {
 
 /**
  * Describes the indexing of one cluster.
- * @param mend the command that grants missing rights, complete for this cluster
+ * @param mend the command by which an administrator grants the index the rights that it lacks in this cluster
  */
 export function indexedOf(state: ClusterState, mend = mendCommand()): Indexed {
   const { fault, types } = state;

@@ -43,7 +43,10 @@ export class MemberLife {
   readonly signal: AbortSignal;
   readonly incarnation: Incarnation;
   readonly set: TypeSet;
-  /** True once discovery was read. From then on, only types that are listed and watched are kept up to date. */
+  /**
+   * True once discovery was read. From then on, the states of types come from the followers and no longer from the
+   * store.
+   */
   isFollowed = false;
   /** The selected resources that are not available, with the reason. */
   refused: readonly Refusal[];
@@ -52,6 +55,8 @@ export class MemberLife {
    * member cluster prefers.
    */
   #crdRefusal: Refusal | undefined = { resource: typeKey(crdType), message: 'not read yet' };
+  /** The types of `metrics.k8s.io` that the cluster serves. */
+  measured: MemberTypes['measured'] = [];
   #types: MemberTypes['types'] = new Map();
   #isWanted = true;
   #wake: () => void = () => undefined;
@@ -67,7 +72,7 @@ export class MemberLife {
       ...options,
       signal: this.signal,
       verify: () => this.#verify(),
-      onOtherReader: () => this.look(),
+      onOutdated: () => this.look(),
       onObject: (key, what, object) => this.#onObject(key, what, object),
       onState: () => {
         // The member cluster may have removed the type. Discovery will show whether it did.
@@ -141,6 +146,7 @@ export class MemberLife {
       if (found.unknownGroups.has(type.group) && !types.has(key)) types.set(key, type);
     }
     this.#types = types;
+    this.measured = found.measured;
     return types;
   }
 

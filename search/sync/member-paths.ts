@@ -1,5 +1,5 @@
 // Builds the paths for lists and watches of a type. A filter that the API server supports becomes part of the path,
-// which saves traffic. Others, such as several namespaces or names, are applied to the objects that arrive.
+// which saves traffic. Other filters, such as several namespaces or names, are applied to the objects that arrive.
 import type { ResourceType, TypeInfo } from '../types.ts';
 import type { TypeFilter } from './sync-types.ts';
 
@@ -9,8 +9,8 @@ import type { TypeFilter } from './sync-types.ts';
 const mostExcluded = 100;
 
 /**
- * The path, such as `/apis/apps/v1/deployments?…`. A single namespace becomes part of the path; a single name, and what
- * is excluded, a field selector.
+ * The path, such as `/apis/apps/v1/deployments?…`. A single namespace becomes part of the path. A single name, and
+ * excluded names and namespaces, become a field selector.
  * @param query further parameters
  */
 export function typePath(

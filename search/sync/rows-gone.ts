@@ -1,5 +1,5 @@
-// Waits for the rows of a cluster that was removed. Whoever follows the cluster deletes them, in this process or in
-// another one that shares the store, so the store is asked and not the followers.
+// Waits until the rows of a removed cluster are deleted. The process that follows the cluster deletes them, which may
+// be another one that shares the store. So the store is asked, and not the followers of this process.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StoredTypes } from '../stores/stored-types.ts';
 import type { Incarnation } from '../types.ts';
@@ -9,7 +9,7 @@ const lookEveryMs = 200;
 /** The options of {@link rowsGone}. */
 export interface RowsGoneOptions {
   readonly types: StoredTypes;
-  /** False for a cluster whose record is gone. */
+  /** Returns false for a cluster whose record is gone. */
   readonly isRegistered: (incarnation: Incarnation) => boolean;
   /** Aborted when the index ends. */
   readonly closed: AbortSignal;

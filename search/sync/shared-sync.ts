@@ -1,6 +1,6 @@
-// The state of following clusters, for several processes that share one index. The process that writes the index
-// follows the clusters and sends its state to the others, which answer with the state they received. A process that
-// becomes the writer continues from the sync positions in the store.
+// How several processes that share one index learn how far the copies of clusters in it are. The process that writes
+// the index follows the clusters and sends its state to the others, which answer with the state they received. A
+// process that becomes the writer continues from the sync positions in the store.
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { IndexPeers } from '../peers.ts';
@@ -18,13 +18,16 @@ export interface SharedSyncOptions {
   readonly onBroken: (error: unknown) => void;
 }
 
-/** Changes within this time are sent together. */
+/** Changes of state within this many milliseconds are sent together. */
 const gatherMs = 100;
-/** Confirmations and progress of lists have no event, so the state is also sent at this interval. */
+/**
+ * New confirmation times and the progress of lists call no listener, so the state is also sent at this interval, in
+ * milliseconds.
+ */
 const tellEveryMs = 2_000;
 /**
- * How often a process asks for the state until it gets one. A running writer answers at once; without a writer, one of
- * the processes will soon become it.
+ * The interval, in milliseconds, at which a process asks for the state until it gets one, at most `longestAsks` times;
+ * then its start fails. A running writer answers at once; without a writer, one of the processes will soon become it.
  */
 const askEveryMs = 500;
 const longestAsks = 40;

@@ -25,7 +25,7 @@ export interface SyncFault {
   readonly message: string;
 }
 
-/** How far the copy of one type of one cluster is. Frozen. */
+/** How far the copy of one type of one cluster is. The object is frozen. */
 export interface TypeState {
   readonly type: TypeInfo;
   /**
@@ -52,7 +52,7 @@ export interface TypeState {
   readonly readAs?: ReadAs;
 }
 
-/** How far the copy of one cluster is. Frozen. */
+/** How far the copy of one cluster is. The object is frozen. */
 export interface ClusterState {
   /** The name of the cluster, as in request paths. */
   readonly cluster: string;
@@ -68,9 +68,17 @@ export interface ClusterState {
   readonly types: readonly TypeState[];
   /** The selected resources that are not available, with the reason. */
   readonly refused: readonly { readonly resource: string; readonly message: string }[];
+  /**
+   * The types of `metrics.k8s.io` that the cluster serves, of which the index has no rows. Undefined when that is not
+   * known, which counts like an empty list.
+   */
+  readonly measured?: readonly TypeInfo[];
 }
 
-/** How far the copy of some types of one cluster is. Types that are complete and without a fault are left out. */
+/**
+ * How far the copy of some types of one cluster is. Types that are up to date (complete, watched and without a fault)
+ * are left out.
+ */
 export interface PartState extends Pick<ClusterState, 'cluster' | 'incarnation' | 'fault' | 'types'> {
   /** Whether the cluster has any type at all in the index, including types that were not asked about. */
   readonly hasTypes: boolean;
@@ -81,15 +89,15 @@ export interface SyncHandle {
   /** The states of all indexed clusters, sorted by name. */
   state(): readonly ClusterState[];
   /**
-   * The states of these types in all clusters, unsorted. Every answer calls it, so it must be fast with thousands of
-   * types.
+   * For each cluster, the states of those of these types that are not up to date, unsorted. Every answer calls this
+   * method, so it must be fast with thousands of types.
    */
   stateOf(types: ReadonlySet<TypeKey>): readonly PartState[];
   /** When the rows of a type were last known to be up to date, in Unix milliseconds; undefined when they never were. */
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined;
   /**
-   * Calls the listener when clusters, types, phases or faults changed, or a cluster was set up anew, but not for mere
-   * progress. Returns a function that removes the listener.
+   * Calls the listener when clusters, types, phases or faults changed, or a cluster was set up anew, but not when only
+   * rows were added or removed. Returns a function that removes the listener.
    */
   onChange(listener: () => void): () => void;
   /**
@@ -148,7 +156,7 @@ export interface SyncTiming {
   readonly clusterRetry: RetryDelays;
   readonly firstBackoffMs: number;
   readonly maxBackoffMs: number;
-  /** For how long answers 429 with `Retry-After` are waited for without reporting a fault. */
+  /** For how long a cluster may answer 429 with `Retry-After` before that is reported as a fault. */
   readonly busyGraceMs: number;
   /**
    * When a new watch has brought nothing for this long, the member cluster is asked whether anything changed (`confirm`
@@ -168,12 +176,17 @@ export interface SyncTiming {
   readonly discoveryMs: number;
   /** The wait before a discovery that a change triggered, because such changes often come many at a time. */
   readonly discoveryPauseMs: number;
-  /** The longest time that a change waits for others, to be committed together. */
+  /** The longest time that a change waits for further changes, to be committed together with them. */
   readonly batchWaitMs: number;
   /** The wait before a type is tried again after the index store was full. */
   readonly fullRetryMs: number;
   /** How often a new resourceVersion is committed when there are no changes to commit. */
   readonly positionEveryMs: number;
+  /**
+   * For how long rows that a newer version of Portcullis wrote keep their format, before this version rewrites them in
+   * its own.
+   */
+  readonly otherFormMs: number;
 }
 
 export const defaultSyncTiming: SyncTiming = Object.freeze({
@@ -194,6 +207,7 @@ export const defaultSyncTiming: SyncTiming = Object.freeze({
   batchWaitMs: 50,
   fullRetryMs: 60_000,
   positionEveryMs: 10_000,
+  otherFormMs: 600_000,
 });
 
 export const ownCredential = "the gateway's own credential";

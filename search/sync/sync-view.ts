@@ -1,10 +1,10 @@
-// The state of following the clusters, as answers need it for warnings and ages. In a gateway with several workers, the
-// process that answers may be another one than the process that follows a cluster, so answers use this interface and
-// not the followers themselves.
+// What is known of the copies of clusters in the index, for the warnings and ages in answers. In a gateway with several
+// workers, the process that answers may be another one than the process that follows a cluster, so answers use this
+// interface and not the followers themselves.
 import type { ResourceType, TypeKey } from '../types.ts';
 import type { ClusterState, PartState, SyncHandle } from './sync-types.ts';
 
-/** The state of following the clusters, whichever process does it. */
+/** What is known of the copies of clusters in the index, whichever process makes them. */
 export interface SyncView {
   /** The state of each indexed cluster, sorted by name. */
   state(): readonly ClusterState[];
@@ -14,8 +14,8 @@ export interface SyncView {
    */
   stateOf(types: ReadonlySet<TypeKey>): readonly PartState[];
   /**
-   * When the cluster last confirmed the type, in Unix milliseconds. Undefined when it never did, or when the type is
-   * not indexed.
+   * When the rows of the type were last known to be up to date, in Unix milliseconds. Undefined when they never were,
+   * or when the type is not indexed.
    */
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined;
   /** A number that changes whenever the listeners are called. */

@@ -1,6 +1,6 @@
 // Keeps the index of all selected clusters up to date: starts to copy a cluster when its record appears, and stops when
-// it goes. Right after a start, a cluster may be missing only because its source was not read yet. So rows of unknown
-// clusters are kept until all sources were read.
+// the record goes. Right after a start, a cluster may be missing only because its source was not read yet. So rows of
+// unknown clusters are kept until all sources were read.
 import { makeBackoff } from '../../lib/backoff.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
@@ -29,7 +29,7 @@ export interface SyncOptions {
   /** Makes the functions that send requests to a cluster: `makeAsks`, or a fake in tests. */
   readonly asksOf: (cluster: ClusterSpec) => MemberAsks;
   readonly store: FollowedStore;
-  /** The stored types, when the caller reads them, too, and shares what it remembers. Absent: they are read here. */
+  /** Returns the stored types from a cache that the caller uses, too. Absent: a cache of its own is made. */
   readonly types?: StoredTypes;
   /**
    * Returns the lease with which rows of a cluster are written, by the UID of its record. Undefined: another process
@@ -56,7 +56,10 @@ export interface SyncOptions {
   readonly now?: () => number;
 }
 
-/** A new cluster waits a random time before its first request, up to this many milliseconds for each known cluster. */
+/**
+ * A new cluster waits a random time before its first request: at most `spreadMs` milliseconds for each known cluster,
+ * and never longer than `longestSpreadMs`.
+ */
 const spreadMs = 5;
 const longestSpreadMs = 5_000;
 /** How many lists a process reads at the same time. */
@@ -222,7 +225,7 @@ class FollowedClusters implements SyncHandle {
   /**
    * Repeats `forget` until it succeeds or this object is closed. Otherwise rows of a removed cluster would stay in
    * answers, and the deletion of a PediaCluster would never complete.
-   * @param of which rows, for the log
+   * @param of fields for the log, which say whose rows they are
    */
   async #insist(of: object, forget: () => Promise<void>): Promise<void> {
     const { signal } = this.#closing;

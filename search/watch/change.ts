@@ -1,21 +1,26 @@
 // Turns one entry of the change log into what one watcher sees: an addition, a change, a deletion or nothing. When an
-// object stops matching the selector, the watcher gets a deletion with the last body that matched. When the watcher
-// loses the right to see it, the deletion has only the object's name, never a newer body.
+// object stops matching the watch's selector, the watcher gets a deletion with the last body that matched. When the
+// watcher loses the right to see an object, the deletion has only the object's identity, never a newer body.
 import type { LogEntry } from '../stores/store.ts';
 import type { RowKey } from '../query/match.ts';
 import { typeKey } from '../types.ts';
 import type { TypeInfo } from '../types.ts';
 
-/** An event for a watcher: its type and the bytes of the object. */
+/** A watch event before it is written: its type and the JSON bytes of its object. */
 export interface Change {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly raw: Uint8Array;
 }
 
-/** Whether the object matches what the watcher has asked for. */
+/**
+ * Whether an object (`raw`, its JSON bytes; `key`, its cluster, type, namespace and name) matches the watch's query.
+ */
 export type IsAskedFor = (raw: Uint8Array, key: RowKey) => boolean;
 
-/** Returns the event that a log entry means for one watcher, without a check of rights; undefined for no event. */
+/**
+ * Returns the event that a log entry means for one watcher; undefined for no event. The caller has checked that the
+ * watcher may see the object.
+ */
 export function changeOf(entry: LogEntry, isAskedFor: IsAskedFor): Change | undefined {
   const { before, after } = entry;
   const was = before !== undefined && isAskedFor(before, entry);
@@ -24,7 +29,7 @@ export function changeOf(entry: LogEntry, isAskedFor: IsAskedFor): Change | unde
   return was ? { type: 'DELETED', raw: before } : undefined;
 }
 
-/** Identifies an object and shows nothing of its contents. */
+/** What names an object in a cluster. Nothing else of the object is sent to a watcher that may no longer see it. */
 export interface Identity {
   readonly cluster: string;
   readonly namespace: string;
@@ -32,7 +37,10 @@ export interface Identity {
   readonly uid: string;
 }
 
-/** An object with nothing but its identity, for a deletion. @param resourceVersion of the index */
+/**
+ * Makes the object of a DELETED event: only the identity, none of the contents.
+ * @param resourceVersion of the index
+ */
 export function identityObject(type: TypeInfo, row: Identity, resourceVersion: string): Buffer {
   return Buffer.from(
     JSON.stringify({
@@ -49,12 +57,12 @@ export function identityObject(type: TypeInfo, row: Identity, resourceVersion: s
   );
 }
 
-/** A text that identifies a row among all rows of the index. */
+/** A key for Maps and Sets: one text for each row of the index. It joins incarnation, type, namespace and name. */
 export function rowIdentity(row: Pick<LogEntry, 'incarnation' | 'type' | 'namespace' | 'name'>): string {
   return `${row.incarnation} ${row.type} ${row.namespace} ${row.name}`;
 }
 
-/** The type of a log entry, or undefined when it is not among `types`. */
+/** Finds the type of a log entry among `types`; undefined when `types` does not contain it. */
 export function typeOf(types: readonly TypeInfo[], entry: Pick<LogEntry, 'type'>): TypeInfo | undefined {
   return types.find((type) => typeKey(type) === entry.type);
 }

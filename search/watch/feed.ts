@@ -1,32 +1,35 @@
-// Reads the store's change log for all watchers together. A watcher only keeps its position, so a slow one costs no
-// memory. Watchers at the same position share one read. A commit wakes only watchers of the types that changed.
+// Reads the store's change log for all watchers together. A watcher keeps only its position in the log, not the
+// entries, so a slow watcher costs no memory. Watchers at the same position share one read. A commit wakes only
+// watchers of the types that changed.
 import type { IndexStore, LogEntry } from '../stores/store.ts';
 import type { TypeKey } from '../types.ts';
 
 /** The result of one read of the change log: some entries, and the resourceVersion from which to read on. */
 export interface Reading {
   readonly entries: readonly LogEntry[];
-  /** The resourceVersion (19 digits) up to which these entries are complete; read on from here. */
+  /** The resourceVersion (19 digits) up to which these entries are complete. The next read starts from it. */
   readonly reached: string;
-  /** True when more entries can be read at once. */
+  /**
+   * True when the log had more entries than one read returns. The caller can read again without waiting for a commit.
+   */
   readonly isMore: boolean;
 }
 
-/** The methods of a store that a feed uses. */
+/** The methods of a store that a change feed uses. */
 export type FeedStore = Pick<IndexStore, 'changes' | 'onCommit' | 'resourceVersion'>;
 
-/** The change log of a store, shared by all watchers. */
+/** Gives all watchers the entries of a store's change log. */
 export interface ChangeFeed {
   /**
    * Reads changes of these types after `from`.
    * @param seen a resourceVersion that the caller has already seen in the store. The result covers everything up to
-   *   it. (A reader can see a commit before this process is notified of it.)
+   *   `seen`. (A reader can see a commit before this process is notified of the commit.)
    * @throws GatewayError (rejects) with code EXPIRED when the log no longer reaches back to `from`
    */
   read(from: string, types: readonly TypeKey[], seen?: string): Promise<Reading>;
   /**
-   * Calls the listener soon after commits that changed one of these types, once for several commits. Returns a function
-   * that removes the listener.
+   * Calls the listener soon after commits that changed one of these types. Commits within 10 milliseconds cause one
+   * call. Returns a function that removes the listener.
    */
   onCommit(listener: () => void, types: readonly TypeKey[]): () => void;
   /** Number of listeners that {@link onCommit} has added, one for each watcher. */
@@ -35,34 +38,34 @@ export interface ChangeFeed {
 }
 
 const entriesAtOnce = 500;
-/** The most reads whose entries are kept for other watchers. Entries hold whole objects. */
+/** The number of reads whose entries are kept for other watchers. Beyond it all are dropped: entries hold objects. */
 const mostRemembered = 16;
 /**
- * Commits within this time are announced together. Each cluster commits on its own, and each announcement makes the
- * feed read once for every set of watched types.
+ * Milliseconds. Commits within this time wake the watchers once. Each cluster commits on its own, and each wake-up
+ * costs one read for every set of watched types.
  */
 const togetherMs = 10;
 
-/** A range of resourceVersions in which some types have no changes. */
+/** A range of resourceVersions in which certain types have no changes. */
 interface Stretch {
   readonly from: string;
   readonly to: string;
 }
 
-/** All watchers of the same types. */
+/** The watchers that watch the same types. */
 interface Audience {
   readonly types: readonly TypeKey[];
   readonly listeners: Set<() => void>;
-  /** The latest range that is known to hold no changes of these types. */
+  /** The latest range of resourceVersions that is known to hold no changes of these types. */
   quiet: Stretch;
   /**
-   * The range without changes before the last announcement. Watchers that were woken by it all read on from the end of
-   * this range, so they share one read.
+   * What `quiet` was before watchers were last woken. Woken watchers may stand anywhere in this range. They all read on
+   * from its end, so they share one read.
    */
   quietBefore: Stretch | undefined;
 }
 
-/** Makes a feed over a store. */
+/** Makes a change feed that reads the log of a store. */
 export function makeChangeFeed(store: FeedStore): ChangeFeed {
   return new SharedChangeFeed(store);
 }
@@ -70,9 +73,9 @@ export function makeChangeFeed(store: FeedStore): ChangeFeed {
 class SharedChangeFeed implements ChangeFeed {
   readonly #store: FeedStore;
   readonly #endCommits: () => void;
-  /** One entry for each set of watched types. The keys are made of the types. */
+  /** The watchers by the types they watch. A key is the list of types as text. */
   readonly #audiences = new Map<string, Audience>();
-  /** Reads since the last commit, by position and types. */
+  /** Reads since the last commit. A key is the resourceVersion that was read from, and the list of types as text. */
   #remembered = new Map<string, Promise<Reading>>();
   #announcing: NodeJS.Timeout | undefined;
   #size = 0;
@@ -140,7 +143,7 @@ class SharedChangeFeed implements ChangeFeed {
     const reading = await this.#readShared(from, audience.types).catch(() => undefined);
     const { quiet } = audience;
     const isNothing = reading?.entries.length === 0;
-    // Another announcement may have moved the range on during the read; then it must not be set back.
+    // Another call may have moved the range on during the read. Then this result is older and must not replace it.
     if (reading !== undefined && from === quiet.to) {
       const { reached } = reading;
       if (isNothing) audience.quiet = { from: quiet.from, to: reached };
@@ -167,8 +170,8 @@ class SharedChangeFeed implements ChangeFeed {
   }
 
   async #readNow(from: string, types: readonly TypeKey[], seen: string): Promise<Reading> {
-    // The resourceVersion is read before the entries. Read afterwards, it could include a commit whose entries are
-    // missing.
+    // The committed resourceVersion is read before the entries. Read after them, it could cover a commit whose entries
+    // are missing from the result.
     const committed = this.#store.resourceVersion();
     const target = seen > committed ? seen : committed;
     const entries = await this.#store.changes(from, types, entriesAtOnce);

@@ -1,6 +1,7 @@
-// Remembers under which rights clients were given a resourceVersion. A watch that resumes there must first report what
-// has changed in the rights since. A client may use a resourceVersion from another client's answer, so an unknown one
-// is accepted. One that was given out under two different sets of rights is refused.
+// Remembers under which rights a client was given a resourceVersion. A watch that resumes from a resourceVersion must
+// first report what the user's changed rights add or remove since then. A client may resume from a resourceVersion of
+// another client's answer, so one that was never noted for this user is accepted. One that was given to the user under
+// two sets of rights, both different from the current rights, is refused.
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
@@ -11,21 +12,22 @@ import type { IndexStore } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 
 /**
- * The rights under which positions were given out; kept in memory only. For a position from another process, or from
- * before a restart, the rights are worked out from the roles and bindings in the change log.
+ * The rights under which resourceVersions ("positions") were given to clients. They are kept in memory only. For a
+ * position from another process, or from before a restart, the rights are computed from the roles and bindings in the
+ * change log.
  */
 export interface IssuedRights {
-  /** Notes that everything up to `position` was sent for this question under these rights. */
+  /** Notes that a client was sent everything up to `position` for this question under the rights `scope`. */
   note(question: PlanQuestion, position: string, scope: RowScope): void;
   /**
-   * Returns the rights that applied when the user got the events or rows up to `position`; undefined when the current
-   * rights are the same.
+   * Returns the rights that the user had when its client was sent the events or rows up to `position`; undefined when
+   * they equal the current rights.
    * @param question of a watch
    * @param scopeNow current rights of the watch
-   * @param listScope gives the current rights of a list; called after `scopeNow` was read
+   * @param listScope gives the current rights for the verb `list`; called after `scopeNow` was read
    * @param scopeThen gives the rights of a list or watch as they were at `position`; undefined when that is not known
-   * @throws GatewayError (rejects) with code EXPIRED when the position was given out under several other rights, or
-   *   when the rights at that time cannot be determined
+   * @throws GatewayError (rejects) with code EXPIRED when the position was given out under two or more sets of rights
+   *   that differ from the current rights, or when the rights at that time cannot be determined
    */
   before(
     question: PlanQuestion,
@@ -36,7 +38,7 @@ export interface IssuedRights {
   ): Promise<RowScope | undefined>;
 }
 
-/** A range of positions that were given out under the same rights. */
+/** A range of resourceVersions that were given to one user for one question under the same rights (`scope`). */
 interface Stretch {
   readonly scope: RowScope;
   readonly from: string;
@@ -44,12 +46,15 @@ interface Stretch {
 }
 
 const rightsKeys = rightsTypes.map(typeKey);
-/** The most questions (a user with types and clusters) that are remembered. */
+/** The most combinations of user, verb, types and clusters that are remembered. The least recently used is dropped. */
 const mostQuestions = 2_000;
-/** The most ranges kept for each question. Rights change seldom; older ranges are dropped. */
+/**
+ * The most ranges of resourceVersions that are kept for each question. Rights change seldom. Beyond this number the
+ * oldest range is dropped.
+ */
 const mostStretches = 4;
 
-/** Makes an empty memory of the resourceVersions that clients were given, and under which rights. */
+/** Makes an empty {@link IssuedRights}. @param store whose change log says whether roles and bindings have changed */
 export function makeIssuedRights(store: Pick<IndexStore, 'changes'>): IssuedRights {
   const numberOf = makeIdentityNumbers();
   const issued = makeRecent<Stretch[]>({ maxEntries: mostQuestions });
@@ -85,8 +90,8 @@ export function makeIssuedRights(store: Pick<IndexStore, 'changes'>): IssuedRigh
           under.map(({ scope }) => scope),
         );
       }
-      // Without changes of roles or bindings since `position`, the rights are the same. Clusters that were added or
-      // removed also add or remove roles and bindings, so they are noticed here too.
+      // If no role and no binding has changed since `position`, the rights are the same. A cluster that was added or
+      // removed also added or removed its roles and bindings, so that case is covered.
       if (!isSame && others.size === 0 && (await store.changes(position, rightsKeys, 1)).length > 0) {
         for (const verb of ['list', 'watch'] as const) {
           const then = await scopeThen(verb);
@@ -95,8 +100,8 @@ export function makeIssuedRights(store: Pick<IndexStore, 'changes'>): IssuedRigh
         }
       }
       if (others.size > 1) throw changed();
-      // The position may also have been issued under the current rights. A client that had these gets ADDED for rows
-      // that it has already, and DELETED for rows that it never had. Its rows are correct in both cases.
+      // The position may also have been given out under the current rights. A client that had the current rights gets
+      // ADDED for rows that it has already, and DELETED for rows that it never had. Its rows are correct all the same.
       return [...others.values()][0];
     },
   };

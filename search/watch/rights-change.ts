@@ -1,6 +1,6 @@
 // Finds the events for a watcher whose rights have changed: DELETED for objects it may no longer see, ADDED for objects
-// it may now see. Easy to get wrong: of an object that the watcher lost, nothing newer than its last event may be sent,
-// not even changes from before the right was lost.
+// it may now see. Easy to get wrong: of an object that the watcher may no longer see, nothing newer than the watcher's
+// last event may be sent, not even changes from before the right was lost.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { differingScopes, scopeAllows } from '../api/visible.ts';
 import type { ListQuery } from '../query/list-query.ts';
@@ -11,7 +11,7 @@ import { rowIdentity } from './change.ts';
 import type { Identity } from './change.ts';
 import type { ChangeFeed } from './feed.ts';
 
-/** When more rows than this are lost or gained, the watcher must list again. */
+/** Rows. When the watcher loses or gains more rows than this, it must list again. The next limit is for their bytes. */
 const mostRows = 1_000;
 const mostBytes = 32 * 1024 * 1024;
 /**
@@ -20,7 +20,10 @@ const mostBytes = 32 * 1024 * 1024;
  */
 const mostEntries = 20_000;
 
-/** What happens to one object: a change as in the log (`entry`), the loss of the right to see it, or the gain of it. */
+/**
+ * What happens to one object: a change in the log (`entry`), the watcher loses the right to see it (`lost`), or the
+ * watcher gains that right (`gained`).
+ */
 export type RightsEvent =
   | { readonly kind: 'entry'; readonly entry: LogEntry }
   | { readonly kind: 'lost'; readonly row: Identity & { readonly type: TypeKey } }
@@ -29,13 +32,16 @@ export type RightsEvent =
 /** The events to send to a watcher after a change of its rights. */
 export interface RightsEvents {
   readonly events: readonly RightsEvent[];
-  /** The watcher has seen everything up to here once the events are sent. */
+  /** The resourceVersion up to which the watcher knows all changes once the events are sent. */
   readonly position: string;
-  /** How new the rights are in the rows that were read. If they change the watcher's rights, do not send the events. */
+  /**
+   * The version of the roles and bindings at which the rows were read. When the rights at this version differ from
+   * `ScopeChange.after`, the caller must not send the events.
+   */
   readonly rightsVersion: string;
 }
 
-/** The rights of a watch change from `before` to `after`. */
+/** A change of the rights of one watch, from `before` to `after`. */
 export interface ScopeChange {
   readonly query: ListQuery;
   readonly types: readonly TypeKey[];
@@ -43,14 +49,14 @@ export interface ScopeChange {
   readonly after: RowScope;
   /** The resourceVersion up to which the watcher has events under the rights `before`. */
   readonly position: string;
-  /** Whether the object, as it was before this log entry, matched what the watcher asked for. */
+  /** Whether the object, as it was before this log entry, matched the watch's query, so that the watcher had it. */
   readonly wasSent: (entry: LogEntry) => boolean;
 }
 
 /**
- * The events to send, and the resourceVersion they reach.
- * @throws GatewayError (rejects) with code EXPIRED when more than 1,000 rows are lost or gained, or the log does not
- *   reach back far enough
+ * Finds the events to send, and the resourceVersion that the watcher reaches with them.
+ * @throws GatewayError (rejects) with code EXPIRED when a limit of this file is exceeded, or the log no longer reaches
+ *   back to `change.position`
  */
 export async function rightsEvents(
   store: Pick<IndexStore, 'list' | 'count'>,
@@ -71,7 +77,7 @@ export async function rightsEvents(
     const could = scopeAllows(before, entry);
     const can = scopeAllows(after, entry);
     if (could && can) {
-      // A watch may resume after a long time, so the number of changes since then is limited.
+      // A watch may resume after a long time, so there may be very many changes since then.
       bytes += (entry.before?.length ?? 0) + (entry.after?.length ?? 0);
       if (events.push({ kind: 'entry', entry }) > mostEntries || bytes > mostBytes) throw tooMany();
     }

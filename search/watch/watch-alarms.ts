@@ -1,9 +1,9 @@
-// Wakes a watch: at a commit, when rights may have changed, when a bookmark is due, and when its time is up.
+// Wakes a watch at a commit, when rights may have changed, when a bookmark is due, and at the end of the watch's time.
 import type { WatchDependencies, WatchQuestion } from './watch-question.ts';
 
 type Alarm = 'rightsChanged' | 'bookmarkDue' | 'timeUp';
 
-/** The timers and listeners of one watch. */
+/** The timers and listeners of one watch, and which of them have fired. */
 export class WatchAlarms {
   readonly #rung = new Set<Alarm>();
   #isAwake = true;
@@ -11,14 +11,15 @@ export class WatchAlarms {
   #ends: readonly (() => void)[] = [];
   #later: NodeJS.Timeout | undefined;
 
-  /** Starts all timers and listeners; `end` stops them. */
+  /** Starts all timers and listeners; `end` stops them. Called once. */
   set(
     { timeoutMs, bookmarks, keys, onRightsChange }: WatchQuestion,
     { feed, bookmarkIntervalMs, rightsPollMs }: WatchDependencies,
   ): void {
     const timeout = timeoutMs === undefined ? undefined : setTimeout(() => this.ring('timeUp'), timeoutMs);
     const bookmark = bookmarks ? setInterval(() => this.ring('bookmarkDue'), bookmarkIntervalMs) : undefined;
-    const look = setInterval(() => this.ring('rightsChanged'), rightsPollMs);
+    // The interval varies by 10 %: watches that were opened together would otherwise all check their rights at once.
+    const look = setInterval(() => this.ring('rightsChanged'), rightsPollMs * (0.9 + Math.random() / 5));
     this.#ends = [
       feed.onCommit(() => this.wake(), keys),
       onRightsChange(() => this.ring('rightsChanged')),
@@ -33,13 +34,13 @@ export class WatchAlarms {
     this.wake();
   }
 
-  /** Rings the alarm once, in `ms` milliseconds. A later call replaces an alarm that has not rung yet. */
+  /** Rings the alarm in `ms` milliseconds. A later call replaces an alarm that has not rung yet. */
   ringIn(alarm: Alarm, ms: number): void {
     clearTimeout(this.#later);
     this.#later = setTimeout(() => this.ring(alarm), ms);
   }
 
-  /** Whether this alarm has rung since the last call of `take` for it. */
+  /** Whether this alarm has rung since the last call of `take` for the same alarm. */
   take(alarm: Alarm): boolean {
     return this.#rung.delete(alarm);
   }
@@ -49,7 +50,7 @@ export class WatchAlarms {
     this.#resolve();
   }
 
-  /** Resolves at the next alarm or commit, or at once if there was one since the last call. */
+  /** Resolves at the next alarm or commit; at once when there was one since the last call of `idle`. */
   async idle(): Promise<void> {
     if (!this.#isAwake) {
       await new Promise<void>((resolve) => {

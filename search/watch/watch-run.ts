@@ -1,6 +1,6 @@
 // One running watch: reads rows and changes, checks each against the current rights, and writes events. Easy to get
-// wrong: rights must be read after the changes that they decide about. Otherwise a change would be sent that was made
-// together with the loss of the right to see it.
+// wrong: rights must be read after the changes on which they decide. Otherwise a change that was committed together
+// with the loss of the right to see it would be sent.
 import type { AnswerBody } from '../api/answer/answer-body.ts';
 import { scopeAllows } from '../api/visible.ts';
 import type { RowScope } from '../rights/scope.ts';
@@ -10,11 +10,11 @@ import type { Change } from './change.ts';
 import { rightsEvents, type RightsEvents } from './rights-change.ts';
 import type { EventRow, WatchDependencies, WatchQuestion } from './watch-question.ts';
 
-/** Events are collected up to this size before they are written. */
+/** Bytes. Events are collected up to this size before they are written. */
 const writeBytes = 64 * 1024;
 const lineEnd = Buffer.from('}\n');
 
-/** One watch: up to which position its events were sent, and under which rights. */
+/** One running watch: up to which resourceVersion its events were sent, and under which rights. */
 export class WatchRun {
   readonly #body: AnswerBody;
   readonly #question: WatchQuestion;
@@ -47,7 +47,7 @@ export class WatchRun {
     if (this.#question.bookmarks && !this.#question.marksInitialEnd) await this.bookmark();
   }
 
-  /** Sends the next changes. @returns whether more can be sent at once */
+  /** Sends the next changes. @returns whether there are more changes, which can be sent without waiting for a commit */
   async sendChanges(): Promise<boolean> {
     const { entries, reached, isMore } = await this.#dependencies.feed.read(this.#position, this.#question.keys);
     const changes = entries.flatMap((entry) => {
@@ -62,8 +62,8 @@ export class WatchRun {
   }
 
   /**
-   * Reads the rights again, and sends what a change of them means for the client.
-   * @returns whether they have changed
+   * Reads the watcher's rights again. If they have changed, sends ADDED and DELETED for the objects concerned.
+   * @returns whether the rights have changed
    */
   async followRights(): Promise<boolean> {
     let after = await this.#question.visible();
@@ -83,8 +83,8 @@ export class WatchRun {
       } else {
         const type = typeOf(types, event.row);
         if (type === undefined) continue;
-        // The object is already in the version that the client asked for. Without an incarnation it is not converted
-        // again.
+        // identityObject has already written the version that the client asked for. An empty incarnation tells the form
+        // that the object needs no conversion.
         await this.#send('DELETED', { ...event.row, incarnation: '', raw: identityObject(type, event.row, position) });
       }
     }
@@ -107,8 +107,8 @@ export class WatchRun {
   }
 
   /**
-   * Sends a bookmark. Rights are brought up to date first: a watch that resumes from this bookmark at another process
-   * works out its rights from the log up to the same position.
+   * Sends a bookmark. Rights are brought up to date first, because another process at which the client resumes from
+   * this bookmark works out the client's rights from the log up to the bookmark's resourceVersion.
    */
   async bookmark(annotations?: Readonly<Record<string, string>>): Promise<void> {
     await this.followRights();
@@ -127,8 +127,9 @@ export class WatchRun {
   }
 
   /**
-   * Writes the collected events, followed by a bookmark if the client takes them. Objects carry the resourceVersion of
-   * their own cluster, so only a bookmark tells a client from where it can resume.
+   * Writes the collected events, followed by a bookmark if the client accepts bookmarks. Objects carry the
+   * resourceVersion of their own cluster, so only a bookmark tells the client from which resourceVersion of the index
+   * it can resume.
    */
   async #flushEvents(): Promise<void> {
     if (this.#question.bookmarks) await this.bookmark();

@@ -10,10 +10,13 @@ import { WatchAlarms } from './watch-alarms.ts';
 import type { WatchDependencies, WatchQuestion } from './watch-question.ts';
 import { WatchRun } from './watch-run.ts';
 
-/** Milliseconds after which a watch tries again when the database of the index cannot be reached. */
+/** Milliseconds after which a watch reads again when the database of the index could not be reached. */
 const awayMs = 1_000;
 
-/** Runs a watch until the client or the server ends it. @throws GatewayError (rejects) only before anything was sent */
+/**
+ * Runs a watch until the client or the server ends it.
+ * @throws GatewayError (rejects) only before anything was sent; later errors become an ERROR event
+ */
 export async function watchRows(
   request: IndexRequest,
   question: WatchQuestion,
@@ -43,7 +46,7 @@ export async function watchRows(
 
 /**
  * Reads the rights that a watch begins with, and the existing rows unless the watch continues from a resourceVersion.
- * The rights are read first. If they have changed when the rows have been read, the rows are read again.
+ * The rights are read before the rows. If the rights have changed meanwhile, the rows are read again.
  */
 async function firstRows(
   { query, visible, after }: WatchQuestion,
@@ -104,7 +107,7 @@ async function fail(
   try {
     await body.write(errorEvent(statusJson(shown)));
   } catch {
-    // The client disconnected in the meantime.
+    // The client has disconnected, so nobody can be told about the error.
   }
   body.end();
 }

@@ -1,6 +1,6 @@
-// Records every request that the simulated API server received, in memory. Tests of a gateway in front of it can see
-// what arrived, and as which user. An entry is added once the caller is known; its `code` is set when the answer
-// begins.
+// Records every request that the simulated API server received, in memory. So tests of the gateway in front of the
+// simulated server can check which requests arrived, and as which user. An entry is added after authentication, also
+// when authentication failed. Its `code` is set when the answer begins.
 import type { SimUser } from '../types.ts';
 
 /** One request, as this API server received it. */
@@ -11,7 +11,7 @@ export interface AuditEntry {
   readonly user: SimUser | undefined;
   /** The impersonated user; undefined when the request impersonated nobody. */
   readonly impersonatedUser: SimUser | undefined;
-  /** The Kubernetes verb (`list`, `watch` and so on); for non-resource paths the HTTP method in lower case. */
+  /** The Kubernetes verb, such as `list` or `watch`; for non-resource paths the HTTP method in lower case. */
   readonly verb: string;
   readonly method: string;
   /** Path and query exactly as received. */
@@ -25,7 +25,7 @@ export interface AuditEntry {
   isDone: boolean;
 }
 
-/** The recorded requests of one simulated API server, of which only the last `limit` are kept. */
+/** The recorded requests of one simulated API server. Only the last `limit` requests are kept. */
 export class AuditLog {
   readonly entries: AuditEntry[] = [];
   readonly #listeners = new Set<(entry: AuditEntry) => void>();
@@ -41,8 +41,8 @@ export class AuditLog {
   }
 
   /**
-   * Calls the listener for each new entry, and again when its answer has ended. Returns a function that removes the
-   * listener.
+   * Calls the listener for each new entry, and again for the same entry when its answer has ended. Returns a function
+   * that removes the listener.
    */
   subscribe(listener: (entry: AuditEntry) => void): () => void {
     this.#listeners.add(listener);

@@ -1,5 +1,6 @@
 // Authenticates callers by bearer tokens, by ServiceAccount tokens that the simulator issued, or by client certificates
-// of its CA. Anybody else is system:anonymous. A request with an unknown bearer token gets 401.
+// of its CA. A request without such a credential is from system:anonymous. A request with an unknown bearer token gets
+// 401.
 import { X509Certificate } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
@@ -31,8 +32,8 @@ function authenticated(user: SimUser): SimUser {
 }
 
 /**
- * The user in a client certificate: CN is the name, and each O is a group. Only certificates of the simulator's CA
- * count, which Node has verified.
+ * The user in a client certificate: CN is the name, and each O is a group. Undefined without a certificate that Node
+ * has verified with the simulator's CA.
  */
 function certificateUser(socket: TLSSocket): SimUser | undefined {
   if (socket.authorized !== true) return undefined;

@@ -18,12 +18,15 @@ export interface Attributes {
   readonly path?: string;
 }
 
-/** The attributes of a request for a resource. Fields that `more` does not set are empty. */
+/** The attributes of a request for a resource. Fields that `more` does not set are ''. */
 export function attributesOf(user: SimUser, verb: string, more: Partial<Attributes>): Attributes {
   return { user, verb, group: '', version: '', resource: '', subresource: '', namespace: '', name: '', ...more };
 }
 
-/** The result of an authorization. `reason` names role bindings that refer to missing roles. */
+/**
+ * The result of an authorization. `reason` of a refusal lists missing roles to which bindings of the user refer; it is
+ * '' when there are none.
+ */
 export interface Decision {
   readonly isAllowed: boolean;
   readonly reason: string;
@@ -36,7 +39,7 @@ const rbac = 'rbac.authorization.k8s.io';
 
 /**
  * The RBAC rules that apply to a user in a namespace, and an error for each binding whose role is missing. With the
- * namespace '' only cluster role bindings count.
+ * namespace '' only ClusterRoleBindings are used.
  */
 export function rulesFor(store: Store, user: SimUser, namespace: string): { rules: JsonObject[]; errors: string[] } {
   const rules: JsonObject[] = [];

@@ -1,6 +1,6 @@
 // Prevents privilege escalation, as kube-apiserver does (registry/rbac/escalation_check.go): a user may only write
-// Roles and bindings that grant permissions which the user has. Users with the verb `escalate` on roles, or `bind` on
-// bindings, are exempt.
+// Roles and bindings that grant permissions which the user has. Users who have the verb `escalate` on the Role, or
+// `bind` on the Role that a binding refers to, are exempt.
 import { attributesOf, ruleAllows, rulesFor } from './authorize.ts';
 import type { Call } from '../cluster.ts';
 import type { Resource } from '../store/resources.ts';
@@ -9,7 +9,10 @@ import type { JsonObject, KubeObject } from '../types.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 
-/** Checks the write of a Role or binding. @throws StatusError 403 when it would grant more than the caller has */
+/**
+ * Checks the write of a Role or binding. @throws StatusError 403 when the Role or binding would grant permissions that
+ * the caller does not have
+ */
 export function checkEscalation(call: Call, resource: Resource, object: KubeObject): void {
   if (resource.group !== rbac || call.user.groups.includes('system:masters')) return;
   const { store } = call.cluster;
@@ -41,6 +44,7 @@ function may(call: Call, verb: string, plural: string, namespace: string, name: 
   return call.cluster.authorize(attributesOf(call.user, verb, about)).isAllowed;
 }
 
+/** A single permission: one verb on one resource, on one named object of it, or on one URL. */
 interface Atom {
   readonly verb: string;
   readonly group?: string;
@@ -66,6 +70,7 @@ function atoms(rule: JsonObject): Atom[] {
   return [...onUrls, ...onResources];
 }
 
+/** Whether one rule of the caller grants this permission. */
 function covers(rule: JsonObject, atom: Atom): boolean {
   const [resource = '', subresource = ''] = (atom.resource ?? '').split('/');
   const about = { group: atom.group ?? '', resource, subresource, name: atom.name ?? '' };

@@ -1,7 +1,8 @@
 // Evaluates `Impersonate-*` headers as kube-apiserver does
-// (apiserver/pkg/endpoints/filters/impersonation/impersonation.go, legacy mode, which all versions support). The groups
-// in the headers replace all others. Only system:authenticated is added, unless system:authenticated or
-// system:unauthenticated is among them.
+// (apiserver/pkg/endpoints/filters/impersonation/impersonation.go, legacy mode, which all versions support). The
+// impersonated user has only the groups in the headers; a ServiceAccount without groups there has its usual ones.
+// system:authenticated is added, unless it or system:unauthenticated is among them. For system:anonymous,
+// system:unauthenticated is added.
 import type { Attributes, Authorize } from './authorize.ts';
 import { attributesOf, forbiddenBy } from './authorize.ts';
 import { headerValues, utf8 } from '../wire/headers.ts';
@@ -12,7 +13,8 @@ const extraPrefix = 'impersonate-extra-';
 
 /**
  * Returns the user to run the request as; undefined when the request does not impersonate.
- * @throws StatusError 400 for groups, uid or extra without a user; 403 when the caller may not impersonate one of them
+ * @throws StatusError 400 for groups, uid or extra without a user; 403 when the caller may not impersonate the user, a
+ * group, the uid or an extra value
  */
 export function impersonate(rawHeaders: readonly string[], caller: SimUser, authorize: Authorize): SimUser | undefined {
   const user = utf8(headerValues(rawHeaders, 'impersonate-user')[0] ?? '');

@@ -17,6 +17,7 @@ import { isIP } from 'node:net';
 import { randomBytes, webcrypto } from 'node:crypto';
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+/** Extended key usages (RFC 5280 section 4.2.1.12): TLS server and TLS client. */
 const serverAuth = '1.3.6.1.5.5.7.3.1';
 const clientAuth = '1.3.6.1.5.5.7.3.2';
 const dayMs = 86_400_000;

@@ -1,5 +1,6 @@
 // Writes answers as a kube-apiserver does: JSON or YAML with the usual headers, gzip for large bodies, a Status for
-// errors. A large list is written in parts and waits for the client, so that a slow client does not fill the memory.
+// errors. A large list is written in parts, and each part only when the client has read enough of the part before, so
+// that a slow client does not fill the memory.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createGzip } from 'node:zlib';
@@ -10,6 +11,10 @@ import { headerValue } from '../wire/headers.ts';
 import { StatusError, internalError } from './status-error.ts';
 import type { JsonObject } from '../types.ts';
 
+/**
+ * Bodies of at least this many characters are compressed if the client accepts gzip, as in kube-apiserver. A shorter
+ * body is sent at once, with a Content-Length.
+ */
 const gzipFromBytes = 128 * 1024;
 
 /** The headers that every answer of the simulated API server has. */
@@ -33,7 +38,10 @@ export async function sendObject(call: Call, code: number, body: unknown): Promi
   else await sendPieces(call, code, 'application/json', [JSON.stringify(body)]);
 }
 
-/** Answers with a text that is given in parts. It is compressed when it is large and the client accepts gzip. */
+/**
+ * Answers with the text that the pieces make together. The text is compressed when it is long and the client accepts
+ * gzip.
+ */
 export async function sendPieces(
   call: Call,
   code: number,
@@ -92,7 +100,7 @@ async function writePiece(sink: Writable, reply: ServerResponse, piece: string):
   }
 }
 
-/** The error as it is answered: an error of the simulator's own code becomes a 500. */
+/** Returns a StatusError as it is; any other error, which is a bug of the simulator, becomes a 500. */
 export function asStatusError(error: unknown): StatusError {
   return error instanceof StatusError ? error : internalError(error instanceof Error ? error.message : 'unknown');
 }

@@ -20,13 +20,17 @@ import { serveUpgradeCall } from '../streams/streams-calls.ts';
 import { isWebSocketWatch, webSocketReply } from '../streams/websocket-reply.ts';
 import type { SimUser } from '../types.ts';
 
-/** What handling a request needs besides the cluster. */
+/**
+ * The cluster that a request is for, the log that records the request, and the handlers for logs, exec and
+ * port-forward.
+ */
 export interface ChainParts {
   readonly cluster: Cluster;
   readonly audit: AuditLog;
   readonly streams: StreamHooks;
 }
 
+/** A request after authentication and impersonation. */
 interface Prepared {
   readonly info: RequestInfo;
   readonly query: URLSearchParams;

@@ -1,6 +1,6 @@
 // Deletes an object or a collection, with grace periods of pods, finalizers and propagation (apiserver
-// pkg/registry/generic/registry/store.go, rest/delete.go). An object with finalizers only gets a deletionTimestamp. It
-// is removed by the write that removes its last finalizer.
+// pkg/registry/generic/registry/store.go, rest/delete.go). An object with finalizers is not removed at once but gets a
+// deletionTimestamp. The write that removes its last finalizer removes the object.
 import { sendObject, sendPieces, successStatus } from './answer.ts';
 import { readObject } from '../wire/body.ts';
 import type { Call, Cluster } from '../cluster.ts';
@@ -23,9 +23,9 @@ export interface DeleteOptions {
 const orphanFinalizer = 'orphan';
 const foregroundFinalizer = 'foregroundDeletion';
 
-/** Resources whose dependents are orphaned unless the client requests their deletion. */
+/** Resources whose dependents are orphaned unless the client sends another propagation policy. */
 const orphansByDefault = new Set(['batch/jobs', '/replicationcontrollers']);
-/** Resources for which a completed deletion is answered with the object instead of a Status. */
+/** Resources for which the answer to a completed deletion is the deleted object; for others it is a Status. */
 const returnsObject = new Set([
   '/pods',
   '/services',
@@ -81,7 +81,10 @@ async function readOptions(call: Call, resource: Resource): Promise<DeleteOption
   };
 }
 
-/** What the client requested for the object's dependents; undefined when it requested nothing. */
+/**
+ * The propagation policy that the client requested, also by the older `orphanDependents`; undefined when it requested
+ * none.
+ */
 function policyOf(body: JsonObject, query: URLSearchParams): string | undefined {
   const policy: string | undefined = body['propagationPolicy'] ?? query.get('propagationPolicy') ?? undefined;
   if (policy !== undefined && !['Orphan', 'Background', 'Foreground'].includes(policy)) {
@@ -116,8 +119,8 @@ function checkPreconditions(resource: Resource, object: KubeObject, options: Del
 }
 
 /**
- * Starts the deletion of a stored object; controllers use it, too. `isGone` is true when the object was removed at
- * once.
+ * Starts the deletion of a stored object, for requests and for controllers. Returns the object after that; `isGone` is
+ * true when it was removed at once.
  */
 export function startDeletion(
   cluster: Cluster,
@@ -143,7 +146,10 @@ export function startDeletion(
   return { isGone: false, object: store.replace(resource.key, marked(cluster, resource, object, finalizers, seconds)) };
 }
 
-/** A copy of the object in which its deletion has begun, with deletionTimestamp and finalizers. */
+/**
+ * A copy of the object with the fields of an object that is being deleted: deletionTimestamp, grace period and
+ * finalizers.
+ */
 function marked(
   cluster: Cluster,
   resource: Resource,
@@ -187,8 +193,8 @@ function isNamespace(resource: Resource): boolean {
 }
 
 /**
- * Removes an object whose deletion was started and has nothing left to wait for. Returns undefined when the deletion
- * was not started, or must still wait.
+ * Removes an object that is being deleted, when no finalizer and no grace period is left. Returns the removed object;
+ * undefined when it was not removed.
  */
 export function finishDeletion(cluster: Cluster, resource: Resource, object: KubeObject): KubeObject | undefined {
   const { metadata } = object;

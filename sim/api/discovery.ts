@@ -1,5 +1,5 @@
 // Answers discovery: /api, /apis, lists of groups and versions, the aggregated form (KEP-3352), and /version. kubectl
-// requests the aggregated form first; the content type of the answer tells it whether it got that form.
+// requests the aggregated form first; from the content type of the answer it sees whether it got this form.
 import { createHash } from 'node:crypto';
 import { sendObject, sendPieces } from './answer.ts';
 import type { Call, Cluster } from '../cluster.ts';

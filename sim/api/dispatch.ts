@@ -17,7 +17,10 @@ import { serveLogCall } from '../streams/streams-calls.ts';
 import { bindPod, createOne, updateOne } from './write.ts';
 import { watchMany } from './watch.ts';
 
-/** Calls the handler for an authorized request. @throws StatusError when no handler fits */
+/**
+ * Calls the handler for an authorized request. @throws StatusError when there is no handler for this path and verb, or
+ * when the handler refuses the request
+ */
 export async function dispatch(call: Call, streams: StreamHooks): Promise<void> {
   const { info } = call;
   if (!info.isResourceRequest) return servePath(call);
@@ -66,8 +69,8 @@ function isReview(resource: Resource): boolean {
 }
 
 /**
- * For the Namespace object itself, the path looks as if it were inside a namespace. Returns the call without that
- * namespace.
+ * Returns the call without a namespace, for requests for Namespace objects. Of `/api/v1/namespaces/x`, `x` was read as
+ * name and as namespace, but a Namespace is cluster-scoped.
  */
 function withoutNamespace(call: Call): Call {
   return { ...call, info: { ...call.info, namespace: '' } };

@@ -2,6 +2,7 @@
 import type { Call } from '../cluster.ts';
 import { invalidOption } from './status-error.ts';
 
+/** The kind that an error message names for options of a write, by verb. For other verbs it is DeleteOptions. */
 export const optionKinds: Readonly<Record<string, string>> = {
   create: 'CreateOptions',
   update: 'UpdateOptions',
@@ -10,6 +11,7 @@ export const optionKinds: Readonly<Record<string, string>> = {
 
 /**
  * Whether the request is a dry run, which must not change anything.
+ * @param fromBody `dryRun` of the DeleteOptions in the body
  * @throws StatusError 422 when `dryRun` has a value other than All
  */
 export function isDryRun(call: Call, fromBody: readonly string[] = []): boolean {

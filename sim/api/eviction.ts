@@ -1,5 +1,5 @@
-// Answers pods/eviction: deletes the pod unless a PodDisruptionBudget forbids it. The refusal is 429 with the cause
-// DisruptionBudget, after which kubectl drain tries again.
+// Answers pods/eviction: deletes the pod unless a PodDisruptionBudget forbids it. A forbidden eviction is answered 429
+// with the cause DisruptionBudget, after which kubectl drain tries again.
 import { sendObject } from './answer.ts';
 import { readKind } from '../wire/body.ts';
 import type { Call } from '../cluster.ts';

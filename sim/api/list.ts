@@ -1,6 +1,6 @@
 // Answers GET of one object and of a list: selectors, pages, and the rules for resourceVersion (apimachinery
-// ValidateListOptions, storage/cacher). All pages of a list show the state of the first page, which is rebuilt from the
-// history.
+// ValidateListOptions, storage/cacher). All pages of a list show the objects at the revision of the first page, which
+// later pages compute from the history of changes.
 import { sendObject, sendPieces } from './answer.ts';
 import type { Call, Cluster } from '../cluster.ts';
 import type { Resource } from '../store/resources.ts';
@@ -9,7 +9,7 @@ import { StatusError, badRequest, expired, invalidOption, notFound } from './sta
 import type { JsonObject, KubeObject } from '../types.ts';
 import { listPieces, shaped } from '../wire/wire.ts';
 
-/** What rows of a Table contain of their objects: None, Metadata (default) or Object. */
+/** How much of its object each row of a Table contains: `None`, `Metadata` (default) or `Object`. */
 export function includeObjectOf(call: Call): string {
   return call.query.get('includeObject') ?? 'Metadata';
 }
@@ -22,7 +22,9 @@ export async function getOne(call: Call, resource: Resource): Promise<void> {
   await sendShaped(call, resource, 200, object);
 }
 
-/** Answers with one object in the form that the client accepts, such as a Table. */
+/**
+ * Answers with one object, as the client's Accept header requests it: whole, as a Table or as PartialObjectMetadata.
+ */
 export async function sendShaped(call: Call, resource: Resource, code: number, object: KubeObject): Promise<void> {
   const table = { includeObject: includeObjectOf(call), now: call.cluster.now() };
   await sendObject(call, code, shaped(resource, object, call.accept, table));
@@ -42,16 +44,18 @@ export async function listMany(call: Call, resource: Resource): Promise<void> {
   await sendPieces(call, 200, 'application/json', listPieces(resource, page.objects, page.metadata, accept, table));
 }
 
+/** The objects of one answer to a list, and the metadata of the list. */
 interface Page {
   readonly objects: readonly KubeObject[];
   readonly metadata: JsonObject;
 }
 
+/** The content of a `continue` token: where the next page begins. */
 interface ContinueToken {
   readonly v: 'meta.k8s.io/v1';
   /**
-   * The revision of the list. -1 means the present state at the time when the token is used (an inconsistent
-   * continuation).
+   * The revision of the list. -1 means the newest revision at the time when the token is used, so that later pages do
+   * not fit the first one (an inconsistent continuation).
    */
   readonly rv: number;
   /** The key of the last object sent, `namespace/name`. */
@@ -100,7 +104,10 @@ function pageOf(call: Call, resource: Resource, matches: Matcher): Page {
   return { objects, metadata };
 }
 
-/** The objects of a resource at an earlier revision. The history must still contain that revision. */
+/**
+ * The objects of a resource at an earlier revision. The caller has checked that the history still contains this
+ * revision.
+ */
 export function stateAt(cluster: Cluster, key: string, revision: number): readonly KubeObject[] {
   const { store } = cluster;
   const current = store.list(key);

@@ -12,6 +12,7 @@ import type { Duplex } from 'node:stream';
 import { createServer as createTls, type Server as TlsServer, type TLSSocket } from 'node:tls';
 import type { KeyPair } from '../access/tls.ts';
 
+/** Most bytes of a request's headers; a request with more is refused. */
 const headerBytesLimit = 1024 * 1024;
 
 /** The address, certificates and handlers of a listener. */
@@ -25,8 +26,8 @@ export interface ListenerOptions {
   /** Called for each request. HTTP/2 requests arrive here, too, through Node's compatibility API. */
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void;
   /**
-   * Whether this request for an upgrade goes to `onUpgrade`. In others the Upgrade header is ignored, as Go's net/http
-   * does.
+   * Whether a request with an Upgrade header is given to `onUpgrade`. When false, the Upgrade header is ignored, as
+   * Go's net/http does, and the request is given to `onRequest`.
    */
   readonly isUpgrade: (request: IncomingMessage) => boolean;
   readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
@@ -38,7 +39,7 @@ export interface Listener {
   /** Stops listening and destroys all connections; `resume` listens again at the same port. */
   pause(): Promise<void>;
   resume(): Promise<void>;
-  /** As `pause`, for good. */
+  /** Stops listening and destroys all connections for good. */
   close(): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
-// Lets code read and write the objects of a simulated API server directly, by kind or plural name, without
-// authorization. Returned objects are the stored ones, so they must be copied before they are changed.
+// Lets tests and the demo read and write the objects of a simulated API server without HTTP and without authorization.
+// Returned objects are the instances in the store, so callers must copy them before changing them.
 import type { Cluster } from '../cluster.ts';
 import { toStored } from '../wire/conversion.ts';
 import { admit, createDefaults, updateDefaults } from '../defaults/defaults.ts';
@@ -19,8 +19,8 @@ export interface SimObjects {
   /** The objects in a namespace. Without a namespace, the objects of all namespaces. */
   list(kind: string, namespace?: string): readonly KubeObject[];
   /**
-   * Creates the object, or replaces the whole object of that name. When the new object has no status, the old status is
-   * kept.
+   * Creates the object, or replaces the whole object of this kind and name. When the new object has no status, the old
+   * status is kept.
    */
   apply(object: JsonObject): KubeObject;
   /** Changes an object: `change` gets a copy that it edits. Returns undefined when the object does not exist. */
@@ -29,11 +29,11 @@ export interface SimObjects {
   remove(kind: string, namespace: string, name: string, options?: DeleteOptions): void;
   /** Calls the listener for every change of a kind. Returns a function that removes the listener. */
   subscribe(kind: string, listener: (type: string, object: KubeObject) => void): () => void;
-  /** Drops the history. Watches and continue tokens of earlier revisions get 410 afterwards. */
+  /** Drops the history of changes. Later watches and continue tokens from earlier revisions get 410. */
   compact(): void;
 }
 
-/** Makes an object through which code reads and writes a cluster's objects directly. */
+/** Makes the {@link SimObjects} of a simulated cluster. */
 export function createObjects(cluster: Cluster): SimObjects {
   const { store, registry } = cluster;
   const resourceOf = (kind: string): Resource => {

@@ -13,9 +13,9 @@ import type { JsonObject } from '../types.ts';
 const jsonTypes = /^(application\/json|application\/\*|\*\/\*)$/;
 
 /**
- * Answers the paths below /openapi. /openapi/v2 is a document without paths, because kubectl only reads it for kinds
+ * Answers the paths below /openapi. /openapi/v2 is a document without paths, because kubectl reads v2 only for kinds
  * that are missing in v3.
- * @throws StatusError 404, 406
+ * @throws StatusError 404 for an unknown document, 406 when the client does not accept JSON
  */
 export async function serveOpenApi(call: Call): Promise<void> {
   const { path } = call.info;
@@ -34,8 +34,8 @@ export async function serveOpenApi(call: Call): Promise<void> {
 }
 
 /**
- * The content type under which kube-openapi sends protobuf. Requests write it with an `@`, which Go cannot parse as a
- * media type.
+ * The content type under which kube-openapi sends protobuf. Accept headers have `v2@v1.0` where this type has
+ * `v2.v1.0`; Go cannot parse a media type with an `@`.
  */
 const protobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 

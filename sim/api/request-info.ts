@@ -1,6 +1,6 @@
-// Determines what a request is for from method, path and query, as kube-apiserver's RequestInfoFactory does
-// (apiserver/pkg/endpoints/request/requestinfo.go). `namespaces/x` is the Namespace object itself, but
-// `namespaces/x/pods` is a list of pods.
+// Determines verb, resource, namespace and name of a request from its method, path and query, as kube-apiserver's
+// RequestInfoFactory does (apiserver/pkg/endpoints/request/requestinfo.go). `namespaces/x` is the Namespace object
+// itself, but `namespaces/x/pods` is a list of pods.
 
 /** What a request is for: verb, resource, namespace and name, or a non-resource path. */
 export interface RequestInfo {
@@ -14,7 +14,7 @@ export interface RequestInfo {
   readonly resource: string;
   readonly subresource: string;
   readonly name: string;
-  /** The segments of the path, starting with the resource. */
+  /** The segments of the path after group, version and namespace: resource, name, subresource and further ones. */
   readonly parts: readonly string[];
 }
 
@@ -26,9 +26,13 @@ const verbs: Readonly<Record<string, string>> = {
   PATCH: 'patch',
   DELETE: 'delete',
 };
+/** Subresources of a Namespace. Any other third segment of `namespaces/x/y` is a resource in the namespace x. */
 const namespaceSubresources = new Set(['status', 'finalize']);
 
-/** Determines what a request is for. `path` must be decoded and without a query string. */
+/**
+ * Determines verb, resource, namespace and name of a request. `path` must be percent-decoded and without a query
+ * string.
+ */
 export function requestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {
   const none: RequestInfo = {
     isResourceRequest: false,
@@ -67,8 +71,8 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
 }
 
 /**
- * Whether the path is inside a namespace, such as `namespaces/x/pods`. The Namespace object itself and its subresources
- * are not.
+ * Whether the path is inside a namespace, such as `namespaces/x/pods`. Paths of the Namespace object itself and of its
+ * subresources, such as `namespaces/x/status`, are not inside it.
  */
 function isInNamespace(parts: readonly string[]): boolean {
   return parts[0] === 'namespaces' && parts.length > 2 && !namespaceSubresources.has(parts[2] ?? '');

@@ -1,5 +1,6 @@
 // Answers reviews about identity and permissions: SelfSubjectReview, the access reviews, TokenReview and TokenRequest.
-// They are answered with 201, and nothing is stored. A SelfSubjectReview returns the impersonated user, not the caller.
+// Reviews are answered with 201, and nothing is stored. A SelfSubjectReview returns the impersonated user, not the
+// caller.
 import { createHash } from 'node:crypto';
 import { attributesOf, rulesFor } from '../access/authorize.ts';
 import { readKind } from '../wire/body.ts';

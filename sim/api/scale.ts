@@ -1,5 +1,5 @@
-// Answers the scale subresource: an `autoscaling/v1` Scale that is read from and written to spec.replicas. Its
-// resourceVersion is the one of the object that is scaled.
+// Answers the scale subresource: an `autoscaling/v1` Scale, whose spec.replicas is that of the scaled object. The Scale
+// has the resourceVersion of the scaled object.
 import { selectorText } from '../../tables/cells.ts';
 import { sendObject } from './answer.ts';
 import { asKind, readKind } from '../wire/body.ts';
@@ -38,6 +38,7 @@ export async function serveScale(call: Call, resource: Resource): Promise<void> 
   );
 }
 
+/** The paths of replicas in built-in kinds; a custom resource has its own paths. */
 const builtInPaths: ScalePaths = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' };
 
 function setPath(object: JsonObject, path: string, value: unknown): void {

@@ -1,4 +1,4 @@
-// The errors that the simulated API server answers with. Reason, message and details are those of kube-apiserver
+// The error answers of the simulated API server. Reason, message and details are those of kube-apiserver
 // (apimachinery/pkg/api/errors), because kubectl prints the message. In most errors `details.kind` is the plural name
 // of the resource.
 import type { JsonObject } from '../types.ts';
@@ -18,8 +18,8 @@ export class StatusError extends Error {
   /** When set, the answer is this text instead of a Status. */
   plainText: string | undefined;
   /**
-   * A continue token for `metadata.continue` of the Status, with which a client can continue a list whose token
-   * expired.
+   * The value of `metadata.continue` in the Status: a new continue token for a client whose token expired, so that it
+   * can read the rest of the list.
    */
   continueToken: string | undefined;
 
@@ -147,7 +147,7 @@ export function unsupportedMediaType(accepted: readonly string[]): StatusError {
   return new StatusError(415, 'UnsupportedMediaType', message);
 }
 
-/** One invalid field in a 422 error (Go's field.Error). */
+/** What is wrong with one field of an object, for a 422 error (Go's field.Error). */
 export interface FieldFault {
   /**
    * Go's field.ErrorType, such as FieldValueInvalid, FieldValueRequired, FieldValueForbidden or FieldValueNotSupported.
@@ -188,7 +188,7 @@ export function invalidOption(kind: string, fault: FieldFault): StatusError {
   return invalid({ group: 'meta.k8s.io', kind }, '', [fault]);
 }
 
-/** A 500 error without a reason. kube-apiserver answers some invalid requests with it. */
+/** A 500 error without a reason, which kube-apiserver sends for some invalid requests. */
 export function unexplained(message: string): StatusError {
   return new StatusError(500, '', message);
 }

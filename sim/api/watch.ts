@@ -12,8 +12,11 @@ import type { StoreEvent } from '../store/store.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { objectText, shaped } from '../wire/wire.ts';
 
+/** A watch that requested bookmarks gets one at this interval. */
 const bookmarkPeriodMs = 60_000;
+/** When this many bytes wait for a slow client, its watch is cut, so that the memory does not fill. */
 const backlogLimitBytes = 16 * 1024 * 1024;
+/** A watch without `timeoutSeconds` ends after this many seconds. */
 const defaultTimeoutSeconds = 1800;
 
 /** Starts a watch. Returns when the answer has begun; events are sent later. */
@@ -66,7 +69,10 @@ class Watch {
     if (this.#selects(object)) this.#send('ADDED', object);
   }
 
-  /** Sends a change in the form that it has for this watch's selector. */
+  /**
+   * Sends a change to the client as ADDED, MODIFIED or DELETED, depending on whether the object matches the selector
+   * now and did before. Sends nothing when it matches neither now nor before.
+   */
   relay(event: StoreEvent): void {
     const is = event.type !== 'DELETED' && this.#selects(event.object);
     const was = event.previous !== undefined && this.#selects(event.previous);
@@ -85,7 +91,7 @@ class Watch {
     this.#send('BOOKMARK', object as unknown as KubeObject);
   }
 
-  /** Sends all further changes, until the timeout, the client's disconnect or the end of the simulator. */
+  /** Sends all further changes, until the timeout, or until the client disconnects or the simulator closes. */
   follow(timeoutSeconds: number): void {
     const { cluster, reply } = this.#call;
     const ends: (() => void)[] = [];

@@ -39,7 +39,10 @@ export async function createOne(call: Call, resource: Resource): Promise<void> {
   await sendShaped(call, resource, 201, object);
 }
 
-/** How a write appears in managedFields. For the operation `Apply` the caller passes the new list. */
+/**
+ * How a write is recorded in managedFields. `Apply` is server-side apply; its caller passes the new `managedFields`,
+ * which are otherwise computed here.
+ */
 export interface WriteOptions {
   readonly operation: 'Update' | 'Apply';
   readonly managedFields?: ObjectMeta['managedFields'];
@@ -210,7 +213,10 @@ export function replaceExisting(
   return finishDeletion(cluster, resource, stored) ?? stored;
 }
 
-/** Whether an update must contain a resourceVersion, as for custom resources and a few built-in resources. */
+/**
+ * Whether an update must contain a resourceVersion. kube-apiserver requires it for custom resources and a few built-in
+ * resources.
+ */
 function mustHaveVersion(resource: Resource): boolean {
   return resource.definition !== undefined || resource.plural === 'customresourcedefinitions';
 }

@@ -1,6 +1,6 @@
 // Checks an object against the schema of its kind: unknown fields, wrong types, missing required fields. The parameter
-// fieldValidation decides whether unknown fields are ignored, warned about or refused. When they are not refused, they
-// are removed.
+// fieldValidation decides whether unknown fields are ignored, warned about or refused. Unknown fields that are not
+// refused are removed.
 import type { Call } from '../cluster.ts';
 import { badRequest, invalid, requiredField, type FieldFault } from '../api/status-error.ts';
 import type { Resource } from '../store/resources.ts';
@@ -9,13 +9,15 @@ import { isObject, type JsonObject, type KubeObject } from '../types.ts';
 
 type Schemas = Readonly<Record<string, Schema>>;
 
+/** What was found in one object: paths of unknown fields, and values of a wrong type. */
 interface Findings {
   readonly unknown: string[];
   readonly wrong: { readonly path: string; readonly found: string; readonly wanted: string }[];
 }
 
 /**
- * Checks one object and returns it without its unknown fields, which become warnings of the answer.
+ * Checks one object and returns it without its unknown fields. By default each unknown field is named in a warning of
+ * the answer.
  * @throws StatusError 400 for wrong types and, with fieldValidation=Strict, for unknown fields; 422 for wrong types in
  * custom resources
  */
@@ -91,7 +93,10 @@ function goName({ type = '', format }: Schema): string {
   return type === 'integer' ? (format ?? type) : type;
 }
 
-/** Checks a value that may be text or a number, such as a quantity. A number is turned into text. */
+/**
+ * Checks a value for which the schema permits several types. When it permits text and numbers, as for a quantity, a
+ * number is turned into text.
+ */
 function checkChoice(schema: Schema, value: unknown, wrong: (wanted: string) => unknown): unknown {
   const types = (schema.oneOf ?? []).map((choice) => choice.type);
   if (types.includes('string') && types.includes('number')) {
@@ -133,7 +138,7 @@ function isEmbedded(schema: Schema, key: string): boolean {
   return schema['x-kubernetes-embedded-resource'] === true && ['apiVersion', 'kind', 'metadata'].includes(key);
 }
 
-/** An error for each missing required field outside status and metadata. To be called after defaults were set. */
+/** An error for each missing required field outside status and metadata. Call it after defaults were filled in. */
 export function requiredFaults(schemas: Schemas, resource: Resource, object: KubeObject): FieldFault[] {
   const schema = resource.schemaName === undefined ? undefined : schemas[resource.schemaName];
   const faults: FieldFault[] = [];

@@ -1,11 +1,12 @@
-// Sets of field paths, as in managedFields (`fieldsV1`; sigs.k8s.io/structured-merge-diff fieldpath). A node of the
-// tree is a member of the set only if its `self` is true: `{"f:a":{"f:b":{}}}` contains the path a.b but not a.
+// Sets of field paths, as in managedFields (`fieldsV1`; sigs.k8s.io/structured-merge-diff fieldpath). A set is a tree
+// of path steps. A path is in the set only if `self` is true at its last node: `{"f:a":{"f:b":{}}}` contains the path
+// a.b but not a.
 import { canonical } from '../store/store.ts';
 import type { JsonObject } from '../types.ts';
 
 /**
- * A set of field paths as a tree. Keys of children are `f:name`, `k:{"name":"x"}` or `v:"x"`. Only the code that builds
- * a set may change it.
+ * A set of field paths as a tree. Keys of children are `f:name`, `k:{"name":"x"}` or `v:"x"`. Only the code that
+ * creates a set may change it.
  */
 export interface FieldSet {
   self: boolean;
@@ -21,7 +22,7 @@ export function isEmpty(set: FieldSet): boolean {
   return !set.self && [...set.children.values()].every(isEmpty);
 }
 
-/** Returns the child for a step, and adds it when it is missing. Only for code that builds a set. */
+/** Returns the child for a path step, and adds it when it is missing. Only for code that creates a set. */
 export function childOf(set: FieldSet, step: string): FieldSet {
   let child = set.children.get(step);
   if (child === undefined) set.children.set(step, (child = emptySet()));
@@ -70,7 +71,7 @@ function decodeChild(fields: JsonObject): FieldSet {
   return set;
 }
 
-/** Returns the set in the form of `fieldsV1`, as in a managedFields entry. */
+/** Returns the set as JSON for `fieldsV1` of a managedFields entry. */
 export function encodeFields(set: FieldSet): JsonObject {
   const result: JsonObject = {};
   for (const [step, child] of [...set.children].sort(([a], [b]) => (a < b ? -1 : 1))) {
@@ -97,7 +98,7 @@ function stepText(step: string): string {
   return `[${keys.join(',')}]`;
 }
 
-/** The key of the child for a list item with these key fields. */
+/** The path step of a list item, from the fields that identify it, such as `{"name":"c"}` of a container. */
 export function keyStep(keys: JsonObject): string {
   return `k:${canonical(keys)}`;
 }

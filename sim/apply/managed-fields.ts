@@ -1,5 +1,5 @@
 // Maintains `metadata.managedFields` for updates, and implements server-side apply. A client can remove managedFields
-// by sending an empty list. An existing object without managedFields does not get any from an update.
+// by sending an empty list. An update of an object without managedFields does not add any.
 import { decodeManagers, encodeManagers, type Manager } from './managers.ts';
 import { applyConfig, recordUpdate, type Write } from './ownership.ts';
 import type { Call } from '../cluster.ts';
@@ -42,7 +42,7 @@ function isReset(sent: readonly JsonObject[]): boolean {
 }
 
 /**
- * Returns managedFields after an update by this request; undefined when the object shall have none.
+ * Returns managedFields after an update by this request; undefined when the object is to have no managedFields.
  * @param current the object before the update; undefined when it is created; in the same API version as `next`
  * @param sent managedFields in the request's body
  */

@@ -1,9 +1,9 @@
-// Converts `metadata.managedFields` into a map of managers and back. An entry is identified by manager, operation,
-// apiVersion and subresource, not by its time.
+// Converts `metadata.managedFields` into a map of managers and back. Two entries of the same manager, operation,
+// apiVersion and subresource are one entry, whatever their time.
 import type { JsonObject } from '../types.ts';
 import { decodeFields, encodeFields, isEmpty, union, type FieldSet } from './field-set.ts';
 
-/** One entry of managedFields: a manager and the fields it owns. */
+/** One entry of managedFields: a field manager, and the fields that it owns. */
 export interface Manager {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
@@ -63,11 +63,12 @@ function order(a: Manager, b: Manager): number {
   return managerKey(a) < managerKey(b) ? -1 : 1;
 }
 
+/** Most Update entries of an object, as in kube-apiserver; see {@link capManagers}. */
 const updateLimit = 10;
 
 /**
- * When there are more than ten Update entries, merges the oldest ones of each apiVersion into the entry
- * `ancient-changes`.
+ * Merges the oldest Update entries when there are more than ten. Merged entries of one apiVersion become one entry of
+ * the manager `ancient-changes`.
  */
 export function capManagers(managers: Map<string, Manager>): void {
   const updates = [...managers.values()].filter((entry) => entry.operation === 'Update').sort(order);

@@ -1,6 +1,7 @@
-// Computes which manager owns which field after a write: an update owns the fields it changes, an apply owns the fields
-// it contains (structured-merge-diff merge/update.go). An apply conflicts with another manager only if it would change
-// a value.
+// Computes which field manager owns which field after a write. The manager of an update owns the fields that the update
+// changed; the manager of a server-side apply owns the fields that its configuration contains (structured-merge-diff
+// merge/update.go). An apply conflicts with another manager only if it would change the value of a field that the other
+// manager owns.
 import type { Schema } from '../schema/spec.ts';
 import { StatusError } from '../api/status-error.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
@@ -35,16 +36,16 @@ const stripped: FieldSet = decodeFields({
   },
 });
 
-/** What must be known of a write request to compute who owns which field. */
+/** The facts about a write request that decide which manager owns which field. */
 export interface Write {
   readonly schemas: Schemas;
   readonly schema: Schema | undefined;
-  /** The fields that an empty object of this kind has. */
+  /** The fields that Go writes for an empty object of this kind. A create does not make its manager own them. */
   readonly empty: JsonObject;
   readonly manager: string;
   readonly apiVersion: string;
   readonly subresource: string;
-  /** The time for the manager's entry, as RFC 3339 text. */
+  /** The time to write into the manager's entry, as RFC 3339 text. */
   readonly time: string;
   /**
    * The fields that this write cannot change: the status for the main resource, all other fields for the status
@@ -141,7 +142,10 @@ export function applyConfig(
   return { object, managers };
 }
 
-/** Removes the fields that the manager applied last time and does not contain now, unless another manager owns them. */
+/**
+ * Removes the fields that the manager's previous apply contained and this one does not, unless another manager owns
+ * them.
+ */
 function prune(
   write: Write,
   merged: KubeObject,

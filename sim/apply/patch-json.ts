@@ -4,6 +4,7 @@ import { StatusError, badRequest } from '../api/status-error.ts';
 import { canonical } from '../store/store.ts';
 import { copy, type JsonObject } from '../types.ts';
 
+/** Most operations of one patch, as in kube-apiserver; a longer patch is refused with 413. */
 const operationsLimit = 10_000;
 
 /**
@@ -28,8 +29,8 @@ export function applyJsonPatch(document: unknown, operations: unknown): unknown 
 }
 
 /**
- * The error for an operation that fails. As in kube-apiserver, the client does not see `why`; it helps to debug the
- * simulator.
+ * The error for an operation that fails. As in kube-apiserver, the client does not see `why`, which only helps to debug
+ * the simulator.
  */
 function failed(why: string): StatusError {
   const failure = new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});

@@ -1,6 +1,6 @@
-// Strategic merge patch (apimachinery/pkg/util/strategicpatch), with the merge keys of the schemas. A list without a
-// merge strategy is replaced. The order of a merged list follows `$setElementOrder`; items that only the server has
-// keep their position.
+// Strategic merge patch (apimachinery/pkg/util/strategicpatch). The merge keys of lists come from the schemas. A list
+// without a merge strategy is replaced. The order of a merged list follows `$setElementOrder`; items that the patch
+// does not name keep their position.
 import { resolve, type Schema } from '../schema/spec.ts';
 import { badRequest, unexplained } from '../api/status-error.ts';
 import { canonical } from '../store/store.ts';
@@ -30,7 +30,7 @@ function isDirective(key: string): boolean {
   return key === directive || key === retainKeys || key.startsWith(deletePrefix) || key.startsWith(orderPrefix);
 }
 
-/** Merges a patch into a map. Returns undefined when the patch deletes the map. */
+/** Merges a patch into one JSON object. Returns undefined when the patch deletes the object. */
 function mergeMap(
   schemas: Schemas,
   schema: Schema | undefined,
@@ -57,7 +57,7 @@ function mergeMap(
   return result;
 }
 
-/** Removes the values from a list that `$deleteFromPrimitiveList/<field>` names. */
+/** Removes from lists the values that `$deleteFromPrimitiveList/<field>` of the patch contains. */
 function removePrimitives(result: JsonObject, patch: JsonObject): void {
   for (const [key, value] of Object.entries(patch)) {
     if (!key.startsWith(deletePrefix)) continue;
@@ -147,8 +147,8 @@ function mergeList(
 }
 
 /**
- * Sorts the items as `order` says. Items that `order` does not name keep their position relative to their former
- * neighbours.
+ * Sorts the items as `order` says. An item that is not in `order` goes before the next item of `order` if it was before
+ * that item in the list `before`.
  */
 export function inOrder(
   items: readonly unknown[],
@@ -172,7 +172,10 @@ export function inOrder(
   return [...result, ...others, ...named];
 }
 
-/** A value of the patch that is stored as new: without nulls and directives such as `$patch`. */
+/**
+ * A value of the patch that is not merged with an old value: the value without nulls and without directives such as
+ * `$patch`.
+ */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (!isObject(value)) return value;

@@ -1,5 +1,6 @@
 // Answers PATCH: JSON patch, merge patch, strategic merge patch and server-side apply. The body is read first.
-// Everything after that happens without waiting, so that no other write can change the object in between.
+// Everything after that runs without `await` until the object is stored, so that no other write can change the object
+// in between.
 import { asKind, contentTypeOf, parseObject, readBody } from '../wire/body.ts';
 import type { Call } from '../cluster.ts';
 import { toVersion } from '../wire/conversion.ts';
@@ -30,7 +31,10 @@ export async function patchOne(call: Call, resource: Resource): Promise<void> {
   await sendShaped(call, resource, 200, replaceExisting(call, resource, current, patched, { operation: 'Update' }));
 }
 
-/** Reads the text of a patch. @throws StatusError 415 when the content type is not the type of a patch */
+/**
+ * Reads the text of a patch. `hasStrategic`: whether strategic merge patch is accepted. @throws StatusError 415 when
+ * the content type is not the type of a patch
+ */
 export async function readPatch(call: Call, hasStrategic: boolean): Promise<string> {
   const accepted = [jsonType, mergeType, applyType, ...(hasStrategic ? [strategicType] : [])];
   const type = contentTypeOf(call);
@@ -64,7 +68,7 @@ function parseOperations(text: string): unknown {
   }
 }
 
-/** Apiversion and kind as Go prints them: `group/version, Kind=kind`. */
+/** The apiVersion and kind of an object as Go prints them: `group/version, Kind=kind`. */
 function gvkText({ apiVersion, kind }: JsonObject): string {
   const text = String(apiVersion ?? '');
   return `${text.includes('/') ? text : `/${text}`}, Kind=${String(kind ?? '')}`;

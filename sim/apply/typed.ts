@@ -1,6 +1,5 @@
-// Treats objects according to their schemas: lists their fields, compares, merges, and removes fields
-// (structured-merge-diff typed). A list without x-kubernetes-list-type is atomic: it has one owner and is replaced as a
-// whole.
+// Lists, compares, merges and removes fields of objects, as the schemas of their kinds demand (structured-merge-diff
+// typed). A list without x-kubernetes-list-type is atomic: one manager owns all of it, and it is replaced as a whole.
 import { inOrder } from './patch-strategic.ts';
 import { resolve, type Schema } from '../schema/spec.ts';
 import { canonical } from '../store/store.ts';
@@ -10,6 +9,10 @@ import { childOf, emptySet, keyStep, type FieldSet } from './field-set.ts';
 /** The OpenAPI schemas of all kinds, by name. */
 export type Schemas = Readonly<Record<string, Schema>>;
 
+/**
+ * `scalar`: replaced as a whole, also atomic lists and maps. `map`: merged by field. `keyed`: a list that is merged by
+ * the key fields of its items. `set`: a list that is merged by value.
+ */
 type Shape = 'scalar' | 'map' | 'keyed' | 'set';
 
 /**
@@ -42,13 +45,14 @@ function itemSchema(schemas: Schemas, schema: Schema | undefined): Schema | unde
   return schema?.items ?? resolve(schemas, schema)?.items;
 }
 
+/** A part of a map or list, with the path step that leads to it. */
 interface Child {
   readonly step: string;
   readonly value: unknown;
   readonly schema: Schema | undefined;
 }
 
-/** The parts of a value that is merged, each with its path step. */
+/** The fields or items of a value that is merged, each with its path step. */
 function childrenOf(schemas: Schemas, schema: Schema | undefined, value: unknown, shape: Shape): readonly Child[] {
   if (shape === 'map')
     return Object.entries(value as JsonObject).map(([key, item]) => ({
@@ -79,7 +83,7 @@ function isBare(value: unknown): boolean {
   return value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 }
 
-/** All fields of a value, which a manager would own after applying the value. */
+/** All fields of a value. A manager that applies the value owns them afterwards. */
 export function fieldsOf(schemas: Schemas, schema: Schema | undefined, value: unknown): FieldSet {
   const set = emptySet();
   const shape = shapeOf(schemas, schema, value);
@@ -95,7 +99,10 @@ export function fieldsOf(schemas: Schemas, schema: Schema | undefined, value: un
   return set;
 }
 
-/** The fields in which two values differ, by the kind of difference. */
+/**
+ * The fields in which two values differ: those only in the second value, those with another value, those only in the
+ * first.
+ */
 export interface Comparison {
   readonly added: FieldSet;
   readonly modified: FieldSet;
@@ -109,7 +116,10 @@ export function compare(schemas: Schemas, schema: Schema | undefined, before: un
   return result;
 }
 
-/** Whether a value is missing or null. Next to a list or map that has elements, such a value counts as an empty one. */
+/**
+ * Whether a value is missing or null. Compared with a list or map, a missing or null value is treated as an empty list
+ * or map.
+ */
 function isNothing(value: unknown): boolean {
   return value === undefined || value === null;
 }

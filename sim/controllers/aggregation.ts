@@ -1,5 +1,6 @@
-// Maintains aggregated ClusterRoles: their rules are those of all ClusterRoles that their aggregationRule selects.
-// Several passes are needed, because an aggregated role can be part of another one (edit is part of admin).
+// Maintains aggregated ClusterRoles: the rules of an aggregated ClusterRole are those of all ClusterRoles that its
+// aggregationRule selects. They are computed several times in a row, because an aggregated role can be part of another
+// one (edit is part of admin).
 import type { Cluster } from '../cluster.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import { canonical } from '../store/store.ts';
@@ -7,7 +8,7 @@ import type { JsonObject } from '../types.ts';
 
 const key = 'rbac.authorization.k8s.io/clusterroles';
 
-/** Computes the rules of all aggregated roles, until nothing changes. */
+/** Computes the rules of all aggregated ClusterRoles again and again until nothing changes, at most five times. */
 export function syncAggregatedRoles(cluster: Cluster): void {
   const { store } = cluster;
   for (let pass = 0; pass < 5; pass++) {

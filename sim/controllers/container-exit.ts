@@ -1,10 +1,11 @@
-// Updates a pod when one of its containers ends: the container is restarted, or the pod ends together with its last
-// container. An ephemeral container is never restarted, and the pod continues after it.
+// Updates a pod when one of its containers ends: the container is restarted if the pod's restartPolicy says so, and
+// otherwise the pod ends when all its containers have ended. An ephemeral container is never restarted, and its end
+// does not end the pod.
 import type { Cluster } from '../cluster.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import { edit } from './objects.ts';
 
-/** The `terminated` field of a container's state. */
+/** The value of `state.terminated` in a container status. */
 export function terminated(startedAt: string, finishedAt: string, exitCode: number): JsonObject {
   return { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', startedAt, finishedAt };
 }

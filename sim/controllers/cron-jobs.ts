@@ -6,7 +6,7 @@ import { isDue } from './cron-schedule.ts';
 
 const key = 'batch/cronjobs';
 const periodMs = 5_000;
-/** Checks all CronJobs every few seconds. */
+/** Starts to check every five seconds whether a CronJob is due. */
 export function startCronJobs(cluster: Cluster): void {
   let lastMinute = Math.floor(cluster.now().getTime() / 60_000);
   cluster.timers.every(periodMs, () => {

@@ -1,5 +1,6 @@
 // Parses the schedule of a CronJob, and tells whether it is due at a given minute.
 
+/** The lowest and highest value of each field: minute, hour, day of month, month, day of week (0 and 7 are Sunday). */
 const ranges: readonly (readonly [number, number])[] = [
   [0, 59],
   [0, 23],
@@ -18,7 +19,7 @@ const macros: Readonly<Record<string, string>> = {
   '@hourly': '0 * * * *',
 };
 
-/** The permitted values of each of the five fields; undefined when the schedule is invalid. */
+/** The values at which the schedule is due, for each of its five fields; undefined when the schedule is invalid. */
 export function parseSchedule(schedule: string): readonly ReadonlySet<number>[] | undefined {
   const fields = (macros[schedule.trim()] ?? schedule).trim().split(/\s+/);
   if (fields.length !== 5) return undefined;
@@ -49,8 +50,8 @@ function parseField(field: string, [low, high]: readonly [number, number]): Set<
 }
 
 /**
- * Whether the schedule is due at this minute (UTC). If both day of month and day of week are restricted, either may
- * match.
+ * Whether the schedule is due at this minute (UTC). If the schedule restricts both day of month and day of week, it is
+ * enough that one of the two matches, as in cron.
  */
 export function isDue(schedule: string, minute: Date): boolean {
   const [minutes, hours, days, monthSet, weekdays] = parseSchedule(schedule) ?? [];

@@ -1,5 +1,5 @@
-// Maintains the pods of DaemonSets: one on each node that the node selector matches. Unlike other pods, they are also
-// placed on cordoned nodes.
+// Maintains the pods of DaemonSets: one on each node that the node selector matches. Unlike other pods, pods of
+// DaemonSets are also placed on cordoned nodes.
 import type { Cluster } from '../cluster.ts';
 import { randomSuffix } from '../store/names.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';

@@ -1,5 +1,5 @@
 // Maintains Deployments: one ReplicaSet for each revision, scaled up and down within maxSurge and maxUnavailable. A
-// rollback uses the existing ReplicaSet with the wanted template instead of a new one.
+// rollback creates no ReplicaSet but scales up the old one with the same pod template.
 import type { Cluster } from '../cluster.ts';
 import { canonical } from '../store/store.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
@@ -20,7 +20,10 @@ const setKey = 'apps/replicasets';
 const hashLabel = 'pod-template-hash';
 const revisionAnnotation = 'deployment.kubernetes.io/revision';
 
-/** Makes the next change that brings a Deployment closer to its template. */
+/**
+ * Makes the next changes that bring the ReplicaSets of a Deployment closer to its spec. Every change of a ReplicaSet
+ * leads to the next call.
+ */
 export function reconcileDeployment(cluster: Cluster, deployment: KubeObject): void {
   if (deployment.metadata.deletionTimestamp !== undefined) return;
   const sets = ownedObjects(cluster, setKey, deployment);
@@ -92,7 +95,10 @@ function copiedAnnotations(deployment: KubeObject): Record<string, string> {
 
 const revisionOf = (set: KubeObject): number => Number(set.metadata.annotations?.[revisionAnnotation] ?? 0);
 
-/** Gives the new ReplicaSet the highest revision number and returns that number. */
+/**
+ * Gives the ReplicaSet of the present template the highest revision number, if it does not have it, and returns the
+ * number.
+ */
 function setRevision(cluster: Cluster, newSet: KubeObject, oldSets: readonly KubeObject[]): string {
   const highest = Math.max(0, ...oldSets.map(revisionOf));
   if (revisionOf(newSet) > highest) return String(revisionOf(newSet));

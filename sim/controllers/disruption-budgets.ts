@@ -1,4 +1,4 @@
-// Computes how many pods each PodDisruptionBudget permits to evict at this moment. Percentages are rounded up.
+// Computes how many pods may be evicted at this moment under each PodDisruptionBudget. Percentages are rounded up.
 import type { Cluster } from '../cluster.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import type { KubeObject } from '../types.ts';

@@ -1,5 +1,5 @@
-// Deletes or orphans the dependents of a deleted object, as the propagation policy of the deletion says. A dependent
-// with another existing owner stays, and only the reference to the deleted owner is removed.
+// Deletes or orphans the dependents of a deleted object, as the propagation policy of the deletion says. When the owner
+// is gone, a dependent that has another owner, too, is kept, and only its reference to the deleted owner is removed.
 import type { Cluster } from '../cluster.ts';
 import { startDeletion, finishDeletion } from '../api/delete.ts';
 import type { Resource } from '../store/resources.ts';
@@ -20,8 +20,9 @@ export function startGarbageCollector(cluster: Cluster): void {
 
 class GarbageCollector {
   readonly #cluster: Cluster;
+  /** Where the dependents of each owner are stored, by the uid of the owner. */
   readonly #dependents = new Map<string, Map<string, Position>>();
-  /** The tasks of the next run, by id, so that each task is run only once. */
+  /** The tasks that the next #flush() runs, by id. A task that is added twice before that runs once. */
   readonly #waiting = new Map<string, () => void>();
 
   constructor(cluster: Cluster) {
@@ -106,8 +107,8 @@ class GarbageCollector {
   }
 
   /**
-   * Handles an owner that is being deleted: does with its dependents what the owner's finalizer (`orphan` or
-   * `foregroundDeletion`) demands.
+   * Handles an owner that is being deleted. With the finalizer `orphan`, its dependents lose the reference to it; with
+   * `foregroundDeletion`, they are deleted. When this is done, the finalizer is removed.
    */
   #process(key: string, object: KubeObject): void {
     const { uid, finalizers = [] } = object.metadata;
@@ -126,8 +127,8 @@ class GarbageCollector {
   }
 
   /**
-   * Called when a dependent was removed. If its owner is being deleted, processes the owner again, because it may have
-   * waited for this dependent.
+   * Called when a dependent was removed. If the owner is being deleted, calls #process() for it again, because its
+   * `foregroundDeletion` may have waited for this dependent.
    */
   #recheck(ownerUid: string, dependent: KubeObject): void {
     const { store, registry } = this.#cluster;

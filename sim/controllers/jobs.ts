@@ -8,7 +8,7 @@ import { createPod } from './replica-sets.ts';
 
 const key = 'batch/jobs';
 
-/** Makes the next change that brings a Job closer to its end. */
+/** Makes the next changes that bring a Job closer to its completion. */
 export function reconcileJob(cluster: Cluster, job: KubeObject): void {
   if (job.metadata.deletionTimestamp !== undefined || hasEnded(job)) return;
   const progress = progressOf(cluster, job);
@@ -18,6 +18,7 @@ export function reconcileJob(cluster: Cluster, job: KubeObject): void {
   writeStatus(cluster, job, progress);
 }
 
+/** How far a Job has come, counted from its pods. */
 interface Progress {
   readonly succeeded: number;
   readonly failed: number;

@@ -1,5 +1,5 @@
 // Simulates scheduler and kubelet: pods get a node, start, run, end and are removed, each after a short delay. A pod
-// that already has container statuses, from the seed or from a test, is not started by it.
+// that is stored with container statuses, by the demo or a test, keeps these and is not started.
 import type { Cluster } from '../cluster.ts';
 import { startDeletion } from '../api/delete.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
@@ -8,7 +8,7 @@ import { controllerOf, edit, hashText, isOver, recordEvent } from './objects.ts'
 
 const key = '/pods';
 
-/** How long things take in the simulated cluster, in milliseconds. Tests shorten it. */
+/** How long pods take to start, stop and run in the simulated cluster, in milliseconds. Tests shorten these times. */
 export interface ControllerDelays {
   /** The time from the scheduling of a pod until it runs. */
   readonly podStartMs: number;
@@ -18,10 +18,13 @@ export interface ControllerDelays {
   readonly jobRunMs: number;
 }
 
-/** Starts to handle all pods, present and future. */
+/** Starts to simulate scheduler and kubelet for all pods that exist and for all later ones. */
 export function startKubelet(cluster: Cluster, delays: ControllerDelays): void {
   const { store, timers } = cluster;
-  /** The delayed actions that are scheduled, by pod uid and action, so that each is scheduled only once. */
+  /**
+   * The delayed actions that wait for their timer, by pod uid and action. An action is not scheduled again while it
+   * waits.
+   */
   const pending = new Set<string>();
   const schedule = (): string | undefined => {
     const usable = store.list('/nodes').filter((node) => node['spec']?.unschedulable !== true);
@@ -94,12 +97,15 @@ function addressOf(pod: KubeObject): string {
   return `10.244.${hash % 250}.${((hash >>> 8) % 250) + 2}`;
 }
 
-/** After how many seconds a container is ready; its readiness probe succeeds as soon as it is asked. */
+/** How many seconds after its start a container is ready. The simulated readiness probe succeeds the first time. */
 function readyDelayOf(container: JsonObject): number {
   return container['readinessProbe']?.initialDelaySeconds ?? 0;
 }
 
-/** Makes containers ready that run and whose readiness probes were waited for. */
+/**
+ * Makes the containers of a pod ready after their readiness probes. Does nothing unless every container runs or is
+ * ready.
+ */
 function becomeReady(cluster: Cluster, pod: KubeObject): void {
   const isWaiting = (entry: JsonObject): boolean => entry['ready'] === false && entry['state']?.running !== undefined;
   const statuses: readonly JsonObject[] = pod['status']?.containerStatuses ?? [];
@@ -187,7 +193,10 @@ function initStatus(container: JsonObject, uid: string, now: string): JsonObject
   return { ...running, started: false, state: { terminated: terminated(now, now, 0) } };
 }
 
-/** The exit code for the container of a Job: the one that its command states (`exit 3`, `false`), otherwise 0. */
+/**
+ * The exit code for the container of a Job: the code with which its command ends (`exit 3`, or 1 for `false`),
+ * otherwise 0.
+ */
 function exitCodeOf(container: JsonObject): number {
   const command = [...(container['command'] ?? []), ...(container['args'] ?? [])].join(' ').trim();
   const explicit = /(?:^|[\s;&|])exit (\d+)\s*$/.exec(command)?.[1];

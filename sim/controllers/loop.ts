@@ -1,6 +1,6 @@
-// Runs the controllers of a simulated cluster: they turn Deployments into running Pods, remove what deleted owners
-// leave behind, and empty deleted namespaces. Easy to get wrong: a reconciler must read the newest object and only
-// write what differs. Otherwise two reconcilers may change the same object for ever.
+// Runs the controllers of a simulated cluster: they turn Deployments into running Pods, delete the dependents of
+// deleted owners, and empty deleted namespaces. Easy to get wrong: a reconciler must read the newest version of an
+// object and write only fields that differ. Otherwise two reconcilers may change the same object for ever.
 import type { Cluster } from '../cluster.ts';
 import type { KubeObject } from '../types.ts';
 import { watchAggregatedRoles } from './aggregation.ts';
@@ -18,9 +18,10 @@ import { reconcileStatefulSet } from './stateful-sets.ts';
 import { reconcileClaim } from './volumes.ts';
 import { controllerOf } from './objects.ts';
 
-/** Makes the next change that brings an object closer to its spec. */
+/** Makes the next changes that bring an object, or the objects that it owns, closer to its spec. */
 export type Reconcile = (cluster: Cluster, object: KubeObject) => void;
 
+/** The function that handles objects of a kind, by storage key (`group/plural`). */
 const reconcilers: Readonly<Record<string, Reconcile>> = {
   'apps/deployments': reconcileDeployment,
   'apps/replicasets': reconcileReplicaSet,
@@ -33,6 +34,7 @@ const reconcilers: Readonly<Record<string, Reconcile>> = {
   'policy/poddisruptionbudgets': reconcileBudget,
 };
 
+/** The storage keys of kinds whose objects own others. A changed dependent makes its owner run again. */
 const keyByKind: Readonly<Record<string, string>> = {
   Deployment: 'apps/deployments',
   ReplicaSet: 'apps/replicasets',

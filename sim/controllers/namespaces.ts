@@ -1,13 +1,11 @@
-// Creates the objects that every namespace has, and empties deleted namespaces. A namespace is removed only when
-// nothing is left in it.
+// Creates the objects that every namespace has, and empties deleted namespaces. A Namespace that is being deleted is
+// removed only when no object is left in it.
 import type { Cluster } from '../cluster.ts';
 import { finishDeletion, startDeletion } from '../api/delete.ts';
 import type { KubeObject } from '../types.ts';
 import { createOwned, edit } from './objects.ts';
 
-/**
- * Creates the default objects of a namespace; when the namespace is being deleted, deletes everything in it instead.
- */
+/** Creates the default objects of a namespace; when the Namespace is being deleted, deletes all objects in it. */
 export function reconcileNamespace(cluster: Cluster, namespace: KubeObject): void {
   const { name, deletionTimestamp } = namespace.metadata;
   if (deletionTimestamp === undefined) {

@@ -8,7 +8,7 @@ import { canonical } from '../store/store.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import { copy, timestamp, type JsonObject, type KubeObject, type OwnerReference } from '../types.ts';
 
-/** An owner reference that names `owner` as the controller. */
+/** An owner reference with which an object names `owner` as its controller. */
 export function ownedBy(owner: KubeObject): OwnerReference {
   const { apiVersion, kind, metadata } = owner;
   return { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true, blockOwnerDeletion: true };
@@ -30,7 +30,7 @@ export function createOwned(cluster: Cluster, object: JsonObject): KubeObject | 
   return cluster.store.insert(resource.key, filled);
 }
 
-/** Deletes an object, given its storage key. */
+/** Deletes an object. `key` is the storage key of its resource, such as `apps/deployments`. */
 export function removeOwned(cluster: Cluster, key: string, object: KubeObject, options: DeleteOptions = {}): void {
   const slash = key.indexOf('/');
   const resource = cluster.registry.findPlural(key.slice(0, slash), key.slice(slash + 1));
@@ -55,7 +55,7 @@ export function edit(
   return cluster.store.replace(key, next);
 }
 
-/** Sets the status of an object, if it differs from the present one. */
+/** Sets the status of an object. When the status is the same as before, the store changes nothing. */
 export function setStatus(cluster: Cluster, key: string, object: KubeObject, status: JsonObject): void {
   edit(cluster, key, object, (next) => {
     next['status'] = status;
@@ -71,7 +71,10 @@ export function ownedObjects(cluster: Cluster, key: string, owner: KubeObject): 
     );
 }
 
-/** The pods that `owner` controls. Pods without a controller that its selector matches are adopted first. */
+/**
+ * The pods that `owner` controls. Before that, pods without a controller that the owner's selector matches get an owner
+ * reference to it.
+ */
 export function podsOf(cluster: Cluster, owner: KubeObject): readonly KubeObject[] {
   const selector: JsonObject | undefined = owner['spec']?.selector;
   for (const pod of cluster.store.list('/pods', owner.metadata.namespace)) {
@@ -107,7 +110,10 @@ export function isOver(pod: KubeObject): boolean {
   return phase === 'Succeeded' || phase === 'Failed';
 }
 
-/** A condition for a status. lastTransitionTime stays the old one unless the condition's status changes. */
+/**
+ * A condition for a status. `old` has the present conditions: lastTransitionTime is taken from there unless the
+ * condition's status changes.
+ */
 export function condition(
   cluster: Cluster,
   old: readonly JsonObject[],
@@ -126,7 +132,10 @@ export function condition(
 
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
 
-/** A short text computed from a hash of the value, so equal values give equal texts. It can be used in object names. */
+/**
+ * A short text computed from a hash of the value, so equal values give equal texts. The text is valid in names of
+ * objects.
+ */
 export function hashText(value: unknown): string {
   let hash = 2166136261;
   for (const character of canonical(value)) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 16777619) >>> 0;
@@ -136,12 +145,17 @@ export function hashText(value: unknown): string {
   return text;
 }
 
-/** Records an Event of type Normal, by the controller for the kind of the object. */
+/**
+ * Records an Event of type Normal, whose source is the controller for the kind of the object, such as `job-controller`.
+ */
 export function recordNormal(cluster: Cluster, about: KubeObject, reason: string, message: string): void {
   recordEvent(cluster, about, 'Normal', reason, message, `${about.kind.toLowerCase()}-controller`);
 }
 
-/** Records an Event about an object. If there already is an equal Event, its count is increased. */
+/**
+ * Records an Event about an object. If there already is an Event with the same type, reason, message and source about
+ * this object, its count is increased.
+ */
 export function recordEvent(
   cluster: Cluster,
   about: KubeObject,

@@ -1,11 +1,11 @@
-// Maintains ReplicaSets: creates or deletes pods until their number is as specified. Pods that have ended or are being
-// deleted do not count.
+// Maintains ReplicaSets: creates or deletes pods until there are `spec.replicas` of them. Pods that have ended or are
+// being deleted do not count.
 import type { Cluster } from '../cluster.ts';
 import { randomSuffix } from '../store/names.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { createOwned, isOver, isReady, ownedBy, podsOf, recordNormal, removeOwned, setStatus } from './objects.ts';
 
-/** The most pods that are created at once, as in kube-controller-manager. */
+/** The most pods that one reconciliation creates, as in kube-controller-manager. */
 const burst = 500;
 
 /** Creates or deletes pods of a ReplicaSet, and updates its status. */

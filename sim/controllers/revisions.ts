@@ -1,5 +1,6 @@
-// Maintains ControllerRevisions, with which StatefulSets and DaemonSets undo a rollout. When the owner returns to an
-// earlier template, its ControllerRevision gets a new, higher number.
+// Maintains ControllerRevisions. They hold earlier pod templates of StatefulSets and DaemonSets, to which a rollout can
+// be undone. When the owner returns to an earlier template, the ControllerRevision of this template gets a new, higher
+// number.
 import type { Cluster } from '../cluster.ts';
 import { canonical } from '../store/store.ts';
 import type { KubeObject } from '../types.ts';
@@ -8,8 +9,8 @@ import { createOwned, edit, hashText, ownedBy, ownedObjects, removeOwned } from 
 const key = 'apps/controllerrevisions';
 
 /**
- * The ControllerRevision for the owner's present template; created when it is missing. Its name ends with the hash that
- * pods get as a label.
+ * The ControllerRevision for the owner's present pod template; it is created when there is none. Its name ends with the
+ * hash that pods get as a label.
  */
 export function currentRevision(cluster: Cluster, owner: KubeObject): { readonly name: string; readonly hash: string } {
   const data = { spec: { template: { ...owner['spec'].template, $patch: 'replace' } } };

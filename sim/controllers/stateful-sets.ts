@@ -9,7 +9,7 @@ import { currentRevision } from './revisions.ts';
 const key = 'apps/statefulsets';
 const revisionLabel = 'controller-revision-hash';
 
-/** Makes the next change that brings a StatefulSet closer to its spec. */
+/** Makes the next changes that bring the pods of a StatefulSet closer to its spec. */
 export function reconcileStatefulSet(cluster: Cluster, set: KubeObject): void {
   if (set.metadata.deletionTimestamp !== undefined) return;
   const update = currentRevision(cluster, set);
@@ -32,7 +32,10 @@ export function reconcileStatefulSet(cluster: Cluster, set: KubeObject): void {
   writeStatus(cluster, set, update.name);
 }
 
-/** Deletes the pod with the highest number that does not have the newest revision. */
+/**
+ * Deletes, of the pods that do not have the newest revision, the one with the highest ordinal. The next reconciliation
+ * creates it anew.
+ */
 function replaceStale(cluster: Cluster, set: KubeObject, pods: ReadonlyMap<number, KubeObject>, newest: string): void {
   const first: number = set['spec'].ordinals?.start ?? 0;
   const isRolling = set['spec'].updateStrategy?.type !== 'OnDelete';

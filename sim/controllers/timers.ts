@@ -1,12 +1,12 @@
-// The timers of one simulated API server, which are all cancelled when it closes. After closing, new timers are
-// ignored; otherwise a timer set by a controller would keep the process running.
+// The timers of one simulated API server, which are all cancelled when it closes. After closing, new timers are not
+// started; otherwise a timer set by a controller would keep the process running.
 
 /** A set of timers that use the real clock and can be cancelled together. */
 export class Timers {
   readonly #active = new Set<NodeJS.Timeout>();
   #isClosed = false;
 
-  /** Runs once after `delayMs`. Returns a function that cancels it. */
+  /** Calls `run` once after `delayMs` milliseconds. Returns a function that cancels the timer. */
   after(delayMs: number, run: () => void): () => void {
     const timer = setTimeout(() => {
       this.#active.delete(timer);
@@ -15,7 +15,7 @@ export class Timers {
     return this.#keep(timer);
   }
 
-  /** Runs every `periodMs`. Returns a function that cancels it. */
+  /** Calls `run` every `periodMs` milliseconds. Returns a function that cancels the timer. */
   every(periodMs: number, run: () => void): () => void {
     return this.#keep(setInterval(run, periodMs));
   }

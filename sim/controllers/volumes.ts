@@ -1,5 +1,5 @@
-// Binds PersistentVolumeClaims: each claim at once gets a new volume of the requested size. A claim that names a volume
-// gets a volume of that name.
+// Binds PersistentVolumeClaims: each claim at once gets a PersistentVolume, which is created with the requested size.
+// If the claim names a volume, the PersistentVolume has this name, and an existing one is used.
 import type { Cluster } from '../cluster.ts';
 import type { KubeObject } from '../types.ts';
 import { createOwned, edit } from './objects.ts';

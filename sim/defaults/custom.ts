@@ -1,5 +1,5 @@
-// Applies the schemas of CustomResourceDefinitions: fills in defaults, and validates values. A default can add an
-// object, whose missing fields then get their own defaults.
+// Applies the schemas of CustomResourceDefinitions: fills in defaults, and validates values. When a default is an
+// object, the fields that are missing in it get their own defaults.
 import { resolve, type Schema } from '../schema/spec.ts';
 import type { FieldFault } from '../api/status-error.ts';
 import { copy, isObject } from '../types.ts';
@@ -20,6 +20,7 @@ export function fillSchemaDefaults(schemas: Schemas, outer: Schema | undefined, 
     for (const item of Object.values(value)) fillSchemaDefaults(schemas, schema.additionalProperties, item);
 }
 
+/** The keywords of a schema that limit a value. */
 interface Bounds {
   readonly enum?: readonly unknown[];
   readonly minimum?: number;
@@ -64,7 +65,7 @@ function boundFault(bounds: Bounds, value: unknown, field: string): FieldFault |
   return { reason: 'FieldValueInvalid', message: `Invalid value: ${text}: ${field} in body ${why}`, field };
 }
 
-/** Which limit the value violates, in the words of kube-apiserver; undefined when it violates none. */
+/** Which limit the value violates, with the text of kube-apiserver's message; undefined when it violates none. */
 function boundBroken(bounds: Bounds, value: unknown): string | undefined {
   if (typeof value === 'number') {
     const { minimum = -Infinity, maximum = Infinity } = bounds;

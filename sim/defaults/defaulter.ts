@@ -3,6 +3,7 @@ import type { Cluster } from '../cluster.ts';
 import type { KubeObject } from '../types.ts';
 
 /**
- * Fills in the defaults of an object's kind. Changes the object. `current` is the stored object; undefined on create.
+ * Fills in the defaults of an object's kind. Changes the object. `current` is the stored object before an update;
+ * undefined on create.
  */
 export type Defaulter = (object: KubeObject, cluster: Cluster, current: KubeObject | undefined) => void;

@@ -1,5 +1,5 @@
 // Fills in what the API server adds when an object is written: generation, defaults of its kind, and the initial
-// status. A status that a client sends with a create is dropped, if the kind has a status subresource.
+// status. If the kind has a status subresource, a status that a client sends with a create is dropped.
 import type { Cluster } from '../cluster.ts';
 import type { Resource } from '../store/resources.ts';
 import type { KubeObject } from '../types.ts';
@@ -18,7 +18,7 @@ const withoutGeneration = new Set([
   '/replicationcontrollers',
 ]);
 
-/** Fills in what a new object needs before it is stored. Changes and returns `object`. */
+/** Sets generation, initial status and defaults of a new object before it is stored. Changes and returns `object`. */
 export function createDefaults(cluster: Cluster, resource: Resource, object: KubeObject): KubeObject {
   if (resource.hasStatus) {
     delete object['status'];
@@ -44,7 +44,10 @@ export function updateDefaults(
   return next;
 }
 
-/** Adds what admission plugins add to a new object. No field manager owns these fields. Changes the object. */
+/**
+ * Adds what admission plugins of kube-apiserver add to a new object. Call it after managedFields were computed, since
+ * no field manager owns these fields. Changes the object.
+ */
 export function admit(cluster: Cluster, resource: Resource, object: KubeObject): void {
   admitterOf(resource)?.(object, cluster);
 }

@@ -1,4 +1,5 @@
-// The functions that fill in defaults, by storage key. They run on every write, so they must only add what is missing.
+// The functions that fill in defaults, by storage key. They run on every write, so they must not change a field that is
+// set.
 import type { Cluster } from '../cluster.ts';
 import type { Resource } from '../store/resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
@@ -79,7 +80,7 @@ const byKey: Readonly<Record<string, readonly Defaulter[]>> = {
   ...workloadDefaulters,
 };
 
-/** Changes a new object after managedFields were computed, as an admission plugin does. */
+/** Changes a new object after managedFields were computed, as an admission plugin of kube-apiserver does. */
 export type Admitter = (object: KubeObject, cluster: Cluster) => void;
 
 const admitters: Readonly<Record<string, Admitter>> = {

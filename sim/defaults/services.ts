@@ -1,5 +1,5 @@
-// Defaults of Services, and allocation of cluster IPs and node ports. When an update does not contain them, the Service
-// keeps those it has.
+// Defaults of Services, and allocation of cluster IPs and node ports. When an update has no cluster IP or node ports,
+// the Service keeps its present ones.
 import type { Cluster } from '../cluster.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import type { Defaulter } from './defaulter.ts';
@@ -23,7 +23,10 @@ function isExternal(spec: JsonObject): boolean {
   return spec['type'] === 'NodePort' || spec['type'] === 'LoadBalancer';
 }
 
-/** Allocates cluster IP and node ports. Those in the old spec `before` are kept. */
+/**
+ * Allocates a cluster IP and node ports where the spec has none. Those in `before`, the spec before an update, are
+ * kept.
+ */
 export function allocate(object: KubeObject, cluster: Cluster, before: JsonObject = {}): void {
   const spec: JsonObject = object['spec'];
   if (spec['type'] === 'ExternalName') return;

@@ -12,7 +12,10 @@ function fillTemplate(spec: JsonObject): void {
   fillPodSpec((template['spec'] ??= {}));
 }
 
-/** Removes `creationTimestamp: null`, which Go clients send in templates. kube-apiserver 1.36 does not store it. */
+/**
+ * Removes `creationTimestamp: null`, which Go clients send in pod templates and which kube-apiserver 1.36 does not
+ * store.
+ */
 function withoutCreation(metadata: JsonObject): JsonObject {
   const { creationTimestamp, ...rest } = metadata;
   return creationTimestamp === null || creationTimestamp === undefined ? rest : metadata;
@@ -75,7 +78,7 @@ function fillJobSpec(spec: JsonObject): void {
 
 const job: Defaulter = (object) => fillJobSpec((object['spec'] ??= {}));
 
-/** Gives a new Job the labels and the selector for its own pods. */
+/** Gives a new Job the labels and the selector that match only its own pods. */
 export function labelJob(object: KubeObject): void {
   const { spec } = object as JsonObject;
   if (spec.manualSelector === true) return;

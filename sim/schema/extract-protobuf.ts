@@ -1,11 +1,15 @@
-// Reads the protobuf form of Kubernetes types from its source tree, for extract.ts. Fields come from generated.proto,
-// and further facts from Go structs. An embedded struct is a message in protobuf, but its fields are not nested in
-// JSON. A non-pointer field with `omitempty` is sent in protobuf even when it is zero, but not in JSON.
+// Reads the protobuf form of Kubernetes types from its source tree, for extract.ts. Fields come from generated.proto;
+// how they appear in JSON comes from the tags of Go structs. An embedded struct is a message in protobuf, but in JSON
+// its fields are fields of the outer object. A non-pointer field with `omitempty` is sent in protobuf even when it is
+// zero, but not in JSON.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProtobufField } from './spec.ts';
 
-/** What the tag of a Go struct says about a field. Stored by `GoType.protobufName`. */
+/**
+ * What the type and the tag of a field in a Go struct say. The map of fields has the keys `GoType.protobufName`.
+ * `isInline`: the field is embedded; `dropsZero`: left out of JSON when zero; `isAlways`: always in JSON.
+ */
 interface GoField {
   readonly jsonName: string;
   readonly isInline: boolean;
@@ -14,7 +18,10 @@ interface GoField {
   readonly isAlways: boolean;
 }
 
-/** The messages by their full protobuf name. Each folder must contain a generated.proto and Go files. */
+/**
+ * The fields of each message, by the message's full protobuf name. Each folder must contain a generated.proto and Go
+ * files.
+ */
 export function readMessages(folders: readonly string[]): Record<string, ProtobufField[]> {
   const messages: Record<string, ProtobufField[]> = {};
   for (const folder of folders) {

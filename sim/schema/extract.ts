@@ -1,9 +1,9 @@
-// Makes kubernetes.json.gz from a Kubernetes source tree. The simulator reads from it which resources exist (with verbs
-// and short names), schemas with merge keys, default roles, and protobuf fields. Run it by hand when the simulated
-// version changes. Easy to get wrong: a schema must be copied with all schemas that it refers to. Otherwise
-// `kubectl explain --recursive` fails at the missing one.
+// Makes kubernetes.json.gz from a Kubernetes source tree. The simulator reads this file: resources with verbs and short
+// names, schemas with merge keys, default roles, and protobuf fields. Run it by hand when the simulated version
+// changes. Easy to get wrong: a schema must be copied with all schemas that it refers to. Otherwise `kubectl explain
+// --recursive` fails at a missing schema.
 //
-//   node sim/schema/extract.ts <kubernetes source tree> <folder of k8s.io/api> <folder of k8s.io/apimachinery>
+// node sim/schema/extract.ts <kubernetes source tree> <folder of k8s.io/api> <folder of k8s.io/apimachinery>
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -13,6 +13,7 @@ import { refsOf } from './spec.ts';
 import type { JsonObject } from '../types.ts';
 import type { KubernetesSpec, ResourceSpec, Schema } from './spec.ts';
 
+/** The groups and versions that the simulator serves. */
 const served: readonly (readonly [group: string, version: string])[] = [
   ['', 'v1'],
   ['apps', 'v1'],
@@ -31,8 +32,10 @@ const served: readonly (readonly [group: string, version: string])[] = [
   ['coordination.k8s.io', 'v1'],
   ['discovery.k8s.io', 'v1'],
 ];
+/** Resources of these groups that the simulator does not serve. */
 const unserved = new Set(['bindings', 'componentstatuses', 'volumeattachments', 'csistoragecapacities']);
 
+/** A resource in an APIResourceList of Kubernetes' recorded discovery (metav1.APIResource). */
 interface DiscoveryResource {
   readonly name: string;
   readonly singularName: string;

@@ -1,9 +1,11 @@
-// Makes the JSON of an empty object of a kind: the fields that Go always writes. Structs are always written. Pointers
-// and lists are written, as null, unless their tag says omitempty.
+// Makes the JSON of an empty object of a kind, with the fields that Go's encoder writes even when they were not set.
+// The encoder writes every struct, and writes pointers and lists as null unless their tag says omitempty.
 import type { JsonObject } from '../types.ts';
 import type { KubernetesSpec } from './spec.ts';
 
+/** What Go writes for a field of a scalar type that was not set; 0 for types that are not listed. */
 const scalars: Readonly<Record<string, unknown>> = { string: '', bool: false, bytes: null };
+/** Types can contain themselves. Below this depth of nesting, objects are left empty. */
 const depthLimit = 8;
 
 /** The name of the protobuf message for a schema: `io.k8s.api.core.v1.Pod` gives `k8s.io.api.core.v1.Pod`. */

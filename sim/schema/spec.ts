@@ -1,6 +1,6 @@
 // The Kubernetes resources that the simulator serves, with their schemas, read from kubernetes.json.gz (made by
-// extract.ts from Kubernetes' specification). Easy to get wrong: the schema of a property may be hidden behind `allOf:
-// [{$ref}]`, so it must be read with `resolve`.
+// extract.ts from Kubernetes' specification). Easy to get wrong: a property's schema is often only `allOf: [{$ref}]`,
+// so read it with `resolve`, which follows the reference.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -78,8 +78,8 @@ export interface KubernetesSpec {
 
 /**
  * One field of a protobuf message. The letters in `flags` mean: `r` repeated; `m` a map with text keys, whose values
- * have the given type; `i` fields are not nested in JSON; `z` left out of JSON when zero; `p` a pointer in Go; `a`
- * always in JSON, possibly as null.
+ * have the given type; `i` an embedded struct, whose fields are fields of the outer object in JSON; `z` left out of
+ * JSON when zero; `p` a pointer in Go; `a` always in JSON, possibly as null.
  */
 export type ProtobufField = readonly [number: number, jsonName: string, type: string, flags: string];
 
@@ -91,8 +91,8 @@ export function loadKubernetesSpec(): KubernetesSpec {
 const refPrefix = '#/components/schemas/';
 
 /**
- * Follows `$ref` and a single `allOf` to the schema that they refer to. Extensions such as list type and merge key must
- * be read from the schema that was passed in.
+ * Follows `$ref` and a single `allOf` to the schema that they refer to. Extensions such as list type and merge key
+ * stand beside the `$ref`, so read them from the schema that you pass in.
  */
 export function resolve(schemas: Readonly<Record<string, Schema>>, schema: Schema | undefined): Schema | undefined {
   let current = schema;

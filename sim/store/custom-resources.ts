@@ -1,5 +1,6 @@
-// Serves custom resources: each CustomResourceDefinition adds its resources to the registry as long as it exists. A
-// resource is served as soon as its definition is stored. When a definition is deleted, its objects are removed first.
+// Serves custom resources: while a CustomResourceDefinition exists, its resources are in the registry. A resource is
+// served as soon as its definition is stored. When a definition is deleted, all objects of its kind are removed before
+// the definition is.
 import type { Cluster } from '../cluster.ts';
 import { startDeletion, finishDeletion } from '../api/delete.ts';
 import type { Resource } from './resources.ts';

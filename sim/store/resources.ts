@@ -1,12 +1,16 @@
-// The registry of resources that this server has: the built-in ones, and those of CustomResourceDefinitions. All
-// versions of a resource have the same storage key, so an object can be read in each version.
+// The registry of the resources that a simulated API server serves: built-in resources and those of
+// CustomResourceDefinitions. All versions of a resource have the same storage key, so an object can be read in each
+// version.
 import type { KubernetesSpec, ResourceSpec, Schema } from '../schema/spec.ts';
 import type { PrinterColumn } from '../../tables/printer-column.ts';
 import { keyOf } from './store.ts';
 
-/** A resource that this server has, such as pods. */
+/** A resource in one API version that the simulated API server serves, such as pods in v1. */
 export interface Resource extends ResourceSpec {
-  /** The key of the resource in the store. All versions of the resource have the same key. */
+  /**
+   * The key of the resource in the store: `group/plural`, and `/events` for Events of both groups. All versions of the
+   * resource have the same key.
+   */
   readonly key: string;
   /** Name of the kind's schema in {@link Registry.schemas}; undefined when the kind has none. */
   readonly schemaName: string | undefined;
@@ -16,7 +20,9 @@ export interface Resource extends ResourceSpec {
   readonly definition?: string;
   /** The `additionalPrinterColumns` of a custom resource; undefined for built-in resources. */
   readonly columns?: readonly PrinterColumn[];
-  /** The JSON paths of a custom resource's scale; undefined when it has none. */
+  /**
+   * The JSON paths of the scale subresource; undefined for built-in resources, and for custom resources without one.
+   */
   readonly scale?: ScalePaths;
   /** The `selectableFields` of a custom resource: paths such as `spec.color`. */
   readonly selectableFields?: readonly string[];
@@ -29,13 +35,13 @@ export interface ScalePaths {
   readonly labelSelectorPath?: string;
 }
 
-/** Finds resources by their path or their kind. */
+/** The resources that a simulated API server serves, and their schemas. */
 export interface Registry {
   /** Schemas by name, of built-in kinds and of custom resources. */
   readonly schemas: Readonly<Record<string, Schema>>;
   find(group: string, version: string, plural: string): Resource | undefined;
   findKind(group: string, version: string, kind: string): Resource | undefined;
-  /** Finds any version of a resource, for code that does not know the version. */
+  /** Finds a resource in its first version, for code that does not care about the version. */
   findPlural(group: string, plural: string): Resource | undefined;
   /** The groups in the order of discovery. Each has at least one version. */
   groups(): readonly GroupVersions[];
@@ -44,7 +50,7 @@ export interface Registry {
   setCustom(definition: string, resources: readonly Resource[], schemas: Readonly<Record<string, Schema>>): void;
 }
 
-/** A group with its versions, in order of preference. */
+/** An API group with its versions, preferred version first. */
 export interface GroupVersions {
   readonly group: string;
   readonly versions: readonly { readonly version: string; readonly resources: readonly Resource[] }[];

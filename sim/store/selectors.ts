@@ -4,9 +4,10 @@ import { badRequest } from '../api/status-error.ts';
 import type { Resource } from './resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 
-/** Returns whether a selector matches an object. */
+/** Whether a selector matches the object. */
 export type Matcher = (object: KubeObject) => boolean;
 
+/** One requirement of a label selector. `values` is empty for `exists` and `absent`. */
 interface Requirement {
   readonly key: string;
   readonly operator: 'in' | 'notin' | 'exists' | 'absent' | 'gt' | 'lt';
@@ -142,8 +143,8 @@ const fieldsByKey: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Fields of which selectors do not use the value at the field's path, or that have a default value when the object does
- * not set them.
+ * How to read fields of which selectors do not compare the value at the field's path, or which have a default value
+ * when the object does not set them.
  */
 const unusualFields: Readonly<Record<string, (object: KubeObject) => unknown>> = {
   'spec.hostNetwork': (o) => o['spec']?.hostNetwork ?? false,
@@ -155,7 +156,7 @@ const unusualFields: Readonly<Record<string, (object: KubeObject) => unknown>> =
   source: (o) => o['source']?.component ?? o['reportingComponent'],
 };
 
-/** The value of a field as text; '' when it has none. */
+/** The value of a field as text; '' when the object does not have the field. */
 function fieldText(object: KubeObject, field: string): string {
   const unusual = Object.hasOwn(unusualFields, field) ? unusualFields[field] : undefined;
   return String((unusual ? unusual(object) : field.split('.').reduce((at: any, step) => at?.[step], object)) ?? '');
@@ -163,6 +164,8 @@ function fieldText(object: KubeObject, field: string): string {
 
 /**
  * Parses a field selector for one resource.
+ * @param key the storage key of the resource
+ * @param more fields that selectors can use besides those of built-in resources
  * @throws StatusError 400 for a field that selectors of the resource cannot use
  */
 export function parseFieldSelector(selector: string, key: string, more: readonly string[] = []): Matcher {

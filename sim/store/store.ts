@@ -1,10 +1,10 @@
-// The storage of a simulated API server: all objects, a revision counter, and a limited history for watches. Easy to
-// get wrong: a stored object must never be changed, since callers may hold it. Writers pass a new object, and readers
-// do not modify what they get.
+// The storage of a simulated API server: all objects, a revision counter, and a limited history of changes for watches.
+// Easy to get wrong: a stored object must never be changed, since the history and other callers have the same instance.
+// To change an object, store a changed copy.
 import { randomUUID } from 'node:crypto';
 import { timestamp, type KubeObject } from '../types.ts';
 
-/** One change. Changes are in the order of their revisions. */
+/** One change of an object in the store. */
 export interface StoreEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   /** The key of the resource in the store: `group/plural`, in the core group `/plural`. */
@@ -12,6 +12,7 @@ export interface StoreEvent {
   readonly object: KubeObject;
   /** The object before the change; undefined for ADDED. */
   readonly previous: KubeObject | undefined;
+  /** The resourceVersion that the store assigned to the change; later changes have higher ones. */
   readonly revision: number;
 }
 
@@ -23,7 +24,9 @@ export function keyOf(resource: { readonly group: string; readonly plural: strin
   return `${resource.group}/${resource.plural}`;
 }
 
-/** Objects by resource, with notification of changes. */
+/**
+ * The objects of a simulated API server by resource. It calls listeners for each change, and keeps the last changes.
+ */
 export class Store {
   readonly #now: () => Date;
   readonly #limit: number;
@@ -34,7 +37,10 @@ export class Store {
   #revision = 1;
   #oldest = 1;
 
-  /** Makes an empty store. `historyLimit` is the number of kept changes, over all resources. */
+  /**
+   * Makes an empty store. At least the last `historyLimit` changes of all resources together are kept; older ones are
+   * dropped.
+   */
   constructor(now: () => Date, historyLimit = 20_000) {
     this.#now = now;
     this.#limit = historyLimit;
@@ -45,7 +51,7 @@ export class Store {
     return this.#revision;
   }
 
-  /** The oldest revision from which a watch can start. */
+  /** The oldest revision from which a watch can start: later changes are kept, changes up to it are not. */
   get oldest(): number {
     return this.#oldest;
   }
@@ -55,7 +61,8 @@ export class Store {
   }
 
   /**
-   * The objects sorted by namespace and name, as in etcd. An empty namespace means all. The array must not be changed.
+   * The objects sorted by namespace and name, as in etcd. The namespace '' means all namespaces. Callers must not
+   * change the array.
    */
   list(key: string, namespace = ''): readonly KubeObject[] {
     let all = this.#ordered.get(key);
@@ -67,8 +74,8 @@ export class Store {
   }
 
   /**
-   * Inserts an object, and gives it uid, creationTimestamp and resourceVersion. The caller must check that it does not
-   * exist.
+   * Inserts an object, and gives it uid, creationTimestamp and resourceVersion. The caller must have checked that there
+   * is no object of this name.
    */
   insert(key: string, object: NewObject): KubeObject {
     const { uid, creationTimestamp } = object.metadata;
@@ -98,7 +105,9 @@ export class Store {
     return stored;
   }
 
-  /** Removes an object. The returned object has the revision of the deletion. Undefined when it does not exist. */
+  /**
+   * Removes an object and returns it with the resourceVersion of the deletion; undefined when there is no such object.
+   */
   remove(key: string, namespace: string, name: string): KubeObject | undefined {
     const previous = this.#table(key).get(`${namespace}/${name}`);
     if (previous === undefined) return undefined;
@@ -108,7 +117,7 @@ export class Store {
     return last;
   }
 
-  /** The changes of one resource after a revision; undefined when the history does not reach back that far. */
+  /** The changes of one resource after a revision; undefined when some of these changes were dropped. */
   since(key: string, after: number): readonly StoreEvent[] | undefined {
     if (after < this.#oldest) return undefined;
     let start = this.#history.length;
@@ -117,8 +126,8 @@ export class Store {
   }
 
   /**
-   * Calls the listener synchronously for each later change of one resource, or of all when `key` is `*`. Returns a
-   * function that removes the listener.
+   * Calls the listener synchronously for each later change of one resource, or of all resources when `key` is `*`.
+   * Returns a function that removes the listener.
    */
   subscribe(key: string, listener: (event: StoreEvent) => void): () => void {
     let set = this.#listeners.get(key);
@@ -127,7 +136,9 @@ export class Store {
     return () => set.delete(listener);
   }
 
-  /** Drops the history, as etcd's compaction does. Older watches and continue tokens then get 410. */
+  /**
+   * Drops all past changes, as etcd's compaction does. Watches and continue tokens from earlier revisions then get 410.
+   */
   compact(): void {
     this.#history = [];
     this.#oldest = this.#revision;
@@ -160,7 +171,10 @@ function pathOf(object: { metadata: { namespace?: string; name: string } }): str
   return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 }
 
-/** Whether two objects are equal except for resourceVersion. kube-apiserver does not write such an update either. */
+/**
+ * Whether two objects are equal except for resourceVersion. An update to an equal object is not written, as in
+ * kube-apiserver.
+ */
 function isSame(before: KubeObject, after: KubeObject): boolean {
   const bare = (object: KubeObject): string =>
     JSON.stringify({ ...object, metadata: { ...object.metadata, resourceVersion: '' } });

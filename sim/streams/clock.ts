@@ -1,10 +1,10 @@
-// The clock that streams use, so that tests can replace it.
+// The clock that simulated streams and workloads use. Tests replace it.
 
 /** The current time and a timer. */
 export interface Clock {
   /** The current time in Unix milliseconds. */
   now(): number;
-  /** Runs once after `delayMs`. Returns a function that cancels it. */
+  /** Calls `run` once after `delayMs` milliseconds. Returns a function that cancels the timer. */
   after(delayMs: number, run: () => void): () => void;
 }
 

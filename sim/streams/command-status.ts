@@ -1,5 +1,5 @@
 // Tells the client how an exec or attach has ended: with a `metav1.Status` on the error stream (remotecommand v4 and
-// v5). Success is reported as well; without it kubectl waits, or reports a protocol error.
+// v5). Success is sent as a Status, too: without a Status, kubectl waits, or reports a protocol error.
 
 /** How a command has ended: with an exit code, or because it could not run. */
 export type CommandEnd =
@@ -7,7 +7,7 @@ export type CommandEnd =
   /** The command could not be started, or the container runtime failed. */
   | { readonly kind: 'fault'; readonly message: string };
 
-/** The Status for the end of a command, in the words of cri-streaming and kubelet. */
+/** The Status for the end of a command, with the messages of cri-streaming and kubelet. */
 export function statusOf(end: CommandEnd): Readonly<Record<string, unknown>> {
   if (end.kind === 'fault') {
     const message = `Internal error occurred: ${end.message}`;

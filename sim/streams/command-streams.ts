@@ -1,5 +1,6 @@
-// The streams of one exec or attach. They are the same over WebSocket channels and over SPDY streams. The status is
-// sent after all output, and then the connection is closed.
+// The streams of one exec or attach: stdin, stdout, stderr and the size of the terminal. Callers use them in the same
+// way over WebSocket and over SPDY. At the end a `metav1.Status` is sent after all output, and the connection is
+// closed.
 import { Readable, Writable, type Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { statusOf, type CommandEnd } from './command-status.ts';
@@ -14,23 +15,31 @@ export interface WantedStreams {
   readonly tty: boolean;
 }
 
-/** The streams of an open exec or attach, whichever protocol transports them. */
+/** The streams of an open exec or attach. A stream that the client did not request is undefined. */
 export interface CommandStreams {
   readonly stdin: Readable | undefined;
   readonly stdout: Writable | undefined;
   readonly stderr: Writable | undefined;
   readonly tty: boolean;
-  /** Calls the listener for each change of the terminal's size. Changes that came earlier are passed on at once. */
+  /**
+   * Calls the listener for each change of the terminal's size. Changes that arrived before this call are given to the
+   * listener at once.
+   */
   onResize(listener: (size: { readonly Width: number; readonly Height: number }) => void): void;
   /** Aborted when the client has disconnected. */
   readonly gone: AbortSignal;
-  /** Sends the remaining output and the status, and closes the connection. */
+  /** Sends the remaining output and a `metav1.Status` for `end`, and closes the connection. */
   finish(end: CommandEnd): Promise<void>;
 }
 
-/** How long a client may take to open its streams; as in kubelet, 30 s. */
+/**
+ * How many milliseconds a SPDY client has to open all its streams, as in kubelet. After that, the connection is closed.
+ */
 const streamCreationTimeoutMs = 30_000;
 
+/**
+ * Gives sizes of the terminal to one listener. `take` accepts the JSON text of a size; sizes before `listen` are kept.
+ */
 interface ResizeFeed {
   take(text: string): void;
   listen(listener: (size: { readonly Width: number; readonly Height: number }) => void): void;
@@ -43,7 +52,7 @@ function createResizeFeed(): ResizeFeed {
     try {
       listener?.(JSON.parse(text) as { Width: number; Height: number });
     } catch {
-      // An invalid size is ignored. (kubelet would also ignore all later ones.)
+      // An invalid size is ignored. (kubelet would also ignore all later sizes.)
     }
   };
   return {
@@ -55,11 +64,15 @@ function createResizeFeed(): ResizeFeed {
   };
 }
 
+/**
+ * The channels of remotecommand over WebSocket: the first byte of each message. `close`, in v5 only, ends another
+ * channel.
+ */
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
 /**
- * Opens the streams of an exec or attach over WebSocket. The first byte of each message is the channel. `canEndInput`
- * says whether the client can end stdin on its own, which v5 of the protocol added to v4.
+ * Opens the streams of an exec or attach over WebSocket. The first byte of each message is the channel. `canEndInput`:
+ * whether the client can end stdin while the connection stays open, as in v5 of the protocol but not in v4.
  */
 export function openChannels(connection: WebSocket, wanted: WantedStreams, canEndInput: boolean): CommandStreams {
   const gone = new AbortController();
@@ -88,8 +101,8 @@ export function openChannels(connection: WebSocket, wanted: WantedStreams, canEn
   });
   const stdout = wanted.stdout ? outlet(channels.stdout, send) : undefined;
   const stderr = wanted.stderr && !wanted.tty ? outlet(channels.stderr, send) : undefined;
-  // As in kubelet and kube-apiserver, an empty message on the first output channel tells the client that it is
-  // connected.
+  // As in kubelet and kube-apiserver, an empty message on the first output channel tells the client that the container
+  // is connected.
   send(stdout ? channels.stdout : stderr ? channels.stderr : channels.error, Buffer.alloc(0));
 
   return {
@@ -100,8 +113,8 @@ export function openChannels(connection: WebSocket, wanted: WantedStreams, canEn
     onResize: resizes.listen,
     gone: gone.signal,
     async finish(end) {
-      // Input that was not read is dropped. Otherwise a full buffer would keep the client's close frame from being
-      // read.
+      // Input that the program did not read is dropped. Otherwise a full buffer would keep this side from reading the
+      // client's close frame.
       stdin?.destroy();
       connection.resume();
       await Promise.all([stdout, stderr].map(flush));
@@ -130,7 +143,7 @@ function outlet(channel: number, send: SendOnChannel): Writable {
 
 /**
  * Opens the streams of an exec or attach over SPDY: waits until the client has opened all of them. Resolves to
- * undefined when it does not do so in time, or disconnects.
+ * undefined when the client does not open them in time, or disconnects.
  */
 export function openSpdyStreams(
   socket: Duplex,

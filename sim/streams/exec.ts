@@ -1,5 +1,6 @@
-// Runs exec and attach in a simulated container: connects the streams of the client with a program or the log. In every
-// case a status is sent at the end, because the client would otherwise wait for ever.
+// Runs exec and attach in a simulated container: connects the streams of the client with a simulated program, or with
+// the log of the container. At the end a `metav1.Status` is always sent, because the client would otherwise wait for
+// ever.
 import { Readable, Writable } from 'node:stream';
 import type { CommandEnd } from './command-status.ts';
 import type { CommandStreams } from './command-streams.ts';
@@ -8,15 +9,15 @@ import { ProgramNotFound, put, type Process } from './shell/process.ts';
 import { runProgram } from './shell/shell.ts';
 import { Terminal, type TerminalSize } from './shell/terminal.ts';
 
-/** Runs a program with the client's streams. Resolves when the status was sent. */
+/** Runs a program with the client's streams. Resolves when its `metav1.Status` was sent. */
 export async function runExec(streams: CommandStreams, container: Container, argv: readonly string[]): Promise<void> {
   await streams.finish(await execute(streams, container, argv));
 }
 
 /**
  * Attaches to a container. If its spec has `stdin: true`, its command (or a shell) runs now, as `kubectl run -it` and
- * `kubectl debug -it` expect, and `onExit` is called with the exit code. Otherwise the client sees new log lines, and
- * its own input is echoed.
+ * `kubectl debug -it` expect, and `onExit` is called with the exit code. For any other container the client gets new
+ * log lines, and its input is sent back to it.
  */
 export async function runAttach(
   streams: CommandStreams,
@@ -29,7 +30,8 @@ export async function runAttach(
   if (container.hasStdin) {
     const end = await execute(streams, container, container.argv.length === 0 ? ['sh'] : container.argv);
     if (!streams.gone.aborted) parts.onExit?.(end.kind === 'exit' ? end.code : 128);
-    // The exit code is in the pod's status. The attach itself has succeeded, as in kubelet.
+    // As in kubelet, the attach has succeeded whatever the exit code is; `onExit` writes the code into the pod's
+    // status.
     await streams.finish(end.kind === 'exit' ? { kind: 'exit', code: 0 } : end);
     return;
   }
@@ -64,8 +66,8 @@ async function execute(streams: CommandStreams, container: Container, argv: read
     const isShell = /(^|\/)(ba|a)?sh$/.test(argv[0] ?? '') && argv.slice(1).every((word) => /^-[abd-z]+$/.test(word));
     if (!isShell) terminal.onInterrupt(() => interruption.abort());
     const { output } = terminal;
-    // An interactive shell opens the terminal's input for each program it starts. Any other program gets the input
-    // directly.
+    // An interactive shell reads lines from the terminal itself and opens its input for each program that it starts.
+    // Any other program gets the terminal's input as stdin.
     const stdin = isShell ? Readable.from([]) : terminal.openInput().stdin;
     process = { ...frame, stdin, stdout: output, stderr: output, terminal };
     if (process.environment.get('TERM') === undefined) {

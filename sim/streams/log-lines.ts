@@ -4,7 +4,7 @@ import type { KubeObject } from '../types.ts';
 import { createRandom, type Random } from '../workloads/random.ts';
 import { containerSpec, containerStatus, restartCountOf } from './shell/containers.ts';
 
-/** A log line without its newline. */
+/** A log line: its time in Unix milliseconds, and its text without the newline. */
 export interface LogLine {
   readonly atMs: number;
   readonly text: string;
@@ -12,6 +12,7 @@ export interface LogLine {
 
 /** One run of a container, from its start to its end. Times are Unix milliseconds. */
 export interface ContainerRun {
+  /** The seed of the random text of the lines; different for each run. */
   readonly seed: string;
   readonly image: string;
   readonly startedAtMs: number;
@@ -20,12 +21,12 @@ export interface ContainerRun {
   readonly exitCode: number;
 }
 
-/** How many of the last lines can be read. Older lines count as removed by log rotation. */
+/** How many of the last lines of a log can be read. Older lines are left out, as if log rotation had removed them. */
 export const keptLines = 1_000;
 
 /**
- * The run of the container whose log is requested. Undefined when there is none: the container has not started, or
- * `previous` is requested and it was never restarted.
+ * The run of the container whose log is requested. Undefined when there is no such run: the container has not started,
+ * or the run before the last restart (`previous`) is requested and the container was never restarted.
  */
 export function containerRun(pod: KubeObject, container: string, isPrevious: boolean): ContainerRun | undefined {
   const restarts = restartCountOf(pod, container);
@@ -44,14 +45,17 @@ export function containerRun(pod: KubeObject, container: string, isPrevious: boo
   return { seed, image, startedAtMs: Date.parse(String(startedAt)), finishedAtMs: undefined, exitCode: 0 };
 }
 
-/** The state whose log is shown. A container that waits for its next start, as in a crash loop, shows its last run. */
+/**
+ * The part of the container's status that describes the run whose log is shown. For a container that waits for its next
+ * start, as in a crash loop, it is the last run.
+ */
 function stateOf(pod: KubeObject, container: string, isPrevious: boolean): Record<string, any> | undefined {
   const status = containerStatus(pod, container);
   const waits = status?.['state']?.waiting !== undefined && status['lastState']?.terminated !== undefined;
   return status?.[isPrevious || waits ? 'lastState' : 'state'] as Record<string, any> | undefined;
 }
 
-/** The number of lines until `nowMs`. The next line is due at {@link lineTime} of that number. */
+/** How many lines the run has written until `nowMs`. The next line is written at {@link lineTime} of this number. */
 export function lineCount(run: ContainerRun, nowMs: number, periodMs: number): number {
   const end = Math.min(nowMs, run.finishedAtMs ?? nowMs);
   if (end < run.startedAtMs) return 0;
@@ -80,8 +84,9 @@ export function logLine(run: ContainerRun, index: number, periodMs: number): Log
   return { atMs, text: lead(atMs, random) + (index === 0 ? start : random.pick(messages)) };
 }
 
-/** How a program writes its log. */
+/** What the log lines of one kind of program look like. */
 interface Voice {
+  /** Matches the images of such programs. */
   readonly images: RegExp;
   /** Returns the text before each message, such as the time and the level. */
   lead(atMs: number, random: Random): string;

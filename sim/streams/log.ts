@@ -13,7 +13,7 @@ export interface LogOptions {
   readonly periodMs?: number;
 }
 
-/** The PodLogOptions (core/v1) that are supported. */
+/** The supported PodLogOptions (core/v1) of one request. `sinceMs` is in Unix milliseconds. */
 interface Wanted {
   readonly isFollowing: boolean;
   readonly hasTimestamps: boolean;
@@ -40,7 +40,7 @@ export function logFault(pod: KubeObject, container: string, query: URLSearchPar
   return undefined;
 }
 
-/** Writes the log. When following, it continues until the client disconnects or the container ends. */
+/** Writes the log. With `follow`, writes new lines until the client disconnects or `limitBytes` is reached. */
 export async function serveLog(request: LogRequest, options: LogOptions): Promise<void> {
   const { pod, container, query } = request;
   const periodMs = options.periodMs ?? defaultPeriodMs;
@@ -67,7 +67,8 @@ export async function serveLog(request: LogRequest, options: LogOptions): Promis
     return leftBytes > 0;
   };
   const count = output === undefined ? lineCount(run, options.clock.now(), periodMs) : output.length;
-  // The output of a command has the time of the container's start. Invented lines have times over the whole run.
+  // Every line of a command's output has the time of the container's start. Made-up lines have times spread over the
+  // whole run.
   const lineAt = (index: number): LogLine =>
     output === undefined ? logLine(run, index, periodMs) : { atMs: run.startedAtMs, text: output[index] ?? '' };
   const timeAt = (index: number): number => (output === undefined ? lineTime(run, index, periodMs) : run.startedAtMs);
@@ -85,8 +86,8 @@ export async function serveLog(request: LogRequest, options: LogOptions): Promis
 }
 
 /**
- * Calls `onLine` for each new line of a run, at its time, beginning with line `from`. Returns a function that ends
- * this.
+ * Calls `onLine` for each new line of a run at the time of the line, beginning with line number `from`. Returns a
+ * function after whose call no more lines come.
  */
 export function followLines(
   run: ContainerRun,

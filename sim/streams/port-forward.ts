@@ -1,5 +1,5 @@
 // Answers port-forward: pairs of a data and an error stream over SPDY, directly or in a WebSocket tunnel. The error
-// stream must be ended for every connection, even without an error, since the client waits for that.
+// stream of every forwarded connection must be ended, even without an error, since the client waits for its end.
 import type { Duplex } from 'node:stream';
 import { servePort } from './port-server.ts';
 import { SpdySession } from './spdy/spdy-session.ts';
@@ -14,9 +14,13 @@ export interface ForwardTarget {
   readonly ports: ReadonlySet<number>;
 }
 
-/** How long a data stream waits for its error stream, or the error stream for its data stream; as in kubelet, 30 s. */
+/**
+ * How many milliseconds a data stream waits for its error stream, or an error stream for its data stream, as in
+ * kubelet. After that, the stream is closed.
+ */
 const pairTimeoutMs = 30_000;
 
+/** The two streams of one forwarded connection. While one of them is missing, `timer` runs. */
 interface StreamPair {
   data?: SpdyStream;
   error?: SpdyStream;

@@ -1,5 +1,5 @@
-// Simulates a server behind a container port: HTTP requests are answered by a small server, and any other bytes are
-// sent back. Data is passed on with back-pressure, so that large transfers do not fill the memory.
+// Simulates a server behind a container port: an HTTP request gets an answer, and any other bytes are sent back. Data
+// is read no faster than the client takes it back, so that large transfers do not fill the memory.
 import type { Duplex } from 'node:stream';
 
 /** Serves one forwarded connection until it ends. `name` is shown to HTTP clients. */
@@ -21,11 +21,12 @@ export function servePort(connection: Duplex, name: string): void {
 }
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+/** When a request head is longer, the bytes are not treated as HTTP but sent back. */
 const headLimitBytes = 16 * 1024;
 
 /**
- * Decides what the first bytes are: 'http' when there is a complete request head, 'bytes' when it cannot become one,
- * and 'unknown' as long as neither is certain.
+ * Decides what the first bytes are: 'http' for a complete HTTP request head, 'bytes' for what cannot become one, and
+ * 'unknown' as long as more bytes are needed to decide.
  */
 function classify(head: Buffer): 'http' | 'bytes' | 'unknown' {
   const text = head.toString('latin1', 0, headLimitBytes);

@@ -1,16 +1,17 @@
-// The log of a container whose command the simulated shell can run (`echo hello`, `sh -c '…'`): the output of that
-// command. Other containers get invented log lines.
+// The log of a container whose command the simulated shell can run (`echo hello`, `sh -c '…'`): the output of this
+// command. The log lines of other containers are made up, see log-lines.ts.
 import { Readable, Writable } from 'node:stream';
 import type { KubeObject } from '../types.ts';
 import { createContainers } from './shell/containers.ts';
 import { ProgramNotFound } from './shell/process.ts';
 import { runProgram } from './shell/shell.ts';
 
+/** When the output is longer, the command is interrupted and the rest is dropped. */
 const outputLimitBytes = 1024 * 1024;
 
 /**
- * The lines that the container's command prints, up to 1 MiB. Undefined when it has no command, or one that cannot be
- * simulated.
+ * The lines that the container's command prints, up to 1 MiB. Undefined when the container has no command, has `stdin:
+ * true`, or has a command that cannot be simulated.
  */
 export async function scriptedOutput(pod: KubeObject, name: string): Promise<readonly string[] | undefined> {
   const container = createContainers({ now: () => 0 }).open(pod, name);

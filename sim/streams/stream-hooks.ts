@@ -1,11 +1,11 @@
 // The interface between the simulated API server and its handlers for exec, attach, port-forward and logs. The handlers
-// are called when the request has been authenticated and authorized, and the pod was found. After serveUpgrade, only
-// the handler may use the socket.
+// are called for authenticated and authorized requests whose pod exists. After the call of serveUpgrade, only the
+// handler may use the socket.
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { KubeObject } from '../types.ts';
 
-/** An upgrade request that has passed all checks. */
+/** A request for exec, attach or port-forward that was authorized, and whose pod and container exist. */
 export interface UpgradeRequest {
   readonly kind: 'exec' | 'attach' | 'portforward';
   readonly pod: KubeObject;
@@ -14,10 +14,11 @@ export interface UpgradeRequest {
   readonly query: URLSearchParams;
   readonly req: IncomingMessage;
   readonly socket: Duplex;
+  /** Bytes after the request that were read together with it. */
   readonly head: Buffer;
 }
 
-/** A log request that has passed all checks. */
+/** A request for the log of a container that was authorized, and whose pod and container exist. */
 export interface LogRequest {
   readonly pod: KubeObject;
   readonly container: string;
@@ -29,7 +30,7 @@ export interface LogRequest {
   onClose(listener: () => void): void;
 }
 
-/** The handlers for streams that a simulated API server calls. */
+/** The handlers of a simulated API server for exec, attach, port-forward and logs. */
 export interface StreamHooks {
   serveUpgrade(request: UpgradeRequest): void;
   serveLog(request: LogRequest): void;

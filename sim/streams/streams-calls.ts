@@ -1,5 +1,6 @@
 // Checks requests for logs, exec, attach and port-forward as kube-apiserver does, finds pod and container, and calls
-// the handler. A WebSocket upgrade is a GET request, but also needs the right to `create` (kubernetes 1.35, PR 134577).
+// the handler. A WebSocket upgrade is a GET request, so its verb is `get`, but the user also needs the right to
+// `create` (kubernetes 1.35, PR 134577).
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { commonHeaders } from '../api/answer.ts';
@@ -14,7 +15,7 @@ import type { JsonObject, KubeObject, SimUser } from '../types.ts';
 
 const kinds = ['exec', 'attach', 'portforward'] as const;
 
-/** Whether an upgrade is possible at this path. */
+/** Whether this path is one of exec, attach or port-forward, which upgrade the connection. */
 export function isUpgradePath(path: string): boolean {
   return /^\/api\/v1\/namespaces\/[^/]+\/pods\/[^/]+\/(exec|attach|portforward)$/.test(path);
 }
@@ -25,7 +26,7 @@ function podOf(cluster: Cluster, info: RequestInfo): KubeObject {
   return pod;
 }
 
-/** The name of the container that a request is for: the one in the query, or the pod's only container. */
+/** The name of the container that a request is for: the container in the query, or the pod's only container. */
 function containerOf(pod: KubeObject, query: URLSearchParams): string {
   const regular: readonly JsonObject[] = pod['spec']?.containers ?? [];
   const wanted = query.get('container') ?? '';
@@ -75,7 +76,10 @@ export function serveLogCall(call: Call, hooks: StreamHooks): void {
   });
 }
 
-/** A container that waits for its next start, as in a crash loop, has the log of its last run. */
+/**
+ * Refuses the log of a container that has never run. A container that waits for its next start, as in a crash loop, has
+ * the log of its last run.
+ */
 function checkStarted(pod: KubeObject, container: string): void {
   const status = containerStatus(pod, container);
   const waiting = status?.['state']?.waiting;
@@ -85,7 +89,7 @@ function checkStarted(pod: KubeObject, container: string): void {
 
 /**
  * Checks an authorized upgrade request and passes it to the handler.
- * @throws StatusError when the request is refused; nothing was written by then
+ * @throws StatusError when the request is refused; nothing was written to the socket then
  */
 export function serveUpgradeCall(
   scene: {

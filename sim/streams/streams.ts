@@ -1,5 +1,5 @@
 // The handlers for logs, exec, attach and port-forward of one simulated API server. They share the simulated
-// containers, so that an exec sees the files that `kubectl cp` has written.
+// containers, so that a later exec sees the files that `kubectl cp` has written.
 import type { StreamHooks } from './stream-hooks.ts';
 import type { KubeObject } from '../types.ts';
 import { createClock, type Clock } from './clock.ts';

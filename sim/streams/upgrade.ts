@@ -1,5 +1,6 @@
 // Answers upgrade requests for exec, attach and port-forward as kube-apiserver and kubelet do, and starts the stream. A
-// refusal is written directly to the socket. It has a Content-Length and closes the connection.
+// refusal is written directly to the socket as an HTTP/1.1 response with a Content-Length, after which the connection
+// is closed.
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { createWebSocketStream, WebSocketServer, type WebSocket } from 'ws';
@@ -26,8 +27,8 @@ export interface UpgradeOptions {
 }
 
 /**
- * The versions of remotecommand. kubectl speaks v4 over SPDY and v5 over WebSocket; some other clients speak v4 over
- * WebSocket.
+ * The supported versions of the remotecommand protocol of exec and attach. kubectl speaks v4 over SPDY and v5 over
+ * WebSocket; some other clients speak v4 over WebSocket.
  */
 const v4 = 'v4.channel.k8s.io';
 const v5 = 'v5.channel.k8s.io';
@@ -47,8 +48,8 @@ export function serveUpgrade(request: UpgradeRequest, options: UpgradeOptions): 
 }
 
 /**
- * All values of a header, with comma-separated lists split. Read from rawHeaders, because Node joins or drops repeated
- * headers.
+ * All values of a header, with comma-separated lists split. They are read from rawHeaders, because in `headers` Node
+ * joins or drops repeated headers.
  */
 function listHeader(req: IncomingMessage, name: string): string[] {
   const values: string[] = [];
@@ -116,7 +117,7 @@ function refuseVersion(socket: Duplex, offered: readonly string[], accepted: rea
   );
 }
 
-/** As in golang.org/x/net/websocket. */
+/** Longest message of a client; a longer one ends the connection. The limit is that of golang.org/x/net/websocket. */
 const maxMessageBytes = 32 * 1024 * 1024;
 
 function serveWebSocket(request: UpgradeRequest, options: UpgradeOptions): void {
@@ -134,7 +135,8 @@ function serveWebSocket(request: UpgradeRequest, options: UpgradeOptions): void 
     refuse(socket, 400, 'Bad Request', 'you must specify at least 1 of stdin, stdout, stderr');
     return;
   }
-  // `ws` refuses the names of tunnels because of their slash, so the header is read and written here.
+  // The library `ws` refuses the protocol name of port-forward tunnels because of its slash, so the header is read and
+  // written here.
   delete req.headers['sec-websocket-protocol'];
   const server = new WebSocketServer({ noServer: true, maxPayload: maxMessageBytes });
   server.once('headers', (headers) => headers.push(`Sec-WebSocket-Protocol: ${protocol}`));

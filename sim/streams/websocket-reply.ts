@@ -1,11 +1,10 @@
-// A watch over WebSocket: what a watch writes as lines of its answer goes out as one text message each, as in
-// kube-apiserver.
+// A watch over WebSocket: each line that the watch writes is sent as one text message, as in kube-apiserver.
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 
-/** The part of a ServerResponse that a watch uses, over a WebSocket. */
+/** Has the part of a ServerResponse that a watch uses, and sends over a WebSocket. */
 class WebSocketReply extends EventEmitter {
   readonly #request: IncomingMessage;
   readonly #socket: Duplex;
@@ -35,7 +34,7 @@ class WebSocketReply extends EventEmitter {
 
   writeHead(): void {
     const [protocol] = (this.#request.headers['sec-websocket-protocol'] ?? '').split(',');
-    // `ws` refuses names of subprotocols that kube-apiserver accepts.
+    // The header is handled here, because the library `ws` refuses names of subprotocols that kube-apiserver accepts.
     delete this.#request.headers['sec-websocket-protocol'];
     const server = new WebSocketServer({ noServer: true, perMessageDeflate: false });
     if (protocol !== '') server.once('headers', (lines) => lines.push(`Sec-WebSocket-Protocol: ${protocol}`));

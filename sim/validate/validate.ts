@@ -1,5 +1,5 @@
-// Validation rules of single kinds that a schema cannot express. Messages contain the same field paths as
-// kube-apiserver's, because people search for them.
+// Validation of built-in kinds, for rules that a schema cannot express. Messages have the field paths of
+// kube-apiserver's messages, because people search for them.
 import type { Resource } from '../store/resources.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import { invalidField, requiredField, type FieldFault } from '../api/status-error.ts';
@@ -7,6 +7,7 @@ import { canonical } from '../store/store.ts';
 import { parseSchedule } from '../controllers/cron-schedule.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 
+/** Returns the errors of an object of one kind. */
 type Rule = (object: KubeObject) => FieldFault[];
 
 const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
@@ -118,7 +119,7 @@ const rules: Readonly<Record<string, Rule>> = {
   'batch/cronjobs': cronJob,
 };
 
-/** The validation errors of an object, without comparing it to the object it replaces. */
+/** The validation errors of a new or changed object by itself; updateFaults compares it with the stored object. */
 export function validate(resource: Resource, object: KubeObject): FieldFault[] {
   return rules[resource.key]?.(object) ?? [];
 }
@@ -136,7 +137,10 @@ const immutable: Readonly<Record<string, readonly string[]>> = {
   'rbac.authorization.k8s.io/clusterrolebindings': ['roleRef'],
 };
 
-/** The value at a path that cannot be changed. A Service of type ExternalName has no cluster IP to keep. */
+/**
+ * The value of a field that cannot be changed. A Service of type ExternalName has no cluster IP, so its value is
+ * undefined.
+ */
 function fixedValue(object: KubeObject, path: string): unknown {
   if (path === 'spec.clusterIP' && object['spec']?.type === 'ExternalName') return undefined;
   return path.split('.').reduce((at: any, step) => at?.[step], object);
@@ -163,7 +167,7 @@ function fixedPodSpec(pod: KubeObject): string {
   return canonical({ ...rest, containers: bare(rest.containers), initContainers: bare(rest.initContainers) });
 }
 
-/** The errors of a change from `current` to `next`. */
+/** The errors for fields that differ between `current` and `next` although they cannot be changed. */
 export function updateFaults(resource: Resource, current: KubeObject, next: KubeObject): FieldFault[] {
   const faults: FieldFault[] = [];
   if (resource.key === '/pods' && fixedPodSpec(current) !== fixedPodSpec(next))

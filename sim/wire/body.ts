@@ -8,12 +8,12 @@ import { StatusError, badRequest, tooLarge, unsupportedMediaType } from '../api/
 import { apiVersionOf } from '../store/resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 
-/** kube-apiserver's MaxRequestBodyBytes. */
+/** Longest request body, as kube-apiserver's MaxRequestBodyBytes; a longer one gets 413. */
 const bodyLimitBytes = 3 * 1024 * 1024;
 const protobufType = 'application/vnd.kubernetes.protobuf';
 const mediaTypes = ['application/json', 'application/yaml', protobufType];
 
-/** Reads the whole request body. @throws StatusError 413 when it is longer than the limit */
+/** Reads the whole request body. @throws StatusError 413 when the body is longer than 3 MiB */
 export async function readBody(call: Call): Promise<Buffer> {
   const declared = Number(headerValue(call.rawHeaders, 'content-length') ?? '0');
   const refuse = (): StatusError => {
@@ -37,12 +37,12 @@ export async function readBody(call: Call): Promise<Buffer> {
   });
 }
 
-/** The media type of the request in lower case, without parameters; '' when it has none. */
+/** The Content-Type of the request in lower case, without parameters; '' when the header is absent. */
 export function contentTypeOf(call: Call): string {
   return (headerValue(call.rawHeaders, 'content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
-/** Parses JSON or YAML text into an object. @throws StatusError 400 when it is something else */
+/** Parses JSON or YAML text into an object. @throws StatusError 400 when the text is invalid or not an object */
 export function parseObject(text: string, isYaml: boolean, kind?: string): JsonObject {
   let value: unknown;
   try {
@@ -59,7 +59,7 @@ export function parseObject(text: string, isYaml: boolean, kind?: string): JsonO
 }
 
 /**
- * Reads the request body as an object, from JSON, YAML or protobuf; undefined when it is empty.
+ * Reads the request body as an object, from JSON, YAML or protobuf; undefined when the body is empty.
  * @param kind the expected kind, only for error messages
  */
 export async function readObject(call: Call, kind?: string): Promise<JsonObject | undefined> {
@@ -85,7 +85,7 @@ export interface ExpectedKind {
 
 /**
  * Reads the request body as an object of a kind. Missing apiVersion and kind are filled in.
- * @throws StatusError 400 when it is of another kind
+ * @throws StatusError 400 when the object has another kind or version
  */
 export async function readKind(call: Call, expected: ExpectedKind): Promise<KubeObject> {
   return asKind((await readObject(call, expected.kind)) ?? {}, expected);

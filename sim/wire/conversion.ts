@@ -1,5 +1,5 @@
-// Converts objects between the version in which they are stored and the requested version. Only Events and
-// HorizontalPodAutoscalers differ in more than apiVersion. An Event has the same content in the core group and in
+// Converts objects between the version in which they are stored and the requested version. Only the versions of Events
+// and HorizontalPodAutoscalers differ in more than apiVersion. An Event has the same content in the core group and in
 // events.k8s.io, with other field names.
 import { apiVersionOf, type Resource } from '../store/resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';

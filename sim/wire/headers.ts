@@ -1,7 +1,7 @@
-// Reads headers from Node's raw header arrays. Node's `headers` object must not be used, because it joins or drops
-// repeated headers, and identities would change.
+// Reads headers from Node's raw header arrays. Node's `headers` object must not be used: it joins or drops repeated
+// headers, which would change the groups of an impersonated user.
 
-/** A raw header array without HTTP/2 pseudo headers. */
+/** A raw header array, names and values in turn, without HTTP/2 pseudo headers. */
 export function plainHeaders(raw: readonly string[]): string[] {
   const out: string[] = [];
   for (let i = 0; i + 1 < raw.length; i += 2) {
@@ -11,7 +11,7 @@ export function plainHeaders(raw: readonly string[]): string[] {
   return out;
 }
 
-/** All values of a header, in order. Upper and lower case in the name count as equal. */
+/** All values of a header, in order. The case of the name does not matter. */
 export function headerValues(raw: readonly string[], name: string): string[] {
   const wanted = name.toLowerCase();
   const out: string[] = [];

@@ -1,8 +1,9 @@
-// Chooses the form of an answer by the Accept header: JSON or YAML; the object, a Table, or its metadata only
-// (apiserver/pkg/endpoints/handlers/negotiation). The first supported media type is used. Protobuf is not supported.
+// Chooses by the Accept header how an answer is written: as JSON or YAML; as whole object, as Table, or as metadata
+// only (apiserver/pkg/endpoints/handlers/negotiation). The first supported media type is used. Protobuf is not
+// supported.
 import { notAcceptable } from '../api/status-error.ts';
 
-/** The form of an answer. */
+/** How an answer is written. `partial` is PartialObjectMetadata. */
 export interface Negotiated {
   readonly format: 'json' | 'yaml';
   readonly shape: 'object' | 'table' | 'partial';
@@ -12,7 +13,7 @@ const plain: Negotiated = { format: 'json', shape: 'object' };
 const served = ['application/json', 'application/yaml'];
 
 /**
- * Parses an Accept header. Without one, the answer is JSON.
+ * Parses an Accept header. Without the header, the answer is JSON.
  * @throws StatusError 406 when no media type in it is supported
  */
 export function negotiate(accept: string | undefined): Negotiated {

@@ -1,6 +1,6 @@
 // Decodes request bodies of type `application/vnd.kubernetes.protobuf` into JSON objects, because kubectl sends
-// built-in types this way. Answers are never protobuf. Go's protobuf contains zeros of non-pointer fields that its JSON
-// leaves out; the flags in the specification say which ones.
+// built-in types in protobuf. Answers are never protobuf. Go's protobuf contains zeros of non-pointer fields that its
+// JSON leaves out; the flags of each {@link ProtobufField} say which fields.
 import type { KubernetesSpec, ProtobufField } from '../schema/spec.ts';
 import { badRequest } from '../api/status-error.ts';
 import type { JsonObject } from '../types.ts';
@@ -40,7 +40,7 @@ function* rawFields(bytes: Buffer): Generator<readonly [number: number, value: R
 }
 
 /**
- * Decodes the object in a protobuf body. Undefined when there is no message for its kind.
+ * Decodes the object in a protobuf body. Undefined when no message type is known for its kind.
  * @throws StatusError 400 when the bytes are not a valid message
  */
 export function decodeProtobuf(messages: Messages, body: Buffer): JsonObject | undefined {
@@ -132,7 +132,7 @@ function decodeValue(messages: Messages, type: string, raw: RawValue): unknown {
   }
 }
 
-/** Messages that are lists in JSON. */
+/** Messages that are lists in JSON: the list in their field `items`. */
 const wrappers = new Set(['k8s.io.api.authentication.v1.ExtraValue', 'k8s.io.api.authorization.v1.ExtraValue']);
 
 function valuesOf(bytes: Buffer): Map<number, RawValue> {
@@ -163,7 +163,7 @@ function duration(bytes: Buffer): string {
 
 const meta = 'k8s.io.apimachinery.pkg.apis.meta.v1';
 
-/** Messages whose JSON form is not an object with their fields. */
+/** How to decode messages that are not JSON objects with their fields: for example, a Time is a text. */
 const specials: Readonly<Record<string, (bytes: Buffer) => unknown>> = {
   [`${meta}.Time`]: (bytes) => time(bytes, false),
   [`${meta}.MicroTime`]: (bytes) => time(bytes, true),

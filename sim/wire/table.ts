@@ -1,5 +1,5 @@
-// `meta.k8s.io/v1` Tables with the columns a kube-apiserver gives. Columns of priority 1 are always sent; the client
-// hides them unless asked for wide.
+// `meta.k8s.io/v1` Tables with the columns of a kube-apiserver. Columns of priority 1 are always sent; kubectl shows
+// them only with `-o wide`.
 import { rowsOfCustomType, rowsOfType, type RowMaker } from '../../tables/rows.ts';
 import type { Resource } from '../store/resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
@@ -21,7 +21,10 @@ export function tableHead(resource: Resource): RowMaker['columns'] {
   return rowsOf(resource).columns;
 }
 
-/** Makes one row. Its `object` is the object's metadata, the whole object, or absent, as `includeObject` says. */
+/**
+ * Makes one row. `includeObject` decides about the row's `object`: absent for `None`, whole for `Object`, else metadata
+ * only.
+ */
 export function tableRow(resource: Resource, object: KubeObject, includeObject: string, now: Date): JsonObject {
   const row = rowsOf(resource).row(object, now.getTime());
   if (includeObject === 'None') return row;

@@ -1,5 +1,5 @@
-// Makes the JSON of stored objects: converted to the requested version, and as a whole, as metadata only, or as table
-// rows. The JSON text of each object is cached, so that many watches need only one serialisation.
+// Makes the JSON of stored objects: converted to the requested version, and written whole, as metadata only, or as rows
+// of a Table. The JSON text of each object is cached, so that an object is serialised once for many watches.
 import type { Negotiated } from './negotiate.ts';
 import { apiVersionOf, type Resource } from '../store/resources.ts';
 import { tableHead, tableRow } from './table.ts';
@@ -32,7 +32,10 @@ function partialOf(object: KubeObject): JsonObject {
   return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata };
 }
 
-/** One object in the requested form. `table` is only used for the form Table. */
+/**
+ * One object as `accept` demands: whole, as Table with one row, or as metadata only. `table` has the settings for a
+ * Table.
+ */
 export function shaped(
   resource: Resource,
   object: KubeObject,
@@ -51,7 +54,7 @@ export function shaped(
   };
 }
 
-/** A list in the requested form, as parts of a JSON text. */
+/** A list as `accept` demands, as consecutive parts of one JSON text. */
 export function* listPieces(
   resource: Resource,
   objects: readonly KubeObject[],

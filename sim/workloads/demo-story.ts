@@ -1,31 +1,44 @@
-// What goes on in the demo's clusters beside everyday changes, so that the console has something to find: a rollout
-// that takes a while, a pod in a crash loop, and a cluster that goes away for a minute.
+// Makes noticeable things happen in the demo's clusters, so that the console has something to show: a rollout that
+// takes a while, a pod in a crash loop, and a cluster that is unreachable for a minute.
 import type { Clock } from '../streams/clock.ts';
 import { createClock } from '../streams/clock.ts';
 import type { SimObjects } from '../api/objects.ts';
 import { timestamp, type JsonObject } from '../types.ts';
 import { sharedNamespace } from './workload-catalog.ts';
 
-/** What the story needs of a simulated cluster. */
+/** The part of a simulated cluster that this file uses. */
 export interface StoryCluster {
   readonly store: SimObjects;
   setReachable(isReachable: boolean): Promise<void>;
 }
 
 const namespace = sharedNamespace.name;
-/** Milliseconds. A rollout takes about 30 seconds, so that one is under way a third of the time. */
+/**
+ * Milliseconds between the starts of two rollouts. A rollout takes about 30 seconds, so one is running a third of the
+ * time.
+ */
 const rolloutEveryMs = 90_000;
+/** Delay of the readiness probe in the rolled out Deployment, so that rollouts take a while. */
 const readyAfterSeconds = 10;
+/** Milliseconds between two crashes of the container in the crash loop. */
 const crashEveryMs = 20_000;
+/**
+ * The third cluster is unreachable for the first time after `firstAbsenceMs`, each time for `absenceMs`, and again
+ * every `absenceEveryMs`; all in milliseconds.
+ */
 const firstAbsenceMs = 100_000;
 const absenceMs = 60_000;
 const absenceEveryMs = 600_000;
-/** The first pods of a cluster are made to look old; those of the story come after them. */
+/**
+ * Milliseconds until the Deployments of this file are created, and then until their first change. They must come after
+ * the first pods of the cluster, which workload-ages.ts makes look old.
+ */
 const firstStepsMs = 3_000;
 
 /**
- * Begins the story: the rollout in the first cluster, the crash loop in the second, the absence of the third. With
- * fewer clusters none goes away, and a single one has both of the others.
+ * Starts the rollouts in the first cluster, the crash loop in the second, and makes the third unreachable at times.
+ * With fewer than three clusters none becomes unreachable. A single cluster has rollouts and crash loop. `close` of the
+ * result stops all of it.
  * @param clusters at least one
  */
 export function tellStory(clusters: readonly StoryCluster[], clock: Clock = createClock()): { close(): void } {
@@ -42,7 +55,10 @@ export function tellStory(clusters: readonly StoryCluster[], clock: Clock = crea
   };
 }
 
-/** Takes the first step of an act soon, the second a little later, and the others at regular times. */
+/**
+ * Calls `step` with 0 and 1 after `firstStepsMs` each, and from then on with the next number every `everyMs`. Returns a
+ * function that stops this.
+ */
 function repeat(clock: Clock, everyMs: number, step: (turn: number) => void): () => void {
   let cancel = (): void => undefined;
   const schedule = (turn: number): void => {
@@ -68,7 +84,7 @@ function leaveAtTimes(cluster: StoryCluster, clock: Clock): () => void {
   return () => cancel();
 }
 
-/** A Deployment of the namespace that all clusters have, with one container. */
+/** A Deployment with one container in the namespace `shop`, which every cluster of the demo has. */
 function deployment(name: string, replicas: number, image: string): JsonObject {
   const labels = { app: name, tier: 'api', team: sharedNamespace.team };
   return {
@@ -85,7 +101,10 @@ function deployment(name: string, replicas: number, image: string): JsonObject {
 
 const versions = ['3.1.0', '3.2.0', '3.2.1'];
 
-/** Creates a Deployment at the first step and rolls out another version at each of the others. */
+/**
+ * Returns a function for {@link repeat}: the first call creates a Deployment, each later call rolls out another
+ * version.
+ */
 function rollouts(store: SimObjects): (turn: number) => void {
   const name = 'recommendations';
   const image = `ghcr.io/example/${name}`;
@@ -102,7 +121,10 @@ function rollouts(store: SimObjects): (turn: number) => void {
   };
 }
 
-/** Creates a Deployment at the first step, and lets its container crash at each of the others. */
+/**
+ * Returns a function for {@link repeat}: the first call creates a Deployment, each later call makes its container
+ * crash.
+ */
 function crashes(store: SimObjects, clock: Clock): (turn: number) => void {
   const name = 'payments';
   return (turn) => {
@@ -135,7 +157,7 @@ function crash(status: JsonObject, container: string, nowMs: number): void {
   }
 }
 
-/** One event that counts the crashes of a pod. */
+/** Creates the Event about the crashes of a pod, or increases its count. */
 function say(store: SimObjects, pod: { name: string; uid: string }, nowMs: number): void {
   const name = `${pod.name}.backoff`;
   const now = timestamp(new Date(nowMs));

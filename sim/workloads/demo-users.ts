@@ -1,5 +1,5 @@
-// The two users of the demo, and their RBAC in a simulated cluster. The roles are bound to user names, so requests fail
-// if the gateway forwards a wrong name.
+// The two users of the demo, and their RBAC in a simulated cluster. The roles are bound to user names, so a request is
+// refused if the gateway forwards a wrong name.
 import type { JsonObject } from '../types.ts';
 import { sharedNamespace } from './workload-catalog.ts';
 
@@ -11,7 +11,7 @@ export interface DemoUser {
   readonly namespace: string | undefined;
 }
 
-/** The demo users: `ada` may view and edit all namespaces, `ben` may view one namespace. */
+/** The demo users: `ada` may view and edit all namespaces and read all roles, `ben` may view one namespace. */
 export const demoUsers: readonly DemoUser[] = [
   { name: 'ada', groups: ['platform-team'], namespace: undefined },
   { name: 'ben', groups: ['storefront-team'], namespace: sharedNamespace.name },
@@ -30,8 +30,8 @@ function binding(name: string, role: string, user: string, namespace?: string): 
 }
 
 /**
- * The roles and bindings of the demo users. An own ClusterRole is needed for nodes and other cluster-scoped resources,
- * because the aggregated roles (view, edit) do not contain them.
+ * The roles and bindings of the demo users. The ClusterRole `demo:cluster-reader` permits nodes and other
+ * cluster-scoped resources, which the ClusterRoles view and edit do not contain.
  */
 export function demoRights(): readonly JsonObject[] {
   const verbs = ['get', 'list', 'watch'];
@@ -44,6 +44,8 @@ export function demoRights(): readonly JsonObject[] {
       { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs },
       { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs },
       { apiGroups: ['metrics.k8s.io'], resources: ['nodes', 'pods'], verbs },
+      // Lets the user read RBAC, so that the gateway's answers about who may do what include roles and bindings.
+      { apiGroups: [rbac], resources: ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'], verbs },
     ],
   };
   const bindings = demoUsers.flatMap(({ name, namespace }) =>

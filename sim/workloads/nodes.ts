@@ -1,4 +1,4 @@
-// The nodes of a simulated cluster. They need the condition Ready, because kubectl would otherwise show their status as
+// The nodes of a simulated cluster. Each has the condition Ready, because kubectl would otherwise show the status
 // Unknown.
 import { timestamp, type JsonObject } from '../types.ts';
 
@@ -9,7 +9,10 @@ const conditions: readonly (readonly [type: string, status: string, reason: stri
   ['Ready', 'True', 'KubeletReady', 'kubelet is posting ready status'],
 ];
 
-/** Makes the node with number `n`. It is ready. */
+/**
+ * Makes a Node that is ready. `n`, counted from 1, decides addresses and zone; node 1 has the label of a control plane
+ * node.
+ */
 export function simulatedNode(name: string, n: number, version: string, now: Date): JsonObject {
   const at = timestamp(now);
   const capacity = { cpu: '8', memory: '32Gi', pods: '110', 'ephemeral-storage': '100Gi' };

@@ -1,5 +1,5 @@
-// Pseudo-random numbers: the same seed gives the same numbers, so that a simulated cluster can be created again. Not to
-// be used for secrets.
+// Pseudo-random numbers: the same seed gives the same numbers, so that a simulated cluster can be created again with
+// the same content. Do not use them for secrets.
 
 /** A source of pseudo-random numbers. */
 export interface Random {

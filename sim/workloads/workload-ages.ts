@@ -1,12 +1,15 @@
-// Makes the first pods of a new simulated cluster look old: created days ago, and some of them restarted. The pods are
-// created by the simulator's controllers, so each pod is changed once, when it runs.
+// Makes the first pods of a new simulated cluster look old: created days ago, and some of them restarted. The
+// simulator's controllers create the pods, so each pod is changed after its creation, once, when it runs.
 import type { Random } from './random.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import type { SimObjects } from '../api/objects.ts';
 
 const dayMs = 86_400_000;
 
-/** Changes age and restarts of the first pods when they run. Returns a function that ends this. */
+/**
+ * Changes age and restarts of the first `podCount` pods in the namespaces `names` when they run. Returns a function
+ * that stops this.
+ */
 export function ageFirstPods(
   store: SimObjects,
   scope: {

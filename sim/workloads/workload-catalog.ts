@@ -1,7 +1,8 @@
 // The workloads with which simulated clusters are filled: well-known software by namespace, with versions for rollouts.
-// Versions are in the order of their release. The demo rolls forward through them, and then begins again.
+// Versions are in the order of their release. The demo rolls out one version after the other, and after the newest the
+// oldest again.
 
-/** One workload of a namespace. */
+/** One workload that the demo creates in a namespace. */
 export interface AppTemplate {
   readonly name: string;
   readonly kind: 'Deployment' | 'StatefulSet' | 'DaemonSet';
@@ -12,8 +13,9 @@ export interface AppTemplate {
   readonly tier: 'frontend' | 'api' | 'data' | 'platform' | 'jobs';
   /** The port of the container and of its Service. */
   readonly port: number;
+  /** The replicas are a random number between these two. */
   readonly replicas: readonly [least: number, most: number];
-  /** The data of its ConfigMap. */
+  /** The data of the workload's ConfigMap. */
   readonly config: Readonly<Record<string, string>>;
 }
 
@@ -25,8 +27,8 @@ export interface NamespaceTemplate {
 }
 
 /**
- * Reads namespaces with an empty line between them. The first line of each is its name and team, every other line a
- * workload: name, kind, image, tier, port, replicas, versions, configuration.
+ * Parses a text with one block of lines for each namespace and an empty line between blocks. The first line of a block
+ * has name and team, every other line a workload: name, kind, image, tier, port, replicas, versions, configuration.
  */
 function namespaces(text: string): readonly NamespaceTemplate[] {
   return text
@@ -80,7 +82,7 @@ argocd delivery
   argocd-application-controller StatefulSet quay.io/argoproj/argocd platform 8082 1-1 v3.0.12,v3.1.1 statusProcessors=20
 `);
 
-/** A namespace that every cluster has. The demo user `ben` may view only this one. */
+/** A namespace that every cluster has. It is the only namespace that the demo user `ben` may view. */
 export const sharedNamespace: NamespaceTemplate = namespaces(`
 shop storefront
   storefront Deployment ghcr.io/example/storefront frontend 8080 2-3 2.3.0,2.4.0,2.4.1 currency=EUR banner=autumn

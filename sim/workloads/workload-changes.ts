@@ -1,5 +1,5 @@
-// Makes changes as in a real cluster, one for each call: a container restarts, a Deployment is updated or scaled, a pod
-// is evicted, a probe fails. A workload that somebody else has changed is not changed again.
+// Makes random changes as they happen in a real cluster: a container restarts, a Deployment is updated or scaled, a pod
+// is evicted, a probe fails. A workload that a user has changed is left alone from then on.
 import type { Random } from './random.ts';
 import type { Clock } from '../streams/clock.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
@@ -15,10 +15,13 @@ import type { SimObjects } from '../api/objects.ts';
 
 /** How long Events are kept, in milliseconds; the default of kube-apiserver's --event-ttl. */
 const eventTtlMs = 3_600_000;
-/** By how many replicas a Deployment may exceed the maximum of its template. */
+/** A Deployment is scaled to at most this many replicas above the maximum in workload-catalog.ts. */
 const extraReplicas = 1;
 
-/** Returns a function that makes one change each time it is called. It does nothing when no workload may be changed. */
+/**
+ * Returns a function that makes one change each time it is called. The function does nothing when no workload may be
+ * changed.
+ */
 export function createChanges(store: SimObjects, random: Random, clock: Clock): () => void {
   const changes = new Changes(store, random, clock);
   return () => changes.next();
@@ -29,8 +32,8 @@ class Changes {
   readonly #random: Random;
   readonly #clock: Clock;
   /**
-   * The metadata.generation of each workload after the last change made here, by uid. Another generation means that
-   * somebody else has changed the workload.
+   * The metadata.generation of each workload after the last change by this class, by uid. A workload with another
+   * generation was changed by a user.
    */
   readonly #generations = new Map<string, number>();
 

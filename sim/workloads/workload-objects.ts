@@ -1,12 +1,12 @@
-// Makes the objects of a workload: a Deployment, StatefulSet or DaemonSet, with its Service and ConfigMap. The version
-// label must not be in the selector, because it changes with each rollout.
+// Makes the objects of a workload: a Deployment, StatefulSet or DaemonSet, with its Service and ConfigMap. The label
+// `version` must not be in the selector, because its value changes with each rollout.
 import type { JsonObject } from '../types.ts';
 import type { AppTemplate } from './workload-catalog.ts';
 
-/** A label on workloads that `liveWorkloads` may change. Objects that users create do not have it. */
+/** The label on workloads that `liveWorkloads` may change. Objects that users create do not have this label. */
 export const liveLabel = 'simulation.portcullis.io/live';
 
-/** The labels of a workload. The version label is only set on pods, where it may change. */
+/** The labels of a workload. They do not contain `version`, a label that only pods have. */
 export function labelsOf(app: AppTemplate, team: string): Readonly<Record<string, string>> {
   return { app: app.name, tier: app.tier, team, 'app.kubernetes.io/name': app.name };
 }

@@ -1,5 +1,6 @@
-// Fills a simulated cluster with workloads and lets them change by themselves. Each cluster name gives other workloads,
-// and the same seed always gives the same ones. Objects that users created or changed are not touched.
+// Fills a simulated cluster with workloads, and changes them from time to time. Clusters of different names get
+// different workloads; the same name and seed always give the same ones. Workloads that users created or changed are
+// not changed.
 import { createRandom, type Random } from './random.ts';
 import { createClock, type Clock } from '../streams/clock.ts';
 import { timestamp, type JsonObject } from '../types.ts';
@@ -20,23 +21,23 @@ export { demoUsers, type DemoUser } from './demo-users.ts';
 
 const dayMs = 86_400_000;
 
-/** What the workloads depend on. */
+/** Cluster name, seed and time, from which the workloads are computed. */
 export interface SeedOptions {
   /** The name of the cluster. Clusters with other names get other workloads. */
   readonly name: string;
   /** A seed for the choice of workloads. Default 1. */
   readonly seed?: string | number;
-  /** The time at which all objects already exist. Default: now. */
+  /** The objects are created with creation times before this time. Default: the present time. */
   readonly now?: Date;
 }
 
-/** The names of what was created. */
+/** What seedWorkloads has created. */
 export interface SeededWorkloads {
   /** The namespaces of teams, without kube-system and the shared services. */
   readonly teamNamespaces: readonly string[];
   /** The number of pods when all of them run. */
   readonly podCount: number;
-  /** Ends the ageing of new pods. The ageing also ends by itself, after the first `podCount` pods. */
+  /** Stops making new pods look old. It also stops by itself after the first `podCount` pods. */
   close(): void;
 }
 
@@ -111,14 +112,14 @@ function seedNamespace(store: SimObjects, template: NamespaceTemplate, random: R
   return podCount;
 }
 
-/** How often workloads change. */
+/** Which cluster's workloads change, and how often. */
 export interface LiveOptions extends SeedOptions {
   /** Average time between two changes, in milliseconds. Default 4 s. */
   readonly periodMs?: number;
   readonly clock?: Clock;
 }
 
-/** Changes the workloads every few seconds: restarts, rollouts, scaling, evictions, Events. Ends with close(). */
+/** Changes the workloads every few seconds: restarts, rollouts, scaling, evictions, Events. `close()` stops this. */
 export function liveWorkloads(store: SimObjects, options: LiveOptions): { close(): void } {
   const random = createRandom(`live ${options.seed ?? 1}/${options.name}`);
   const clock = options.clock ?? createClock();

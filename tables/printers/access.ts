@@ -58,7 +58,10 @@ function paramRefCell({ spec }: PolicyBinding): string {
   return reference?.selector === undefined ? '<unset>' : goSelector(reference.selector);
 }
 
-/** A LabelSelector as text, in the format of the String method that Go's protobuf generator writes. */
+/**
+ * Returns a LabelSelector as text in the format that kube-apiserver prints here: that of the String method in Go's
+ * generated protobuf code.
+ */
 function goSelector({ matchLabels, matchExpressions = [] }: LabelSelector): string {
   const labels = sortedEntries(matchLabels)
     .map(([key, value]) => `${key}: ${value},`)

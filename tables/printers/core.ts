@@ -4,7 +4,7 @@
 import { sortedEntries } from '../cells.ts';
 import { printer, type Ages, type KubeObject, type Printers } from '../printer.ts';
 
-/** Annotation on a stored Secret: how many keys `data` had before the index removed it. */
+/** Annotation on a Secret in the index: the number of keys that `data` had before the index removed `data`. */
 export const dataCountAnnotation = 'search.portcullis.io/data-count';
 
 interface Node extends KubeObject {
@@ -122,8 +122,8 @@ interface Quota extends KubeObject {
 }
 
 /**
- * Used and permitted amounts, such as `cpu: 1/2, pods: 3/10`: those named `limits.…` when isLimit is true, else all
- * others.
+ * Used and permitted amounts of a ResourceQuota, such as `cpu: 1/2, pods: 3/10`. With `isLimit`, only the amounts whose
+ * names begin with `limits.`; otherwise all others.
  */
 function quotaText({ status }: Quota, isLimit: boolean): string {
   const used = new Map(Object.entries(status?.used ?? {}));

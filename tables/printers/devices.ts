@@ -39,7 +39,7 @@ function endOf({ status }: PoolRequest) {
   return status?.conditions?.find((c) => (c.type === 'Complete' || c.type === 'Failed') && c.status === 'True');
 }
 
-/** The pools whose devices were counted; undefined when there is no count, because it is missing or failed. */
+/** The pools in the status of a pool status request; undefined when the request has no status yet or has failed. */
 function countedPools(request: PoolRequest): readonly Pool[] | undefined {
   const isCounted = request.status !== undefined && endOf(request)?.type !== 'Failed';
   return isCounted ? (request.status?.pools ?? []) : undefined;

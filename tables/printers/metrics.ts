@@ -1,5 +1,5 @@
-// The TARGETS cell of a HorizontalPodAutoscaler (autoscaling/v2). The status at position n belongs to the metric at
-// position n only if both are of the same kind. A metric without a status shows `<unknown>` as its value.
+// The TARGETS cell of a HorizontalPodAutoscaler (autoscaling/v2). The status at position n of the list belongs to the
+// metric at position n only if both have the same type. A metric without a status shows `<unknown>` as its value.
 import { shortList } from '../cells.ts';
 
 interface Target {
@@ -63,7 +63,10 @@ function resourceText({ name, target = {} }: Metric, reported: Reported | undefi
   return `${name}: ${now === undefined ? '<unknown>' : `${now}%`}/${wanted === undefined ? '<auto>' : `${wanted}%`}`;
 }
 
-/** The reported value. When the status lacks the value, Go prints a nil quantity as `<nil>`, and so does this. */
+/**
+ * Returns the reported value as text. When the status lacks the value, the text is `<nil>`, because Go prints a nil
+ * quantity so.
+ */
 function currentText(reported: Reported | undefined, field: 'averageValue' | 'value'): string {
   return reported === undefined ? '<unknown>' : (reported.current?.[field] ?? '<nil>');
 }

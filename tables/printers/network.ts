@@ -1,6 +1,6 @@
-// Rows of services, their endpoints, ingresses and network policies. The external address depends on the type of the
-// service. Lists show three items and the number of further ones. Follows pkg/printers/internalversion of Kubernetes
-// v1.36 (Apache-2.0).
+// Rows of services, their endpoints, ingresses and network policies. Which field gives the external address depends on
+// the type of the service. Lists show three items and the number of further ones. Follows pkg/printers/internalversion
+// of Kubernetes v1.36 (Apache-2.0).
 import { labelsText, markedName, selectorCell, shortList, type LabelSelector } from '../cells.ts';
 import { printer, type Printers } from '../printer.ts';
 
@@ -23,7 +23,7 @@ interface Service {
   readonly status?: { readonly loadBalancer?: LoadBalancer };
 }
 
-/** The addresses of a load balancer, sorted, each once. */
+/** The IP addresses or host names of a load balancer, sorted and without duplicates. */
 function balancerAddresses(balancer: LoadBalancer | undefined): readonly string[] {
   const addresses = (balancer?.ingress ?? [])
     .map(({ ip, hostname }) => ip || hostname || '')
@@ -71,7 +71,7 @@ function hostsCell(rules: readonly { readonly host?: string }[]): string {
     if (!isCut && host) hosts.push(host);
   }
   if (hosts.length === 0) return '*';
-  // As in kube-apiserver, the number of further items counts rules, including rules without a host.
+  // As in kube-apiserver, the number after `+` counts rules that are not shown, and rules without a host count too.
   return isCut ? `${hosts.join(',')} + ${rules.length - shown} more...` : hosts.join(',');
 }
 
@@ -169,7 +169,7 @@ CIDRs:string | CIDRs defines the IP blocks in CIDR notation (e.g. "192.168.0.0/2
 Age:string | @age`,
     { CIDRs: ({ spec }) => (spec?.cidrs ?? []).join(',') },
   ),
-  // The row has three cells although there are two columns, as in kube-apiserver.
+  // The row of an IPAddress has three cells although the type has two columns, because kube-apiserver sends it so.
   'ipaddresses.networking.k8s.io': printer<{
     readonly spec?: {
       readonly parentRef?: {

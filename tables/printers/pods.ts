@@ -43,12 +43,17 @@ interface Pod extends KubeObject {
   };
 }
 
-/** The totals that are collected while the containers of a pod are read. */
+/**
+ * What has been found so far while the containers of a pod are read: its STATUS, and counts of ready containers and
+ * restarts.
+ */
 interface Progress {
   reason: string;
   ready: number;
   restarts: number;
-  /** When a container last restarted, in Unix milliseconds; 0 when none did. */
+  /**
+   * When a container of the pod last ended before a restart, in Unix milliseconds; 0 when no container has restarted.
+   */
   lastRestartMs: number;
 }
 
@@ -114,8 +119,8 @@ function countRestarts(progress: Progress, { restartCount = 0, lastState }: Cont
 }
 
 /**
- * Reads init containers in order, up to the first that is not done. A sidecar is done once it has started. Returns true
- * when one is not done.
+ * Reads the statuses of init containers in order, up to the first container that has not completed. A sidecar counts as
+ * completed once it has started. Returns true when some init container has not completed.
  */
 function readInitContainers(
   pod: Pod,
@@ -161,7 +166,8 @@ function readContainers(pod: Pod, progress: Progress): void {
     }
   }
   if (progress.reason !== 'Completed') return;
-  // A container has completed, but the pod counts as running when it is ready and another container runs.
+  // Some container has completed, but as in kube-apiserver the pod counts as running when it is ready and another
+  // container runs.
   if (hasRunning && (pod.status?.conditions ?? []).some((c) => c.type === 'Ready' && c.status === 'True'))
     progress.reason = 'Running';
   else if (errorReason !== '') progress.reason = errorReason;

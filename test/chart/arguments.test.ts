@@ -41,7 +41,7 @@ async function configurationOf(golden: string): Promise<Config> {
 }
 
 test('the arguments and settings of every golden are a configuration that serves', async () => {
-  assert.equal(valueSets().length, 13);
+  assert.equal(valueSets().length, 14);
   for (const { name, golden } of valueSets()) {
     const config = await configurationOf(golden);
     assert.ok(config.hub !== undefined, name);
@@ -52,12 +52,30 @@ test('the arguments and settings of every golden are a configuration that serves
 });
 
 test('what a value says arrives in the configuration', async () => {
-  const [first, ocm, beside, instead, every, , direct, wide, imports, shared, joins, search, works] = await Promise.all(
-    valueSets().map(({ golden }) => configurationOf(golden)),
-  );
+  const configurations = await Promise.all(valueSets().map(({ golden }) => configurationOf(golden)));
+  const [first, ocm, beside, instead, every, , direct, wide] = configurations;
+  const [imports, shared, joins, search, tenants, works] = configurations.slice(8);
+  assert.equal(first!.hub!.tenants, undefined);
+  assert.deepEqual(tenants!.hub!.tenants, {
+    lease: { namespace: 'portcullis', name: 'portcullis-tenants' },
+    clusterPermissions: true,
+  });
   assert.deepEqual(first!.hub!.sources, ['ocm']);
   assert.equal(first!.hub!.joins, undefined);
   assert.deepEqual(joins!.hub!.joins, { lease: { namespace: 'portcullis', name: 'portcullis-joins' } });
+  assert.deepEqual(joins!.hub!.profiles, {
+    namespace: 'portcullis',
+    lease: { namespace: 'portcullis', name: 'portcullis-profiles' },
+    address: 'https://portcullis.portcullis.svc:443',
+    ca: undefined,
+  });
+  assert.deepEqual(direct!.console!.openid, {
+    issuer: 'https://login.example.com/realms/people',
+    clientId: 'portcullis-console',
+    scopes: 'openid groups offline_access',
+  });
+  assert.deepEqual([first!.hub!.profiles, first!.console?.openid, wide!.console], [undefined, undefined, undefined]);
+  assert.ok(first!.console !== undefined, 'the console is on unless it is turned off');
   assert.equal(first!.opsListen.host, '10.1.2.3');
   assert.equal(first!.shutdownDelayMs, 10_000);
   assert.equal(first!.outgoing.serviceAccountIdentity, 'prefixed');
@@ -126,6 +144,7 @@ test('what a value says arrives in the configuration', async () => {
     hubUrl: 'https://hub.example.com:6443',
     agentId: undefined,
     evictionGraceMs: 3_600_000,
+    historyLimit: 10,
     holdOnDenied: false,
     rawJson: false,
   });

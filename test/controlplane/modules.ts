@@ -165,6 +165,14 @@ export function goModules(): readonly GoModule[] {
       coldBuild: 'about 1 minute on two cores',
     },
     {
+      name: 'promql-oracle',
+      folder: 'clients/promql-oracle',
+      target: '.',
+      ldflags: [],
+      programs: ['promql-oracle'],
+      coldBuild: 'about 2 minutes on two cores',
+    },
+    {
       name: 'konnectivity',
       folder: 'konnectivity',
       target: '.',

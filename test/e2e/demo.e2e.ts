@@ -100,9 +100,9 @@ async function interrupt({ child, ended }: Started): Promise<number> {
   return performance.now() - startedMs;
 }
 
-/** What is printed to be copied: the line that chooses the kubeconfig, and the kubectl commands. */
+/** What is printed to be copied: the line that chooses the kubeconfig, and the commands of kubectl and Portcullis. */
 function printed(output: string): { readonly setup: string; readonly commands: readonly string[] } {
-  const lines = output.split('\n').filter((line) => /^ {2}(?:export|kubectl) /.test(line));
+  const lines = output.split('\n').filter((line) => /^ {2}(?:export|kubectl|node) /.test(line));
   const [setup = '', ...commands] = lines.map((line) => line.trim());
   assert.match(setup, /^export KUBECONFIG=/);
   return { setup, commands };
@@ -128,7 +128,7 @@ async function runPrinted(t: { diagnostic(text: string): void }, setup: string, 
   if (refused) assert.match(shell.output(), /Error from server \(Forbidden\): pods is forbidden: User "/);
   else assert.ok(shell.output().trim().split('\n').length >= 1 && shell.output().trim() !== '', command);
   // The cluster that goes away for a minute may be missing for a while, which a warning says.
-  assert.doesNotMatch(shell.output(), /No resources found|Warning:(?!.*staging)/, command);
+  assert.doesNotMatch(shell.output(), /No resources found|(?:Warning|Incomplete):(?!.*staging)/, command);
 }
 
 test('a fresh clone is ready in time, every printed command works, Ctrl-C stops it, a second start works', async (t) => {

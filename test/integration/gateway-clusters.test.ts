@@ -308,7 +308,7 @@ test('discovery in both forms, with an ETag that spares a second answer', async 
   };
   assert.deepEqual(
     resources.resources.map(({ name }) => name),
-    ['clusters', 'clusters/proxy', 'clusters/status'],
+    ['clusters', 'clusters/proxy', 'clusters/status', 'statistics'],
   );
   const index = JSON.parse((await ask('/openapi/v3')).body) as { paths: Record<string, { serverRelativeURL: string }> };
   for (const { serverRelativeURL } of Object.values(index.paths)) {

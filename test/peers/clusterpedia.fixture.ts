@@ -1,8 +1,9 @@
 // Clusterpedia's own programs beside a hub, as they are released: started with an administrator's kubeconfig, storing
 // into a PostgreSQL. They are not built here. PORTCULLIS_CLUSTERPEDIA names the folder that holds `controller-manager`,
-// `clustersynchro-manager` and `apiserver`.
-import { accessSync, constants, writeFileSync } from 'node:fs';
+// `clustersynchro-manager` and `apiserver`, and may hold its policies in `clusterimportpolicy`.
+import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { parse } from 'yaml';
 import { freePort, startChild, type Child } from '../controlplane/processes.ts';
 import type { Member } from '../controlplane/fixture.ts';
 import { startPostgresServer, type PostgresServer } from '../site/postgres.fixture.ts';
@@ -30,6 +31,14 @@ export function missingPrograms(): string | undefined {
     }
   }
   return undefined;
+}
+
+/** The policies that Clusterpedia ships, by name; undefined where the folder does not hold them. */
+export function shippedPolicies(): ((name: string) => Record<string, unknown>) | undefined {
+  const folder = path.join(process.env[folderVariable]!, 'clusterimportpolicy');
+  if (!existsSync(folder)) return undefined;
+  return (name) =>
+    parse(readFileSync(path.join(folder, `${name.replace('-', '_')}.yaml`), 'utf8')) as Record<string, unknown>;
 }
 
 /** Clusterpedia on one hub. */

@@ -3,6 +3,8 @@
 import { createServer, request } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { connect } from 'node:tls';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createAuthority } from '../controlplane/certificates.ts';
@@ -24,8 +26,10 @@ export async function startControlPlaneFront({ hub, gateway, plane }: HubSite): 
     ipAddresses: ['127.0.0.1'],
     usage: 'server',
   });
+  const onwardTo = ({ url }: IncomingMessage) =>
+    proxyPath.test(url!) ? ([gateway.url, gateway.caPem] as const) : ([hub.url, hub.caPem] as const);
   const pass = (asked: IncomingMessage, answer: ServerResponse): void => {
-    const [base, ca] = proxyPath.test(asked.url!) ? [gateway.url, gateway.caPem] : [hub.url, hub.caPem];
+    const [base, ca] = onwardTo(asked);
     const { method, headers } = asked;
     const onward = request(new URL(base + asked.url!), { method, headers, ca }, (answered) => {
       answer.writeHead(answered.statusCode!, answered.headers);
@@ -35,7 +39,19 @@ export async function startControlPlaneFront({ hub, gateway, plane }: HubSite): 
     answer.on('close', () => onward.destroy());
     asked.pipe(onward);
   };
-  const server = createServer({ cert: certPem, key: keyPem }, pass);
+  const passUpgrade = (asked: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    const [base, ca] = onwardTo(asked);
+    const { hostname, port } = new URL(base);
+    const onward = connect({ host: hostname, port: Number(port), ca, ALPNProtocols: ['http/1.1'] }, () => {
+      const pairs = asked.rawHeaders.flatMap((name, i, all) => (i % 2 === 0 ? [`${name}: ${all[i + 1]}`] : []));
+      onward.write([`${asked.method} ${asked.url} HTTP/1.1`, ...pairs, '', ''].join('\r\n'));
+      onward.write(head);
+      socket.pipe(onward).pipe(socket);
+    });
+    onward.on('error', () => socket.destroy());
+    socket.on('error', () => onward.destroy());
+  };
+  const server = createServer({ cert: certPem, key: keyPem }, pass).on('upgrade', passUpgrade);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const caFile = path.join(plane.dir, 'front-ca.pem');
   writeFileSync(caFile, authority.certPem);

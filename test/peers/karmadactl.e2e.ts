@@ -6,8 +6,11 @@ import { after, before, test } from 'node:test';
 import { ensureBinaries } from '../controlplane/build.ts';
 import type { Member } from '../controlplane/fixture.ts';
 import { hubSide } from '../e2e/hub/hub-sides.ts';
+import { startMetricsServer } from '../e2e/fleet/metrics-server.ts';
+import type { MetricsServer } from '../e2e/fleet/metrics-server.ts';
 import { allowed, registry, startKarmadaSite } from '../e2e/karmada/karmada-site.ts';
 import { searchPath } from '../e2e/karmada/karmada-paths.ts';
+import { boxPod, talkingPod } from '../e2e/kubectl/pods.ts';
 import type { Side } from '../e2e/kubectl/sides.ts';
 import type { HubSite } from '../hub/site.ts';
 import { eventually } from '../site/polling.ts';
@@ -22,6 +25,7 @@ let members: readonly Member[];
 let alice: Side;
 let bob: Side;
 let karmadactl: string;
+let measuring: MetricsServer;
 
 function configMap(name: string): object {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } };
@@ -29,11 +33,12 @@ function configMap(name: string): object {
 
 before(async () => {
   karmadactl = (await ensureBinaries(['karmadactl']))['karmadactl']!;
-  site = await startKarmadaSite({ members: ['m1', 'm2'], audit: false });
+  site = await startKarmadaSite({ members: ['m1', 'm2'], kubelet: true, audit: false });
   members = site.members;
   const read = [{ apiGroups: ['cluster.karmada.io'], resources: ['clusters'], verbs: ['get', 'list'] }];
   await site.hub.apply(...['alice', 'bob'].flatMap((user) => allowed(user, `read-clusters-${user}`, read)));
   for (const member of members) await member.apply(configMap('same'), configMap(`of-${member.name}`));
+  await members[1]!.apply(boxPod('box', namespace), talkingPod('talking', namespace));
   front = await startControlPlaneFront(site);
   [alice, bob] = [hubSide(site, 'alice', { ...front, path: '' }), hubSide(site, 'bob', { ...front, path: '' })];
 });
@@ -41,6 +46,7 @@ before(async () => {
 after(async () => {
   for (const side of [alice, bob]) side?.end();
   front?.close();
+  await measuring?.stop();
   await site?.stop();
 });
 
@@ -126,4 +132,44 @@ test('karmadactl gets ResourceRegistries, which the control plane asks the gatew
   assert.equal(status, 201, body);
   const { stdout, stderr } = await run(alice, 'get', 'resourceregistries.v1alpha1.search.karmada.io');
   assert.match(stdout, /^by-karmadactl\s/m, stderr);
+});
+
+test('karmadactl reads logs and runs commands in a pod of the member that is named, as the caller', async () => {
+  const ofPods = '/api/v1/namespaces/team-a/pods';
+  await eventually(
+    'the pods run',
+    async () => {
+      const { items } = JSON.parse((await members[1]!.request('GET', ofPods)).body) as {
+        readonly items: readonly { readonly status: { readonly phase: string } }[];
+      };
+      return items.length === 2 && items.every(({ status }) => status.phase === 'Running');
+    },
+    { timeoutMs: 60_000, everyMs: 200 },
+  );
+  const inMember = ['-n', namespace, '-C', 'm2'];
+  const logs = await run(alice, 'logs', 'talking', '-c', 'left', ...inMember);
+  assert.match(logs.stdout, /left 1\n.*left end/s, logs.stderr);
+  const echoed = await run(alice, 'exec', 'box', ...inMember, '--', 'echo', 'hello');
+  assert.equal(echoed.stdout, 'hello\n', echoed.stderr);
+  const bobs = await run(bob, 'exec', 'box', ...inMember, '--', 'echo', 'hello');
+  assert.notEqual(bobs.code, 0);
+  assert.match(bobs.stderr, /User "bob" cannot \w+ resource "pods/);
+});
+
+test('karmadactl top asks the members for resource metrics, as the caller', async () => {
+  const rules = [{ apiGroups: ['metrics.k8s.io'], resources: ['pods'], verbs: ['get', 'list'] }];
+  await members[1]!.apply(...allowed('alice', 'metrics-alice', rules));
+  measuring = await startMetricsServer(members[1]!, [{ namespace, name: 'box', cpu: '250m', memory: '64Mi' }]);
+  const top = ['top', 'pod', '-n', namespace, '--clusters', 'm2', '--no-headers'];
+  const shown = await eventually(
+    'the member serves metrics',
+    async () => {
+      const outcome = await run(alice, ...top);
+      return outcome.code === 0 && outcome.stdout.includes('box') ? outcome : undefined;
+    },
+    { timeoutMs: 60_000, everyMs: 500 },
+  );
+  assert.match(shown.stdout, /box\s+m2\s+250m\s+64Mi/);
+  const bobs = await run(bob, ...top);
+  assert.doesNotMatch(bobs.stdout, /250m/);
 });

@@ -17,7 +17,7 @@ import {
   type ImportHub,
   type Json,
 } from '../e2e/import/import-site.ts';
-import { installClusterpedia, missingPrograms, type Clusterpedia } from './clusterpedia.fixture.ts';
+import { installClusterpedia, missingPrograms, shippedPolicies, type Clusterpedia } from './clusterpedia.fixture.ts';
 
 const missing = missingPrograms();
 if (missing !== undefined) throw new Error(missing);
@@ -174,21 +174,33 @@ const groups = [
   { policies: ['vcluster'], ready: 1 },
 ];
 
-test('the same policies give the same objects as under Clusterpedia’s controllers', async () => {
-  await putSources();
+/** Applies the policies under Clusterpedia's controllers and then under ours. */
+async function giveTheSame(policyOf: (name: string) => object): Promise<void> {
   for (const { policies, ready } of groups) {
     await clusterpedia.start();
-    await hub.apply(...policies.map(samplePolicy));
+    await hub.apply(...policies.map(policyOf));
     const theirs = await settled(ready);
     await removeAll();
     await clusterpedia.stopControllers();
     const gateway = await site.startGateway();
-    await hub.apply(...policies.map(samplePolicy));
+    await hub.apply(...policies.map(policyOf));
     const ours = await settled(ready);
     await removeAll();
     await gateway.stop('SIGTERM');
     assert.deepEqual(ours, theirs);
   }
+}
+
+test('the same policies give the same objects as under Clusterpedia’s controllers', async () => {
+  await putSources();
+  await giveTheSame(samplePolicy);
+});
+
+const shipped = shippedPolicies();
+const none = shipped === undefined && 'the folder holds no policies';
+
+test('the policies that Clusterpedia ships give the same objects, too', { skip: none }, async () => {
+  await giveTheSame(shipped!);
 });
 
 test('whoever takes over, us or them, makes nothing anew and changes no spec', async () => {

@@ -1,5 +1,5 @@
 // Requests that are made to be expensive, and how much CPU time the gateway may spend on each. Refusing a request must
-// be cheap as well, so answers with any status are measured; a 5xx fails.
+// be cheap as well, so answers with any status are measured; a status from 500 fails.
 import { request as httpsRequest, type Agent } from 'node:https';
 
 /** Limit in milliseconds for the CPU time of all gateway processes for one request. */
@@ -20,7 +20,7 @@ const asked = (name: string, key: string, text: string, ...more: readonly string
   name,
   path: [`${pods}&${key}=${encodeURIComponent(text)}`, ...more].join('&'),
 });
-/** A condition on a field that all generated pods have, with a value that none has. */
+/** A condition on a field that all generated pods have, with a value that no pod has. */
 const noSuch = 'spec.terminationGracePeriodSeconds=31';
 
 export const hostileQuestions: readonly HostileQuestion[] = [
@@ -53,7 +53,7 @@ export const hostileQuestions: readonly HostileQuestion[] = [
     name: 'values of a label with a long prefix',
     path: `${index}/values?resource=pods.v1.&by=${encodeURIComponent("metadata.labels['app']")}&prefix=${'a'.repeat(4000)}`,
   },
-  // The next requests are refused, because the gateway would have to read every object.
+  // The next requests must be refused, because the gateway would have to read every object to answer them.
   { name: 'facets by a path that is not indexed', path: `${index}/facets?resource=pods.v1.&by=spec.a` },
   { name: 'values of a path that is not indexed', path: `${index}/values?resource=pods.v1.&by=spec.priority` },
   asked('an order by a path that is not indexed', 'orderby', 'spec.terminationGracePeriodSeconds'),
@@ -66,8 +66,8 @@ export const hostileQuestions: readonly HostileQuestion[] = [
     name: 'facets by such a path that no object has, in two namespaces',
     path: `${index}/facets?resource=pods.v1.&by=spec.a&namespaces=team-01,team-03`,
   },
-  // In the next requests, no database index tells which objects match. A page ends early, and its continue token goes
-  // on from there. Requests that cannot have a token are refused.
+  // For the next requests, no database index tells which objects match. So the gateway ends a page early and returns a
+  // continue token, from which the next page goes on. Requests that cannot have a continue token are refused.
   asked('a filter by a path that is not indexed, of which none matches', 'filter', noSuch),
   asked('a field selector by such a path', 'fieldSelector', noSuch),
   asked('a filter by such a path that no object has', 'filter', 'spec.a=1'),
@@ -97,7 +97,7 @@ export const hostileQuestions: readonly HostileQuestion[] = [
   { name: 'objects in objects', path: `${index}/query`, body: '{"a":'.repeat(20_000) },
 ];
 
-/** Sends the request; resolves with the status of the answer. */
+/** Sends the request; resolves with the status of the answer, whatever it is. */
 export function askHostile(agent: Agent, token: string, port: number, question: HostileQuestion): Promise<number> {
   const { path, body } = question;
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };

@@ -1,7 +1,7 @@
 // Compares the index over HTTP with Clusterpedia's API server. With SQLite: two clusters with 20,000 pods, and requests
-// that are made to be expensive. With PostgreSQL: any number of clusters with all their objects, a gateway with SQLite
-// beside it, and the tables of both indexes on the same PostgreSQL server.
-import { median } from '../../figures/statistics.ts';
+// that are made to be expensive. With PostgreSQL: any number of clusters with all their objects, and a second gateway
+// with SQLite; the tables of the index and those of Clusterpedia are on the same PostgreSQL server.
+import { estimateRatio, median, verdict } from '../../figures/statistics.ts';
 import { clusterName, clusterObjects, objectsPerCluster, perCluster, type GeneratedObject } from '../generator.ts';
 import { hostileQuestions, mostHostileCpuMs, type HostileQuestion } from './hostile.ts';
 import { httpQuestions, type HttpQuestion } from './questions.ts';
@@ -42,14 +42,62 @@ export async function benchHttp(directory: string, rounds: number, print: Print)
   }
 }
 
+/**
+ * Upper limit for the CPU time of this checkout's gateway divided by that of another checkout's. 5 % more is allowed,
+ * which is as much as the figures vary on a machine with other work.
+ */
+const mostCpuOfOther = 1.05;
+
+/**
+ * Compares the CPU time of this checkout's gateway with that of another checkout's gateway, both with SQLite.
+ * @param against path of the other checkout, with its npm packages installed
+ * @returns a line of text for each request for which the limit does not hold, or for which the interval is too wide to
+ * tell
+ */
+export async function benchHttpAgainst(
+  directory: string,
+  against: string,
+  rounds: number,
+  print: Print,
+): Promise<readonly string[]> {
+  const shape = {
+    members: smallMembers,
+    generatedPerMember,
+    resources: ['pods'],
+    stores: ['sqlite'],
+    against,
+  } as const;
+  const site = await startSite(directory, shape, print);
+  try {
+    const ours = site.gateways.get('sqlite')!;
+    const failures: string[] = [];
+    for (const question of httpQuestions({ ...samplePod(), cluster: smallMembers[0] }, 'all')) {
+      const asked = await askInTurns(site, [ours, site.rival], question, rounds);
+      const [mine, theirs] = [asked.get(ours)!, asked.get(site.rival)!];
+      const ratio = estimateRatio(mine.cpuMsOfRounds, theirs.cpuMsOfRounds);
+      const outcome = mine.rows === theirs.rows ? verdict(ratio, mostCpuOfOther) : 'other rows';
+      const [point, low, high] = [ratio.point, ratio.low, ratio.high].map((value) => value.toFixed(2));
+      const text = `http ${question.name}: ${mine.rows} rows, ${mine.text}, other ${theirs.text}: CPU ${point} (${low}-${high}) of the other's (wanted ${mostCpuOfOther}): ${outcome}`;
+      print(text);
+      if (outcome !== 'holds') failures.push(text);
+    }
+    return failures;
+  } finally {
+    await site.close();
+  }
+}
+
 /** Limit in milliseconds for the median time of a page that a gateway reads from PostgreSQL. */
 const mostPageMs = 25;
-/** How many times the CPU time of a gateway with SQLite a gateway with PostgreSQL may use for the same request. */
+/**
+ * Upper limit for the CPU time of a gateway with PostgreSQL, divided by that of a gateway with SQLite for the same
+ * request.
+ */
 const mostCpuTimes = 1.5;
 
 /**
- * Compares a gateway whose index is in PostgreSQL with Clusterpedia's API server, whose tables are on the same server.
- * Also compares the gateway's CPU time with that of a gateway whose index is in SQLite.
+ * Compares a gateway whose index is in PostgreSQL with Clusterpedia's API server, whose tables are on the same
+ * PostgreSQL server, and the gateway's CPU time with that of a gateway whose index is in SQLite.
  * @returns a line of text for each request for which a limit does not hold
  */
 export async function benchHttpOnPostgres(
@@ -126,8 +174,8 @@ async function compareStores(
 const hostileRuns = 9;
 
 /**
- * Measures the gateway's CPU time for an expensive request. It includes what the gateway does at the same time for
- * other reasons.
+ * Measures the gateway's CPU time for an expensive request, as the median of several runs. The time includes what the
+ * gateway does at the same moment for other reasons.
  */
 async function spendOn({ askHostile }: Site, ours: Target, question: HostileQuestion): Promise<Line> {
   const spent: number[] = [];

@@ -1,21 +1,22 @@
-// The requests of the benchmark over HTTP. Portcullis and Clusterpedia get the same paths, except for the count.
-// Clusterpedia has no count; it is asked for one row and for the number of remaining rows, which makes it count.
+// The requests of the benchmark over HTTP. Portcullis and Clusterpedia get the same paths, except for the number of
+// matching pods. Clusterpedia has no request for this number; so it is asked for one row and for the number of
+// remaining rows, which it must count.
 import type { GeneratedObject } from '../generator.ts';
 
 export interface HttpQuestion {
   readonly name: string;
   readonly path: string;
-  /** The path that Clusterpedia gets for the same question. */
+  /** The path of the request that Clusterpedia gets. */
   readonly rivalPath: string;
-  /** How many times faster than Clusterpedia the gateway must be. */
+  /** How many times faster than Clusterpedia the gateway must be at least. */
   readonly atLeast: number;
-  /** Whether the request limits the number of rows. */
+  /** True when the request limits the number of rows in its answer. */
   readonly isPage: boolean;
-  /** Returns the number of rows in an answer, or the count that the answer states. */
+  /** Returns the number of rows in an answer, or the number that an answer states as its count. */
   readonly counted: (answer: Answer) => number;
 }
 
-/** An answer: a list, a single object, or a count as Portcullis gives it. */
+/** The fields of an answer that are read: an answer is a list, a single object, or a count in Portcullis's form. */
 export interface Answer {
   readonly items?: readonly unknown[];
   readonly metadata?: { readonly remainingItemCount?: number };
@@ -28,12 +29,12 @@ const rows = ({ items }: Answer): number => items?.length ?? 1;
 const count = ({ items, metadata, count: ours }: Answer): number =>
   ours ?? (items?.length ?? 0) + (metadata?.remainingItemCount ?? 0);
 
-/** A pod, and the cluster it is in. */
+/** The name and namespace of a pod, and the cluster it is in. */
 export type PodOf = Pick<GeneratedObject, 'namespace' | 'name'> & { readonly cluster: string };
 
 /**
  * Makes the requests to compare.
- * @param last whether the last request lists the pods of all clusters, or those of the cluster of the given pod
+ * @param last which pods the last request lists: those of all clusters, or those of the given pod's cluster
  */
 export function httpQuestions({ namespace, name, cluster }: PodOf, last: 'all' | 'cluster'): readonly HttpQuestion[] {
   const counting = ask('count', '/apis/search.portcullis.io/v1alpha1/indexes/default/counts?resource=pods.v1.');

@@ -1,6 +1,7 @@
 // Starts the servers of the benchmark over HTTP: stub members, a PostgreSQL server with Clusterpedia's schema,
 // Clusterpedia's API server as bench/rivals/clusterpedia rebuilds it, and a `portcullis serve` for each store that is
-// compared. The index in PostgreSQL is a database of the same server.
+// compared. An index in PostgreSQL is another database of the same PostgreSQL server. When another checkout is
+// compared, its `portcullis serve` takes the place of Clusterpedia and its database.
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
@@ -19,7 +20,7 @@ import type { HttpQuestion } from './questions.ts';
 
 export type StoreName = 'sqlite' | 'postgres';
 
-/** The members, types and stores of a site. */
+/** The members, types and stores with which the servers are started. */
 export interface SiteShape {
   /** Names of the members. */
   readonly members: readonly string[];
@@ -27,20 +28,29 @@ export interface SiteShape {
   readonly generatedPerMember: number;
   /** Types of the objects that members serve and Clusterpedia's table contains; also used for `--index-resources`. */
   readonly resources: readonly (keyof typeof perCluster)[];
-  /** The stores that are compared; each has a gateway of its own. */
+  /** The stores of the index that are compared; each has a gateway of its own. */
   readonly stores: readonly StoreName[];
+  /** Another checkout of this repository, whose gateway with SQLite takes the place of Clusterpedia's API server. */
+  readonly against?: string;
 }
 
-/** One of the compared servers: a gateway with one of the stores, or Clusterpedia's API server. */
+/** One of the compared servers: a gateway with one of the stores, or the server that gateways are compared with. */
 export interface Target {
   readonly name: string;
   readonly port: number;
-  /** The processes whose CPU time counts, with their children. */
+  /** Ids of the server's processes. The CPU time of these and of their descendants is measured. */
   readonly pids: readonly number[];
   readonly pathOf: (question: HttpQuestion) => string;
 }
 
-/** The settings that all runs of the load generator share. */
+/** Paths of the files with which each gateway is started. */
+interface GatewayFiles {
+  readonly tls: readonly [string, string];
+  readonly users: string;
+  readonly kubeconfig: string;
+}
+
+/** The settings that are the same for all runs of the load generator. */
 export interface LoadClient {
   readonly binary: string;
   readonly caFile: string;
@@ -63,7 +73,7 @@ const settleMs = 300_000;
 const root = join(import.meta.dirname, '..', '..', '..');
 const apiGroups: Readonly<Record<string, string>> = { deployments: 'apps', replicasets: 'apps' };
 
-/** Starts everything, and waits until all objects are stored. Files are written into `directory`. */
+/** Starts all servers; resolves when all objects are stored. Files are written into `directory`. */
 export async function startSite(directory: string, shape: SiteShape, print: (line: string) => void): Promise<Site> {
   const parts = new SiteParts(directory, shape, print);
   try {
@@ -101,12 +111,11 @@ class SiteParts {
     const caFile = this.#file('http-ca.crt', this.#ca);
     const load = { binary: await buildGo('load', this.#print), caFile, token: this.#token };
     const kubeconfig = this.#file('members.json', await this.#startMembers(tls));
-    this.#postgres = await this.#startRivalStore();
-    const rival = await this.#startRival(this.#postgres, tls, users);
+    const files = { tls, users, kubeconfig };
+    const { against } = this.#shape;
+    const rival = against === undefined ? await this.#startRival(tls, users) : await this.#startOther(against, files);
     const gateways = new Map<StoreName, Target>();
-    for (const store of this.#shape.stores) {
-      gateways.set(store, await this.#startGateway(store, this.#postgres, { tls, users, kubeconfig }));
-    }
+    for (const store of this.#shape.stores) gateways.set(store, await this.#startGateway(store, files));
     return {
       gateways,
       rival,
@@ -123,7 +132,7 @@ class SiteParts {
     await this.#postgres?.stop();
   }
 
-  /** Starts the members. @returns a kubeconfig with a context for each */
+  /** Starts the stub members. @returns a kubeconfig with a context for each member */
   async #startMembers(tls: readonly string[]): Promise<string> {
     const { members, generatedPerMember, resources } = this.#shape;
     const each = members.map((name, i) => `${name}:${i * generatedPerMember}:${generatedPerMember}`);
@@ -159,7 +168,8 @@ class SiteParts {
     return postgres;
   }
 
-  async #startRival({ directory, pid }: Postgres, [cert, key]: readonly [string, string], users: string) {
+  async #startRival([cert, key]: readonly [string, string], users: string): Promise<Target> {
+    const { directory, pid } = await this.#startRivalStore();
     const command = await buildGo('rivals/clusterpedia', this.#print);
     const clusters = this.#shape.members.join(',');
     const args = ['--socket', directory, '--cert', cert, '--key', key, '--tokens', users, '--clusters', clusters];
@@ -168,30 +178,41 @@ class SiteParts {
     return { name: 'rival', port: Number(rival.firstLine), pids: [rival.pid, pid], pathOf };
   }
 
+  async #startOther(checkout: string, files: GatewayFiles): Promise<Target> {
+    return { ...(await this.#startGateway('sqlite', files, checkout)), name: 'other' };
+  }
+
   async #startGateway(
     store: StoreName,
-    postgres: Postgres,
-    { tls, users, kubeconfig }: { tls: readonly [string, string]; users: string; kubeconfig: string },
+    { tls: [cert, key], users, kubeconfig }: GatewayFiles,
+    checkout = root,
   ): Promise<Target> {
-    const [cert, key] = tls;
+    const dataDir = join(this.#directory, `gateway-${checkout === root ? store : 'other'}`);
     const port = await freePort();
     const types = this.#shape.resources.map((name) =>
       apiGroups[name] === undefined ? name : `${name}.${apiGroups[name]}`,
     );
     const args = [
-      ...[join(root, 'bin', 'portcullis.mjs'), 'serve', '--listen', `127.0.0.1:${port}`, '--ops-listen', '127.0.0.1:0'],
-      ...['--data-dir', join(this.#directory, `gateway-${store}`), '--kubeconfig', kubeconfig],
+      ...[
+        join(checkout, 'bin', 'portcullis.mjs'),
+        'serve',
+        '--listen',
+        `127.0.0.1:${port}`,
+        '--ops-listen',
+        '127.0.0.1:0',
+      ],
+      ...['--data-dir', dataDir, '--kubeconfig', kubeconfig],
       ...['--token-auth-file', users, '--tls-cert-file', cert, '--tls-private-key-file', key],
       ...['--index-resources', types.join(',')],
-      ...(store === 'postgres' ? ['--index-store', postgres.createDatabase('portcullis')] : []),
+      ...(store === 'postgres' ? ['--index-store', this.#postgres!.createDatabase('portcullis')] : []),
     ];
     const gateway = await startProcess({ name: `portcullis-${store}`, command: process.execPath, args }, this.#live);
     const startedMs = performance.now();
     await this.#untilIndexed(port, gateway);
     const seconds = (performance.now() - startedMs) / 1000;
     this.#print(`the gateway with ${store} has all objects after ${seconds.toFixed(0)} s`);
-    // VACUUM ANALYZE, which Clusterpedia's table also gets, so that the query planner knows the sizes of all tables.
-    if (store === 'postgres') await vacuum(postgres);
+    // VACUUM ANALYZE tells the query planner the sizes of all tables. Clusterpedia's table gets it too.
+    if (store === 'postgres') await vacuum(this.#postgres!);
     return { name: store, port, pids: [gateway.pid], pathOf: ({ path }) => path };
   }
 

@@ -1,7 +1,7 @@
-// A process that imitates many API servers, each just enough for a gateway to index it. Their lists contain the same
-// bytes as Clusterpedia's rows, so that all compared stores hold the same objects. Run it as `node stub-members.ts CERT
-// KEY RESOURCES NAME:FIRST:COUNT…`: each member NAME has the objects of COUNT generated clusters from FIRST on, of the
-// types in RESOURCES (with commas). It prints the ports of the members as JSON.
+// A process that imitates many API servers, each with just enough endpoints for a gateway to index it. Their lists
+// contain the same bytes as Clusterpedia's rows, so that all compared stores hold the same objects. Run it as `node
+// stub-members.ts CERT KEY RESOURCES NAME:FIRST:COUNT…`: each member NAME has the objects of COUNT generated clusters
+// from FIRST on, of the types in RESOURCES (separated by commas). It prints the ports of the members as JSON.
 import { LRUCache } from 'lru-cache';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -62,7 +62,10 @@ const known: Readonly<Record<string, object>> = {
   '/apis': discovery(['apps', rbac]),
 };
 
-/** Objects of the members that were asked last, as JSON by resource. All of them together would be gigabytes. */
+/**
+ * Objects of the members that were asked last, as JSON by resource. Only 16 members are kept, because the objects of
+ * all members would take gigabytes.
+ */
 const generated = new LRUCache<string, ReadonlyMap<string, readonly string[]>>({ max: 16 });
 
 function objectsOf({ name, first, count }: Member): ReadonlyMap<string, readonly string[]> {
@@ -95,7 +98,7 @@ function answer(member: Member, request: IncomingMessage, response: ServerRespon
     response.end(text);
   };
   if (request.method === 'POST') {
-    // Allows everything in answer to every access review.
+    // Every access review is answered with yes, and every rules review with no rules.
     send(JSON.stringify({ kind: 'Review', status: { allowed: true, resourceRules: [], nonResourceRules: [] } }));
   } else if (path === '/api/v1/namespaces/kube-system') {
     const metadata = { name: 'kube-system', uid: `kube-system-of-${member.name}` };

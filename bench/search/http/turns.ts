@@ -1,4 +1,5 @@
-// Asks the compared servers the same question in turns, and checks first that they give the same number of rows.
+// Sends the same request to the compared servers alternately, and checks first that their answers have the same number
+// of rows.
 import { cpuSecondsBetween, readCpu, type CpuReading } from '../../figures/accounting.ts';
 import { median } from '../../figures/statistics.ts';
 import { openLoad } from '../../load.ts';
@@ -21,17 +22,21 @@ export interface Asked {
   readonly ms: number;
   /** CPU time of the server's processes for one answer, in milliseconds. */
   readonly cpuMs: number;
+  /** CPU time of the server's processes for one answer in each round, in milliseconds. */
+  readonly cpuMsOfRounds: readonly number[];
   readonly text: string;
 }
 
 interface Turn {
   readonly ms: number;
   readonly cpuMs: number;
-  /** CPU time of the load generator as a share of all cores. */
+  /** CPU time of the load generator as a share of all cores of the machine. */
   readonly clientShare: number;
 }
 
-/** Sends the request to one server after the other, in several rounds, and returns what was measured of each. */
+/**
+ * Sends the request to one server after the other, in several rounds, and returns the measured values of each server.
+ */
 export async function askInTurns(
   site: Site,
   targets: readonly Target[],
@@ -53,7 +58,8 @@ export async function askInTurns(
       const [ms, cpuMs] = [of('ms'), of('cpuMs')];
       const client = `${Math.round(100 * of('clientShare'))} % of the machine`;
       const text = `${ms.toFixed(2)} ms (CPU ${cpuMs.toFixed(2)} ms, client ${client})`;
-      return [target, { rows: rows.get(target)!, ms, cpuMs, text }];
+      const cpuMsOfRounds = turns.get(target)!.map((turn) => turn.cpuMs);
+      return [target, { rows: rows.get(target)!, ms, cpuMs, cpuMsOfRounds, text }];
     }),
   );
 }
@@ -103,15 +109,15 @@ async function takeTurn(
   }
 }
 
-/** Milliseconds to wait for an answer. Clusterpedia's API server may have to read every row for it. */
+/** Timeout of a request in milliseconds. Clusterpedia's API server may have to read every row for an answer. */
 const answerTimeoutMs = 300_000;
 
-/** Reads the CPU time of a server's processes. */
+/** Reads the CPU time that each of a server's processes has used. */
 export function readAll({ pids }: Target): readonly CpuReading[] {
   return pids.map(readCpu);
 }
 
-/** Seconds of CPU time between two readings of the same server. */
+/** Seconds of CPU time that a server used between two readings. */
 export function secondsBetween(before: readonly CpuReading[], after: readonly CpuReading[]): number {
   return before.reduce((sum, reading, i) => sum + cpuSecondsBetween(reading, after[i]!), 0);
 }

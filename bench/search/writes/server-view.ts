@@ -1,35 +1,35 @@
-// Observes a PostgreSQL server while processes write to the index: what its connections wait for, how long the
-// sequencer is locked by others, and how much time each statement takes.
+// Observes a PostgreSQL server while processes write to the index: what its connections wait for, how long others lock
+// the sequencer (a row that every commit with changes locks in its last step), and how much time each statement takes.
 import { cpus } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 
 import type { PostgresServer } from '../../../test/site/postgres.fixture.ts';
 
-/** Settings of a server whose statements are counted. */
+/** Settings of a PostgreSQL server that counts and times its statements. */
 export const statementSettings = {
   shared_preload_libraries: 'pg_stat_statements',
   'pg_stat_statements.track_planning': 'on',
 } as const;
 
-/** What {@link ServerView.watch} has measured from its call until it was ended. */
+/** What {@link ServerView.watch} has measured between its call and the call of the function that it returned. */
 export interface Watched {
-  /** Milliseconds that this view waited for the row lock of the sequencer, once for each time it locked the row. */
+  /** Milliseconds that this view waited for the lock of the sequencer's row, for each time it locked the row. */
   readonly waitMs: readonly number[];
-  /** What the connections waited for or did, with the mean number of connections for each, as one line of text. */
+  /** What the connections waited for or did, each with the mean number of connections, as one line of text. */
   readonly states: string;
-  /** The share of all cores that was in use. */
+  /** The share of all CPU cores of the machine that was in use, from 0 to 1. */
   readonly busy: number;
 }
 
 export interface ServerView {
-  /** Sizes of the tables of the index with their indexes. */
+  /** Returns the sizes of the tables of the index, including database indexes, as text. */
   sizes(): Promise<string>;
-  /** Number of transactions so far. */
+  /** Returns the number of transactions that the database has committed so far. */
   commits(): Promise<number>;
-  /** Begins to watch. Returns a function that ends it. */
+  /** Begins to observe the server. The returned function ends this and returns what was measured. */
   watch(): () => Promise<Watched>;
-  /** Returns lines that say how much time the server spent on each statement since the last call. */
+  /** Returns one line of text per statement with the time that the server spent on it since the last call. */
   statements(server: PostgresServer): Promise<readonly string[]>;
   close(): Promise<void>;
 }
@@ -37,7 +37,10 @@ export interface ServerView {
 const lookEveryMs = 20;
 const mostStatements = 14;
 
-/** Opens two connections to a database of the server: one looks at connections, the other locks the sequencer. */
+/**
+ * Opens two connections to a database of the server: one reads what other connections do, the other locks the
+ * sequencer's row again and again, to measure the waits.
+ */
 export async function openServerView(url: string): Promise<ServerView> {
   const [client, prober] = [new Client({ connectionString: url }), new Client({ connectionString: url })];
   await Promise.all([client.connect(), prober.connect()]);
@@ -79,7 +82,10 @@ async function commits(client: Client): Promise<number> {
   return Number(rows[0]!.n);
 }
 
-/** Counts what other connections do. `on CPU` includes waits for a core, because PostgreSQL cannot tell these apart. */
+/**
+ * Counts what other connections wait for or do. `on CPU` includes waits for a core, because PostgreSQL cannot tell the
+ * two apart.
+ */
 async function lookAtConnections(client: Client, signal: AbortSignal): Promise<string> {
   const counts = new Map<string, number>();
   let looks = 0;
@@ -100,12 +106,15 @@ async function lookAtConnections(client: Client, signal: AbortSignal): Promise<s
     .join(', ');
 }
 
-/** Locks the sequencer again and again while others write. @returns how long each lock took, in milliseconds */
+/**
+ * Locks the sequencer's row again and again while other processes write.
+ * @returns how long each lock took, in milliseconds
+ */
 async function lockSequencer(client: Client, signal: AbortSignal): Promise<readonly number[]> {
   const waits: number[] = [];
   while (!signal.aborted) {
     await client.query('BEGIN');
-    // The server measures the time, because this process may have to wait for a core before it reads the answer.
+    // The server measures the time, because this process may have to wait for a CPU core before it reads the answer.
     const { rows } = await client.query<{ ms: number }>(
       `WITH locked AS MATERIALIZED (SELECT last FROM portcullis.sequencer WHERE one FOR UPDATE)
       SELECT (extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000)::float8 AS ms FROM locked`,

@@ -1,4 +1,5 @@
-// A process that changes rows of its clusters until its time is over. It is started by writes.ts and ends with it.
+// A process that changes rows of its clusters until its time is over. writes.ts starts it, and it ends when writes.ts
+// ends.
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 
@@ -15,10 +16,10 @@ export interface Task {
   readonly seconds: number;
 }
 
-/** What a writing process has measured. */
+/** What one writing process has measured. */
 export interface Result {
   readonly rows: number;
-  /** How long each batch took, in milliseconds. */
+  /** For each written batch, how long the write took in milliseconds. */
   readonly batchMs: readonly number[];
 }
 
@@ -32,7 +33,8 @@ await write(task);
 async function write({ url, clusters, rowsOfBatch, seconds }: Task): Promise<void> {
   const store = await openPostgresStore({ url });
   const batches = clusters.flatMap((cluster) => changesOf(cluster, rowsOfBatch));
-  // Some rounds before measuring: connections have to learn the tables, and V8 has to compile the code.
+  // Some rounds of writes are not measured: connections have to read the table definitions, and V8 has to compile the
+  // code.
   for (let round = 0; round < 4; round++) {
     await Promise.all(batches.slice(0, inFlight).map((batch) => change(store, batch, -round)));
   }
@@ -43,14 +45,15 @@ async function write({ url, clusters, rowsOfBatch, seconds }: Task): Promise<voi
   const untilMs = performance.now() + seconds * 1000;
   const batchMs: number[] = [];
   let rows = 0;
-  // Each follower changes objects that no other follower changes.
+  // Each of these concurrent loops changes objects that no other loop changes.
   const follow = async (follower: number): Promise<void> => {
     for (let turn = 1; ; turn++) {
       for (let next = follower; next < batches.length; next += inFlight) {
         if (performance.now() > untilMs) return;
         const startedMs = performance.now();
         const written = await change(store, batches[next]!, turn);
-        // `rows += await …` would read `rows` before waiting, and lose what other followers add in the meantime.
+        // The sum must not be written as `rows += await …`: that would read `rows` before waiting, and lose what other
+        // loops add meanwhile.
         rows += written;
         batchMs.push(performance.now() - startedMs);
       }
@@ -64,7 +67,10 @@ async function write({ url, clusters, rowsOfBatch, seconds }: Task): Promise<voi
   process.exit();
 }
 
-/** All objects of a cluster in any order, as a watch brings changes. A list brings neighbours together. */
+/**
+ * All objects of a cluster in an order unrelated to their names, since changes arrive so by a watch; a list would bring
+ * objects with similar names together.
+ */
 function changesOf(cluster: number, rowsOfBatch: number): readonly WriteBatch[] {
   const place = ({ uid }: GeneratedObject): string => hash('md5', uid);
   const objects = [...clusterObjects(cluster)].map((object) => ({ object, at: place(object) }));
@@ -76,7 +82,10 @@ function changesOf(cluster: number, rowsOfBatch: number): readonly WriteBatch[] 
   );
 }
 
-/** Writes the batch with another resourceVersion and a slightly longer body, as a change of an object's status does. */
+/**
+ * Writes the batch with another resourceVersion and a slightly longer body, which is what a change of an object's
+ * status looks like.
+ */
 async function change(store: IndexStore, batch: WriteBatch, turn: number): Promise<number> {
   const mark = `${process.pid}-${turn}-${Date.now()}`;
   const changed: WriteBatch = {

@@ -1,6 +1,7 @@
 // `npm run bench -- search --store postgres --only writes`: how fast the index in PostgreSQL writes first lists and
-// changes of existing rows while several processes write at the same time, how long a commit waits for the sequencer,
-// and what keeps it from being faster. It starts a PostgreSQL server of its own, which writes commits to disk.
+// changes of existing rows while several processes write at the same time, how long a commit waits for the sequencer (a
+// row that every commit with changes locks in its last step), and what limits the speed. It starts a PostgreSQL server
+// of its own, which writes commits to disk.
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
@@ -22,7 +23,9 @@ export interface WritesOptions {
   readonly writers: number;
   /** Seconds for which each batch size is measured. */
   readonly seconds: number;
-  /** Whether to print what the server spends on each statement; counting that costs the server time as well. */
+  /**
+   * Whether to print the time that the server spends on each statement. Counting this costs the server time as well.
+   */
   readonly statements: boolean;
 }
 
@@ -39,11 +42,17 @@ const settings = {
 const sizesOfBatches = [1, 10, 100];
 const loadedAtOnce = 8;
 const clustersOfWriter = 4;
-/** The largest number of changed rows a second must be at least this, unless the machine has no CPU time left. */
+/**
+ * The limit: in the best of the measured settings, at least this many changed rows per second must be written, unless
+ * the machine has no CPU time left.
+ */
 const leastRate = 10_000;
-/** A commit may wait this long for the sequencer (p99, milliseconds), unless the machine has no CPU time left. */
+/**
+ * The limit: p99 in milliseconds of a commit's wait for the lock of the sequencer, unless the machine has no CPU time
+ * left.
+ */
 const mostWaitMs = 20;
-/** From this share of all cores on, the machine counts as having no CPU time left. */
+/** The share of all CPU cores in use from which the machine counts as having no CPU time left. */
 const fullShare = 0.9;
 
 /** Runs the benchmark. @returns a line of text for each limit that does not hold */
@@ -75,9 +84,9 @@ export async function benchWrites(options: WritesOptions, print: Print): Promise
 interface Line {
   readonly text: string;
   readonly rate: number;
-  /** The p99 of the milliseconds that a commit waited for the sequencer. */
+  /** The p99 in milliseconds of a commit's wait for the lock of the sequencer. */
   readonly waitMs: number;
-  /** The share of all cores that was in use, by any process of the machine. */
+  /** The share of all CPU cores that was in use by any process of the machine, from 0 to 1. */
   readonly busy: number;
 }
 
@@ -97,7 +106,7 @@ async function load(url: string, clusters: number, print: Print): Promise<void> 
   for (let at = 0; at < clusters; at += loadedAtOnce) {
     const some = Array.from({ length: Math.min(loadedAtOnce, clusters - at) }, (_, i) => clusterBatches(at + i));
     const startedMs = performance.now();
-    // Each cluster waits for its batch to be written before it sends the next one.
+    // Each cluster sends its next batch when its last one is written; the clusters work at the same time.
     await Promise.all(
       some.map(async (batches) => {
         for (const batch of batches) await store.apply(batch);

@@ -5,10 +5,13 @@ import { open } from 'node:fs/promises';
 import { lookAt, signatureOf } from '../../../lib/file-watch.ts';
 import { unusable } from '../unusable.ts';
 
-/** Upper limit for token, key and certificate files, in bytes. */
+/** Longest token, key or certificate file that is read, in bytes. A longer file is reported as a fault. */
 export const maxCredentialBytes = 10 * 1024 * 1024;
 
-/** The text of a file, or `fault`: why it could not be read. `signature` is for {@link FileWatch.setFiles}. */
+/**
+ * The text of a file, or `fault`: why it could not be read. `signature` changes when the file changes; it is passed to
+ * {@link FileWatch.setFiles}.
+ */
 export type FileReading =
   | { readonly text: string; readonly signature: string }
   | { readonly fault: string; readonly signature: string };

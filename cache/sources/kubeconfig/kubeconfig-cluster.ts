@@ -1,6 +1,6 @@
-// Turns one context of a kubeconfig into a cluster: address, trust, proxy, labels, how to authenticate, and identity.
-// Reads no files; the caller passes their texts. A fault in one context becomes the `problem` of that cluster and does
-// not affect the others.
+// Turns one context of a kubeconfig into a cluster: name, address, trusted certificate authorities, proxy, labels, and
+// how to authenticate. Reads no files; the caller passes their texts. A fault in one context becomes the `problem` of
+// that cluster and does not affect the others.
 import { createHash } from 'node:crypto';
 import { readAuthorities } from '../../credentials/pem.ts';
 import { clusterName, isSubdomain } from '../../model/cluster-names.ts';
@@ -24,22 +24,31 @@ export const labelsExtension = 'gateway.portcullis.io/labels';
 /** The name of the extension of a cluster that is passed to exec plugins (client-go `clientcmdapi`). */
 const execExtension = 'client.authentication.k8s.io/exec';
 
-/** A cluster before its credential source is made. It is plain data, so that two loads of a file can be compared. */
+/**
+ * A cluster before its credential source is made. A draft is plain data, so that the drafts of two loads of a file can
+ * be compared.
+ */
 export interface ClusterDraft {
   /**
-   * Identifies the context: made of file, context name and occurrence, so it stays the same when the file is read
-   * again.
+   * Identifies the context: JSON of the file, the context name, and a number that tells contexts of one name apart. The
+   * key stays the same when the file is read again.
    */
   readonly key: string;
   /** Digest of the kubeconfig entries and file contents that this draft of a cluster was made of. */
   readonly inputs: string;
   readonly spec: Omit<ClusterSpec, 'credential'>;
   readonly plan: CredentialPlan;
-  /** What the exec plugin is told about the cluster; undefined unless the plugin sets provideClusterInfo. */
+  /**
+   * `spec.cluster` of the ExecCredential that the exec plugin gets; undefined unless the kubeconfig sets
+   * provideClusterInfo.
+   */
   readonly execCluster: ExecClusterInfo | undefined;
 }
 
-/** A context with the cluster and user it names; undefined when the file has no entry of that name. */
+/**
+ * A context with the cluster and the user that it names. `cluster` or `user` is undefined when the file has no such
+ * entry.
+ */
 interface Parts {
   readonly file: string;
   readonly context: ContextEntry;
@@ -126,7 +135,8 @@ function draftCluster(
     const tls = trustOf(file, cluster, read);
     const proxy = cluster.proxyUrl === '' ? undefined : parseProxy(cluster.proxyUrl);
     const labels = labelsOf(context);
-    // As in client-go: no credential is sent over plain http, since anyone on the network path could read it.
+    // As in client-go: no credential is sent over plain http, since anyone on the network path could read the
+    // credential.
     const anonymous = user === undefined || endpoint.scheme === 'http';
     const plan = anonymous ? anonymousPlan : planCredential(file, user, read, mayFallBack);
     const transportKey = digest([endpoint, tls, proxy ?? null, plan.clientCertificate ?? null]);

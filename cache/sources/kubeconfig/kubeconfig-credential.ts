@@ -1,6 +1,6 @@
 // Makes a credential source from a CredentialPlan, which says how to authenticate: a fixed credential, or an exec
 // plugin that runs when a credential is needed. Plugins inherit the gateway's environment. So a plan with a plugin may
-// only come from a file of the operator, or from a command line that `--allow-exec` permits.
+// only come from a kubeconfig of the operator, or have a command line that `--allow-exec` permits.
 import { execCredential, type ExecCredentialOptions } from '../../credentials/exec.ts';
 import { fixedCredential } from '../../credentials/fixed.ts';
 import type { CredentialSource, TlsTrust } from '../../model/records.ts';
@@ -14,8 +14,8 @@ export type ExecClusterInfo = Readonly<Record<string, unknown>>;
 
 /**
  * Makes the credential source for a plan.
- * @param clusterInfo what the exec plugin is told about the cluster; undefined when the plugin did not ask for that, or
- * when there is no plugin
+ * @param clusterInfo `spec.cluster` of the ExecCredential that the exec plugin gets; undefined when provideClusterInfo
+ * is off, or when there is no plugin
  */
 export function credentialOfPlan(
   plan: CredentialPlan,

@@ -6,11 +6,17 @@ import { ConfigurationError, type ConfigurationFault } from '../../../lib/config
 import { goFlag, goList, goText } from '../../../lib/yaml/go-fields.ts';
 import { yamlFaultText } from '../../../lib/yaml/yaml-message.ts';
 
-/** Longest kubeconfig file that is read, in bytes. Kubeconfigs of hundreds of clusters are smaller than 1 MiB. */
+/**
+ * Longest kubeconfig file that is read, in bytes. A longer one is reported as a fault. Kubeconfigs of hundreds of
+ * clusters are smaller than 1 MiB.
+ */
 export const maxKubeconfigBytes = 10 * 1024 * 1024;
-/** How often YAML anchors may be reused. Beyond that the file is refused as an alias bomb (CVE-2019-11253). */
+/**
+ * How many times the YAML aliases of a file may repeat the node of an anchor. A file that does it more often is refused
+ * as an alias bomb (CVE-2019-11253).
+ */
 const maxAliasCount = 100;
-/** How many faults of one file are reported at most. */
+/** Most faults of one file that are reported; further faults are left out. */
 const maxFaults = 20;
 
 const base64 = goText
@@ -125,7 +131,7 @@ export interface Kubeconfig {
 
 /**
  * Parses and checks one kubeconfig (client-go `clientcmd/api/v1`). Unknown fields are ignored, as in client-go.
- * @param file only for messages
+ * @param file path of the file, only for messages
  * @throws ConfigurationError with every fault that was found
  */
 export function parseKubeconfig(file: string, source: string): Kubeconfig {
@@ -164,7 +170,7 @@ export function parseKubeconfig(file: string, source: string): Kubeconfig {
   ): Map<string, Entry> => {
     const map = new Map<string, Entry>();
     for (const [index, item] of entries.entries()) {
-      // client-go refuses two entries of one name, too: a context that names them could mean either.
+      // client-go refuses two entries of one name, too: a context with this name could mean either entry.
       if (map.has(item.name)) {
         const position = at(offsetOf(document, [field, index, 'name']));
         faults.push({ ...position, path: `${field}[${index}].name`, message: `two ${field} have this name` });

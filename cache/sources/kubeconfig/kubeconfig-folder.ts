@@ -1,5 +1,6 @@
-// Lists the kubeconfig files of a folder, so that `--kubeconfig DIR` notices files that are added or removed. In a
-// mounted Secret or ConfigMap, the keys are links beside hidden entries such as `..data`; only the keys are read.
+// Lists the kubeconfig files of a folder, so that `--kubeconfig DIR` notices files that are added or removed. A mounted
+// Secret or ConfigMap has a symbolic link for each key, and hidden entries such as `..data`; only the links for keys
+// are read.
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lookAt } from '../../../lib/file-watch.ts';
@@ -15,14 +16,18 @@ export interface Listing {
   readonly found: ReadonlySet<string>;
   /** The path of each folder with its signature, for the file watch. */
   readonly folders: ReadonlyMap<string, string>;
-  /** Folders that could not be read, with the reason. `files` still contains the files they had before. */
+  /**
+   * Folders that could not be read, with the reason. `files` still contains the files that were listed in these folders
+   * before.
+   */
   readonly faults: readonly { readonly file: string; readonly message: string }[];
 }
 
 /**
  * Replaces each folder by the regular files in it, including links to files, without names that start with a dot. A
  * path that is not a folder, or does not exist, is returned as it is.
- * @param last the listing before; a folder that is gone or cannot be read keeps its files of that listing
+ * @param last the previous listing; for a folder that is gone or cannot be read, the files in the previous listing are
+ * kept
  */
 export async function listKubeconfigs(paths: readonly string[], last?: Listing): Promise<Listing> {
   const files = new Set<string>();
@@ -57,8 +62,9 @@ export async function listKubeconfigs(paths: readonly string[], last?: Listing):
 }
 
 /**
- * A signature for the file watch: of a folder the names in it, of anything else {@link lookAt}. Names are used because
- * the modification time of a folder may not change when a second file is added within the same clock tick.
+ * A text that changes when the path changes, for the file watch: for a folder the sorted names in it, for anything else
+ * the result of {@link lookAt}. Names are used because the modification time of a folder may not change when a second
+ * file is added within the same clock tick.
  */
 export async function lookAtEither(path: string): Promise<string> {
   try {

@@ -8,7 +8,10 @@ import type { CredentialSource } from '../../model/records.ts';
 import type { ExecEntry, UserEntry } from './kubeconfig-file.ts';
 import { unusable } from '../unusable.ts';
 
-/** How to authenticate. It is plain data, so that contexts with equal plans can share one CredentialSource. */
+/**
+ * How to authenticate to a cluster, read from a kubeconfig user or a hub object. A plan is plain data, so that contexts
+ * with equal plans can share one CredentialSource.
+ */
 export interface CredentialPlan {
   readonly kind: CredentialSource['kind'];
   readonly authorization: string | undefined;
@@ -23,7 +26,7 @@ export interface CredentialPlan {
  */
 export type ReadText = (file: string) => string;
 
-/** The plan to send no credential, for a context that names no user. kubectl permits such contexts. */
+/** The plan that sends no credential, for a context that names no user. kubectl permits such contexts. */
 export const anonymousPlan: CredentialPlan = Object.freeze({
   kind: 'none',
   authorization: undefined,
@@ -46,8 +49,8 @@ export function besideKubeconfig(kubeconfig: string, file: string): string {
 }
 
 /**
- * A kubeconfig user with all fields empty. Callers fill in a credential from elsewhere, so that the same rules apply to
- * it.
+ * A kubeconfig user with all fields empty. Callers set the fields of a credential that does not come from a kubeconfig,
+ * so that {@link planCredential} applies the same rules to it.
  */
 export const bareUser: Omit<UserEntry, 'name'> = Object.freeze({
   token: '',

@@ -1,8 +1,8 @@
 // The source that makes one cluster of each context of the operator's kubeconfig files and folders. It watches these
-// files and all files they refer to. At start, a file that was named and cannot be parsed is an error; a file found in
-// a folder only gives a problem. A context that cannot be used is listed with its problem and does not affect the
-// others, because a kubeconfig often has old contexts. While the gateway runs, a context that becomes faulty keeps its
-// last good state, and an unchanged context keeps the same spec instance.
+// files and all files that they refer to. At start, a file that the operator named and that cannot be parsed makes the
+// start fail; a file found in a folder is only reported as a problem. A context that cannot be used is listed with its
+// problem and does not affect the others, because a kubeconfig often has old contexts. While the gateway runs, a
+// context that becomes faulty keeps its last usable spec, and an unchanged context keeps the same spec instance.
 import { resolve } from 'node:path';
 import { ConfigurationError, faultText } from '../../../lib/configuration-error.ts';
 import { watchFiles, type FileWatch, type FileWatchOptions } from '../../../lib/file-watch.ts';
@@ -22,10 +22,11 @@ import {
   type SourceReports,
 } from '../source.ts';
 
+/** The kubeconfig files to read, and where their clusters go. */
 export interface KubeconfigSourceOptions extends SourceReports {
   /**
    * Files, and folders whose regular files are all read, in the order of the flags. Relative paths start at the working
-   * directory. When two contexts have the same name, the first one keeps it.
+   * directory. When two contexts have the same name, the first context keeps the name.
    */
   readonly files: readonly string[];
   readonly store: ClusterSink;
@@ -41,22 +42,24 @@ export interface KubeconfigSourceOptions extends SourceReports {
 
 const sourceName = 'kubeconfig';
 
-/** The results of one load; the next load reuses what did not change. */
+/** The results of reading all files once. The next reading reuses what did not change. */
 interface Loaded {
   /** The last text of each file that could be parsed, and the kubeconfig parsed from it, by path. */
   readonly files: ReadonlyMap<string, { readonly text: string; readonly kubeconfig: Kubeconfig }>;
   readonly drafts: ReadonlyMap<string, ClusterDraft>;
   readonly specs: ReadonlyMap<string, ClusterSpec>;
   /**
-   * The credential sources by digest of their CredentialPlan. Contexts with the same user share one, so that an exec
-   * plugin runs once for all of them.
+   * The credential sources by digest of their CredentialPlan. Contexts with the same user share one CredentialSource,
+   * so that an exec plugin runs once for all of them.
    */
   readonly credentials: ReadonlyMap<string, CredentialSource>;
 }
 
 /**
- * Reads the files, puts their clusters into the cluster store, and keeps both up to date until `close()`.
- * @throws ConfigurationError when a named file cannot be read or parsed at start, with the faults of all files
+ * Reads the files and puts their clusters into the cluster store. Until `close()`, every change of the files updates
+ * the store.
+ * @throws ConfigurationError when a file that the operator named cannot be read or parsed at start; it has the faults
+ * of all such files
  */
 export async function startKubeconfigSource(options: KubeconfigSourceOptions): Promise<ClusterSourceHandle> {
   const source = new KubeconfigSource(options);
@@ -85,7 +88,7 @@ class KubeconfigSource implements ClusterSourceHandle {
 
   /**
    * Loads everything for the first time.
-   * @throws ConfigurationError when a named file is faulty; then nothing is watched
+   * @throws ConfigurationError when a file that the operator named is faulty; then no file is watched
    */
   async start(): Promise<void> {
     try {
@@ -106,8 +109,8 @@ class KubeconfigSource implements ClusterSourceHandle {
     try {
       await this.#queueLoad();
     } catch (error) {
-      // Only a bug leads here, since faults in files do not reject. The cluster store is unchanged. The bug is reported
-      // as a problem, and the watch goes on.
+      // Only a bug leads here, since faults in files do not reject the promise. The cluster store is unchanged. The bug
+      // is reported as a problem, and the files are still watched.
       const message = error instanceof Error ? error.message : 'unknown';
       this.#problems.set([problemOf(this.#paths[0] ?? '', `reload failed: ${message}`, true)]);
     }
@@ -119,7 +122,7 @@ class KubeconfigSource implements ClusterSourceHandle {
     this.#watch.close();
   }
 
-  /** Starts a load after the running one has ended, so that two loads never overlap. */
+  /** Calls #load() after the running call has ended, so that two calls never overlap. */
   #queueLoad(): Promise<void> {
     const next = this.#work.then(() => this.#load());
     this.#work = next.catch(() => undefined);
@@ -180,8 +183,8 @@ function parseAll(
 }
 
 /**
- * Makes a draft of a cluster for every context. A context that has a problem now keeps its last draft without a
- * problem, if any.
+ * Makes a draft of a cluster for every context. For a context that has a problem now, the last draft without a problem
+ * is returned, if there is one.
  */
 function draftAll(
   files: Loaded['files'],
@@ -204,8 +207,8 @@ function draftAll(
 }
 
 /**
- * Adds credential sources to the drafts of clusters. When nothing changed since the last load, credential source and
- * spec stay the same instances.
+ * Adds credential sources to the drafts of clusters. For a context that did not change since the last reading,
+ * credential source and spec are the same instances as before.
  */
 function assemble(
   drafts: ReadonlyMap<string, ClusterDraft>,

@@ -1,13 +1,13 @@
-// Decides which exec plugins from objects of a hub may run: those whose whole command line the operator wrote, with a
-// few environment variables. Everything else is refused. A list of dangerous variables would never be complete, because
-// every interpreter, TLS library and cloud SDK has its own.
+// Decides which exec plugins from objects of a hub may run: those whose whole command line the operator gave with
+// --allow-exec, with a few environment variables. Every other plugin is refused. A list of forbidden variables would
+// never be complete, because every interpreter, TLS library and cloud SDK has variables of its own.
 import type { ExecPlan } from '../../credentials/exec.ts';
 
-/** What the operator permits in addition to {@link plainVariables}. */
+/** The exec plugins that the operator permits. The variables of {@link plainVariables} are permitted in addition. */
 export interface AllowedExec {
   /**
-   * Command lines; blanks separate the words. One `*` in an argument stands for any plain value, see {@link
-   * execLineFault}.
+   * Command lines; blanks separate the words. One `*` in an argument stands for any value that {@link isPlainArgument}
+   * permits.
    */
   readonly allowExec: readonly string[];
   /** Names of environment variables that may have any value. */
@@ -15,8 +15,8 @@ export interface AllowedExec {
 }
 
 /**
- * Environment variables that are always permitted when the value is a plain name. They only choose among the operator's
- * AWS profiles and regions, and cannot name a file, a program or an address.
+ * Environment variables that are always permitted when the value is a plain name. These variables only choose among the
+ * operator's AWS profiles and regions. Their values cannot name a file, a program or an address.
  */
 export const plainVariables: ReadonlySet<string> = new Set([
   'AWS_PROFILE',
@@ -33,7 +33,10 @@ function isPlainArgument(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/.test(text) && !text.includes('..') && !text.includes('//');
 }
 
-/** A value that can at most become one label of a host name, as the region does in `sts.REGION.amazonaws.com`. */
+/**
+ * The values that {@link plainVariables} may have. Such a value can at most become one label of a host name, as the
+ * region does in `sts.REGION.amazonaws.com`.
+ */
 const plainValue = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
 
 const words = (line: string): readonly string[] => line.split(/\s+/).filter((word) => word !== '');
@@ -51,8 +54,8 @@ export function execLineFault(line: string): string | undefined {
 }
 
 /**
- * A hint for the operator about a usable command line that probably permits less than intended; undefined when there is
- * none.
+ * A hint for the operator about a command line that can be used but probably permits less than intended: one without
+ * arguments. Undefined when there is nothing to say.
  */
 export function execLineNote(line: string): string | undefined {
   if (words(line).length !== 1) return undefined;
@@ -89,7 +92,7 @@ function fits(argument: string, word: string): boolean {
   if (star < 0) return argument === word;
   const [before, after] = [word.slice(0, star), word.slice(star + 1)];
   if (!argument.startsWith(before) || !argument.endsWith(after)) return false;
-  // When the argument is shorter than both parts together, the slice is empty, and isPlainArgument refuses an empty
-  // value.
+  // When the argument is shorter than the parts before and after the `*` together, the slice is empty, and
+  // isPlainArgument refuses an empty value.
   return isPlainArgument(argument.slice(before.length, argument.length - after.length));
 }

@@ -12,7 +12,7 @@ import { GatewayError } from '../../model/errors.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
 const typeLabel = 'argocd.argoproj.io/secret-type';
-/** The addresses under which Argo CD registers the cluster that it runs in. */
+/** The host names under which Argo CD registers the cluster that it runs in. */
 const inClusterHosts: ReadonlySet<string> = new Set(['kubernetes.default.svc', 'kubernetes.default']);
 
 // The fields of ClusterConfig (Argo CD pkg/apis/application/v1alpha1). caData, certData and keyData are base64.
@@ -63,7 +63,7 @@ function registrationOf(secret: HubObject): Registration {
   };
 }
 
-/** The key `name` of the Secret; '' when it is absent or not valid text. */
+/** The value of the key `name` of the Secret; '' when it is absent or not valid text. */
 function nameOf(secret: HubObject): string {
   try {
     return trimLineEnd(secretText(secret, 'name') ?? '');

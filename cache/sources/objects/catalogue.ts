@@ -1,6 +1,6 @@
-// Makes the sources of a hub by their names, with the narrowest watches that each needs. When both `ocm` and
-// `cluster-gateway` are named, they become one source, because both describe the same clusters and would compete for
-// every name. It takes the position of whichever comes first.
+// Makes the sources of a hub by their names. Each watches no more than it needs. When both `ocm` and `cluster-gateway`
+// are named, they become one source, because they describe the same clusters and every cluster would have a name
+// conflict. The joined source takes the position of the one that is named first.
 import type { HubSource } from '../../hub/hub-types.ts';
 import type { ProxyAddress } from '../../model/records.ts';
 import type { AllowedExec } from './allowed-exec.ts';
@@ -14,6 +14,7 @@ import { makePediaClusterSource, type OwnedPediaClusters } from './pediacluster.
 import type { ExecSettings } from '../kubeconfig/kubeconfig-credential.ts';
 import { makeVclusterSource } from './vcluster.ts';
 
+/** Which sources to make, and the settings of all of them. */
 export interface HubSourceOptions extends Partial<AllowedExec> {
   /**
    * The names of the sources, in order of precedence. Names that are not sources of a hub (`kubeconfig`) are skipped,
@@ -28,14 +29,14 @@ export interface HubSourceOptions extends Partial<AllowedExec> {
   readonly managedServiceAccount: string;
   /** Namespace that holds Karmada's Secrets. Default `karmada-cluster`. */
   readonly karmadaNamespace?: string;
-  /** The version in which the hub has Karmada's ResourceRegistries; undefined when they are not read. */
+  /** The API version of Karmada's ResourceRegistries on the hub; undefined when ResourceRegistries are not read. */
   readonly registryVersion?: string | undefined;
   /**
    * The proxy server of konnectivity (see {@link clusterProxyAddress}). When undefined, clusters with an endpoint of
    * type ClusterProxy cannot be used.
    */
   readonly clusterProxy: ProxyAddress | undefined;
-  /** Which PediaClusters are this gateway's; see {@link OwnedPediaClusters}. Undefined: all of them. */
+  /** Which PediaClusters this gateway uses; see {@link OwnedPediaClusters}. Undefined: all of them. */
   readonly ownedPediaClusters?: OwnedPediaClusters | undefined;
   /**
    * Settings for exec plugins: environment, clock, time limit, and the signal that ends them when the gateway stops.

@@ -1,6 +1,6 @@
 // The source that makes one cluster of each Cluster of Cluster API. The credential is the kubeconfig that the control
 // plane provider writes into the Secret `<name>-kubeconfig`. Two namespaces may have Clusters of the same name: the
-// older Cluster keeps the name, and the younger is listed as a conflict until it is renamed.
+// older Cluster keeps the name, and the younger is listed with the problem NameConflict.
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import {
   about,
@@ -26,8 +26,8 @@ export interface NamespacedOptions {
 const group = 'cluster.x-k8s.io';
 const nameLabel = `${group}/cluster-name`;
 /**
- * API versions that are read, newer first; the fields read here are the same in both. When a hub serves both, the
- * objects of the newer version are used.
+ * API versions that are read, newer first; the fields read here are the same in both. When a hub serves both versions,
+ * the objects of the newer one are used.
  */
 const versions = ['v1beta2', 'v1beta1'] as const;
 

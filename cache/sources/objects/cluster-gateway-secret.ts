@@ -1,7 +1,8 @@
-// Reads the Secrets in which cluster-gateway and KubeVela's `vela cluster join` store clusters. Labels say what a
-// Secret contains. Two things differ from cluster-gateway on purpose. Without a CA, the system roots verify the API
-// server, where cluster-gateway would verify nothing. And an `exec` credential runs only when the operator permitted
-// its command line, because everybody who may write such Secrets could otherwise run programs here.
+// Reads the Secrets in which cluster-gateway and KubeVela's `vela cluster join` store clusters. Labels of a Secret say
+// which type of credential and endpoint it contains. Two things differ from cluster-gateway on purpose. Without a CA,
+// the system roots verify the API server, where cluster-gateway would verify nothing. And an `exec` credential runs
+// only when the operator permitted its command line, because everybody who may write such Secrets could otherwise run
+// programs in the gateway's pod.
 import type { HubObject } from '../../hub/hub-types.ts';
 import type { ClusterGatewayView, ProxyAddress, SourceCondition, TlsTrust } from '../../model/records.ts';
 import type { AllowedExec } from './allowed-exec.ts';
@@ -27,7 +28,9 @@ import { SourceFault, unusable } from '../unusable.ts';
 const group = 'cluster.core.oam.dev';
 /** The label that marks a Secret as a cluster and names the type of its credential. */
 export const credentialTypeLabel = `${group}/cluster-credential-type`;
+/** The label that says how the cluster is reached: `Const` or `ClusterProxy`. */
 export const endpointTypeLabel = `${group}/cluster-endpoint-type`;
+/** The annotation with the cluster's own rules for replacing the user that requests go out as. */
 const proxyConfigurationAnnotation = `${group}/cluster-gateway-proxy-configuration`;
 /**
  * An annotation of Portcullis: `"true"` switches verification of the API server off. The cluster's conditions report
@@ -41,6 +44,7 @@ export const serverNameAnnotation = 'gateway.portcullis.io/tls-server-name';
  */
 const inClusterName = 'kubernetes.default.svc';
 
+/** The settings with which cluster-gateway Secrets are read. */
 export interface GatewaySecretSettings extends AllowedExec {
   /**
    * The proxy server of konnectivity, used for endpoints of type ClusterProxy; undefined when the operator gave none.
@@ -48,7 +52,7 @@ export interface GatewaySecretSettings extends AllowedExec {
   readonly clusterProxy: ProxyAddress | undefined;
 }
 
-/** Whether a Secret describes a cluster. It does when it has the credential type label. */
+/** Whether a Secret describes a cluster: whether it has the label for the type of the credential. */
 export function isGatewaySecret(secret: HubObject): boolean {
   return labelOf(secret, credentialTypeLabel) !== undefined;
 }
@@ -67,7 +71,10 @@ export function endpointTypeOf(object: HubObject | undefined): string {
   return labelOf(object, endpointTypeLabel) ?? 'Const';
 }
 
-/** The annotation with cluster-gateway's identity exchange rules for this cluster, unparsed; undefined when absent. */
+/**
+ * The annotation with the cluster's own rules for replacing the user that requests go out as, unparsed; undefined when
+ * absent.
+ */
 export function exchangeOf(secret: HubObject | undefined): string | undefined {
   return annotationOf(secret, proxyConfigurationAnnotation);
 }
@@ -94,8 +101,9 @@ export function gatewayView(
     endpointType,
     metadata: {
       uid: uidOf(object),
-      // Clients that report a cluster's health need the resourceVersion of its Secret. That of a ManagedCluster is left
-      // out: no health is written to it, and it changes with every heartbeat.
+      // Clients that report a cluster's health need the resourceVersion of its Secret. The resourceVersion of a
+      // ManagedCluster is left out: it changes with every heartbeat, so the gateway writes health there without
+      // comparing it.
       resourceVersion: secret === undefined ? '' : text('resourceVersion'),
       creationTimestamp: text('creationTimestamp'),
       labels: labelsOf(object),
@@ -108,7 +116,7 @@ export function gatewayView(
 
 /**
  * The CA of a credential Secret as PEM text; '' when the Secret has none.
- * @throws GatewayError CLUSTER_UNUSABLE when it is not base64 of UTF-8 text
+ * @throws GatewayError CLUSTER_UNUSABLE when the CA is not base64 of UTF-8 text
  */
 export function authorityOf(secret: HubObject): string {
   return secretText(secret, 'ca.crt') ?? secretText(secret, 'ca') ?? '';
@@ -133,16 +141,20 @@ export function credentialOfSecret(secret: HubObject, settings: GatewaySecretSet
   );
 }
 
-/** The proxy in the Secret's key `proxy-url`; undefined when there is none. @throws GatewayError CLUSTER_UNUSABLE */
+/**
+ * The proxy in the Secret's key `proxy-url`; undefined when there is none. @throws GatewayError CLUSTER_UNUSABLE for a
+ * malformed one
+ */
 export function proxyOfSecret(secret: HubObject): ProxyAddress | undefined {
   return memberProxy('data["proxy-url"]', trimLineEnd(secretText(secret, 'proxy-url') ?? ''));
 }
 
 /**
- * How the API server's certificate is verified, considering the annotations of the given objects. An annotation that
- * switches verification off wins over a CA: the controller that writes the Secret would put a removed CA back.
+ * How the API server's certificate is verified. The annotations of `objects` count; the first object that has an
+ * annotation decides. An annotation that switches verification off wins over a CA: an operator cannot remove the CA
+ * instead, because the controller that writes the Secret would put it back.
  * @param name the name to verify when no annotation gives one; '' means the host of the address
- * @throws GatewayError CLUSTER_UNUSABLE
+ * @throws GatewayError CLUSTER_UNUSABLE when an annotation or the CA is invalid
  */
 export function trustBy(objects: readonly (HubObject | undefined)[], field: string, ca: string, name = ''): TlsTrust {
   const written = (key: string): string =>
@@ -157,8 +169,8 @@ export function trustBy(objects: readonly (HubObject | undefined)[], field: stri
 }
 
 /**
- * A condition that warns when a cluster has no CA and the system roots verify it; none otherwise. (cluster-gateway
- * would not verify such a cluster.)
+ * A condition which warns that a cluster has no CA, so that the system roots verify its certificate; empty for other
+ * clusters. (cluster-gateway would not verify the certificate at all.)
  */
 export function trustConditions(title: string, field: string, tls: TlsTrust): readonly SourceCondition[] {
   if (tls.ca !== undefined || tls.insecure) return [];

@@ -1,5 +1,5 @@
 // Makes credential plans from single fields of hub objects, such as a token. An object with two credentials is refused,
-// because the gateway would have to guess as whom it should authenticate to the member cluster.
+// because the gateway would have to guess with which of them it should authenticate to the member cluster.
 import { basicAuthorization, bearerAuthorization } from '../../credentials/fixed.ts';
 import { readAuthorities, readKeyPair } from '../../credentials/pem.ts';
 import type { TlsTrust } from '../../model/records.ts';
@@ -47,7 +47,7 @@ export function passwordPlan(username: string, password: string): CredentialPlan
 
 /** The credential fields of a hub object; exactly one kind of credential must be set. */
 export interface SingleFields {
-  /** The bearer token. Here and in the other fields, '' means absent. */
+  /** The bearer token. In this and in all other fields, '' means absent. */
   readonly token: string;
   readonly cert: string;
   readonly key: string;
@@ -79,7 +79,7 @@ export function onlyPlan(
 
 /**
  * How the API server's certificate is verified: by the PEM text `ca`, or by the system roots when `ca` is '' (rule
- * "verification is never silently off").
+ * "verification is never silently off" of docs/rules.md).
  * @param insecure whether the object switches verification off
  * @throws GatewayError CLUSTER_UNUSABLE when `ca` is given although verification is off (client-go refuses that, too),
  * or when `ca` contains no certificate

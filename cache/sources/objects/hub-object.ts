@@ -8,12 +8,15 @@ import { labelFault } from '../kubeconfig/kubeconfig-cluster.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
 /**
- * Longest condition message that is kept, in characters. metav1.Condition permits 32768, which is too long for a table
- * cell.
+ * Longest condition message that is kept, in characters; a longer one is cut. metav1.Condition permits 32768
+ * characters, which are too long for a table cell.
  */
 const maxMessageLength = 1024;
 
-/** The value of the own property at that path; undefined when a part of the path is missing or the value is null. */
+/**
+ * The value at this path of nested objects; undefined when a part of the path is missing or the value is null.
+ * Inherited properties such as `constructor` do not count.
+ */
 export function fieldOf(value: unknown, ...path: readonly string[]): unknown {
   let found = value;
   for (const key of path) {
@@ -175,9 +178,10 @@ export function versionOf(object: HubObject | undefined): string {
 }
 
 /**
- * The objects of several watches in order of creation, then of key. A key that occurs twice counts once. The order
- * decides which cluster keeps a name. It must not begin with the namespace: somebody who may write to one namespace
- * could take the name of a cluster that another namespace registered earlier.
+ * The objects of several watches in order of creation, then of key. When a key occurs in several watches, the object of
+ * the first watch is used. The order decides which of two clusters keeps a name. Time comes first because of this: if
+ * the namespace came first, somebody who may write to one namespace could take the name of a cluster that was
+ * registered earlier in another namespace.
  */
 export function oldestFirst(...maps: readonly HubObjects[]): readonly (readonly [key: string, HubObject])[] {
   const all = new Map(maps.toReversed().flatMap((map) => [...map]));

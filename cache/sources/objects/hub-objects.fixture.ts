@@ -92,7 +92,7 @@ const plurals: Readonly<Record<string, string>> = {
   PediaCluster: 'pediaclusters',
 };
 
-/** The objects that a list with these selectors returns, by key. */
+/** The objects that a list of this resource with these selectors returns, by `namespace/name`. */
 export function seenBy(watch: WatchedResource, objects: readonly HubObject[]): HubObjects {
   const apiVersion = watch.group === '' ? watch.version : `${watch.group}/${watch.version}`;
   const found = objects.filter((object) => {

@@ -1,15 +1,16 @@
-// Reads Karmada's ResourceRegistry objects: which resources of which clusters are to be indexed. A registry that asks
-// for something the index does not do is refused as a whole, so that nobody takes a part of it for all of it.
+// Reads Karmada's ResourceRegistry objects: which resources of which clusters are to be indexed. A ResourceRegistry
+// that requests something the index does not support is refused as a whole, so that nobody believes that all of it is
+// in effect when only a part is.
 import type { HubObject } from '../../hub/hub-types.ts';
 import type { SourceIndexing } from '../../model/records.ts';
 import { fieldOf, labelsOf } from './hub-object.ts';
 
-/** Karmada's API group of its search. */
+/** The API group of Karmada's search component. */
 export const registryGroup = 'search.karmada.io';
 export const registryPlural = 'resourceregistries';
 /**
- * The version of the CustomResourceDefinition in which a hub stores ResourceRegistries when its requests for v1alpha1
- * go to the gateway.
+ * The version under which a hub's CustomResourceDefinition serves ResourceRegistries when an APIService sends requests
+ * for v1alpha1 to the gateway.
  */
 export const storedRegistryVersion = 'stored';
 
@@ -18,21 +19,24 @@ export interface RegisteredResource {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** '' means all namespaces. */
+  /** The namespace whose objects are selected; '' means all namespaces. */
   readonly namespace: string;
 }
 
-/** A ResourceRegistry as it was understood. */
+/** A parsed ResourceRegistry. */
 export interface Registry {
   readonly name: string;
   readonly resources: readonly RegisteredResource[];
-  /** Why nothing is indexed because of it; undefined when it is in effect. `reason` is one of metav1.Condition. */
+  /**
+   * Why the registry is refused, so that nothing is indexed because of it; undefined when it is in effect. `reason` is
+   * in CamelCase, as in metav1.Condition.
+   */
   readonly refusal: { readonly reason: string; readonly message: string } | undefined;
   /** Whether `spec.targetCluster` selects this Cluster of Karmada. */
   matches(cluster: HubObject): boolean;
 }
 
-/** What makes a registry unusable. */
+/** Thrown when a ResourceRegistry cannot be used. */
 class Refusal extends Error {
   readonly reason: string;
   constructor(reason: string, message: string) {
@@ -41,7 +45,7 @@ class Refusal extends Error {
   }
 }
 
-/** Reads a ResourceRegistry. Never throws: one that cannot be used has a `refusal`. */
+/** Reads a ResourceRegistry. Does not throw for a registry that cannot be used: its result has a `refusal`. */
 export function readRegistry(object: HubObject): Registry {
   const { name } = object.metadata;
   try {
@@ -71,8 +75,8 @@ function readSelector(selector: unknown, index: number): RegisteredResource {
 }
 
 /**
- * What the registries select of one cluster. Several entries about one kind are joined; one without a namespace selects
- * all namespaces.
+ * The resources of one cluster that the registries select. Several entries about one kind are joined; an entry without
+ * a namespace selects all namespaces.
  */
 export function indexingBy(registries: readonly Registry[], cluster: HubObject): SourceIndexing {
   const mine = registries.filter(({ refusal, matches }) => refusal === undefined && matches(cluster));
@@ -85,7 +89,7 @@ export function indexingBy(registries: readonly Registry[], cluster: HubObject):
     const namespaces = new Set(entries.map(({ namespace }) => namespace));
     return {
       group,
-      // The index looks for the plural and for the singular, which is the kind in lower case.
+      // The kind in lower case is the singular. The index accepts singular and plural names of resources.
       resource: kind.toLowerCase(),
       versions: [...new Set(entries.map(({ version }) => version))],
       ...(namespaces.has('') ? {} : { namespaces: [...namespaces].toSorted() }),
@@ -94,9 +98,13 @@ export function indexingBy(registries: readonly Registry[], cluster: HubObject):
   return { resources, allCustomResources: false, registries: mine.map(({ name }) => name) };
 }
 
+/** Whether a Cluster of Karmada matches a part of `spec.targetCluster`. */
 type Test = (cluster: HubObject) => boolean;
 
-/** Reads Karmada's ClusterAffinity. All its parts must match; one that is absent matches every cluster. */
+/**
+ * Reads Karmada's ClusterAffinity. A cluster must match all parts of the affinity; a part that is absent matches every
+ * cluster.
+ */
 function readAffinity(affinity: unknown): Test {
   const excluded = textsAt(affinity, 'exclude');
   const named = textsAt(affinity, 'clusterNames');
@@ -111,7 +119,7 @@ function readAffinity(affinity: unknown): Test {
   };
 }
 
-/** Reads a metav1.LabelSelector. */
+/** Reads a metav1.LabelSelector: one function for each requirement. */
 function readLabelSelector(selector: unknown): readonly Test[] {
   const labels = Object.entries(fieldOf(selector, 'matchLabels') ?? {}).map(([key, value]) => ({
     key,
@@ -148,7 +156,10 @@ function readRequirement(expression: unknown): Requirement {
   return { key, operator, values: textsAt(expression, 'values') };
 }
 
-/** Tests the values of a label or field; only zones can have several. */
+/**
+ * Returns a function that tests the values of a label or field. Only the field `zone` can have several values; no value
+ * means that label or field is absent.
+ */
 function testOf({ key, operator, values }: Requirement): (found: readonly string[]) => boolean {
   switch (operator) {
     case 'In':

@@ -25,8 +25,8 @@ export interface KarmadaOptions {
   /** Namespace of the Secrets; Karmada's flag is `--cluster-namespace`. */
   readonly secretNamespace: string;
   /**
-   * The version in which the hub has the ResourceRegistries that say what is indexed. Undefined: they are not read, and
-   * the configuration says it.
+   * The API version of the ResourceRegistries on the hub, which say what is indexed. Undefined: ResourceRegistries are
+   * not read, and the gateway's configuration says what is indexed.
    */
   readonly registryVersion?: string | undefined;
 }
@@ -55,7 +55,7 @@ export function makeKarmadaSource({ secretNamespace, registryVersion }: KarmadaO
 
 type Reference = 'secretRef' | 'impersonatorSecretRef';
 
-/** The `namespace/name` that the reference contains; undefined when it is absent or incomplete. */
+/** The `namespace/name` of the Secret to which the field refers; undefined when the field is absent or incomplete. */
 function refersTo(cluster: HubObject, reference: Reference): string | undefined {
   const namespace = fieldOf(cluster, 'spec', reference, 'namespace');
   const name = fieldOf(cluster, 'spec', reference, 'name');
@@ -63,9 +63,9 @@ function refersTo(cluster: HubObject, reference: Reference): string | undefined 
 }
 
 /**
- * The name of the Cluster that each Secret belongs to, by the Secret's key. First choice is the owner reference that
- * Karmada sets when a cluster joins. Second is the Cluster after which Karmada names the Secret (`<name>` or
- * `<name>-impersonator`). Last is the oldest Cluster that refers to the Secret.
+ * The name of the Cluster that each Secret belongs to, by the Secret's key. The first of these that exists decides: the
+ * owner reference that Karmada sets when a cluster joins, the Cluster after which Karmada names the Secret (`<name>` or
+ * `<name>-impersonator`), the oldest Cluster that refers to the Secret.
  */
 function ownersOf(clusters: HubObjects, secrets: HubObjects, namespace: string): ReadonlyMap<string, string> {
   const byUid = new Map([...clusters.values()].map((cluster) => [uidOf(cluster), cluster.metadata.name]));

@@ -1,9 +1,9 @@
-// The source that makes one cluster of each ManagedCluster of Open Cluster Management, which gives address and CA. The
-// credential comes from the Secret of the same name in cluster-gateway's namespace. When there is no such Secret, it is
-// the token of the managed-serviceaccount in the cluster's namespace. With cluster-gateway in use, a Secret without a
-// ManagedCluster becomes a cluster of its own. Easy to get wrong: when the Secret exists but is faulty, the token must
-// not be used instead. Otherwise a typing error in the Secret would change the user that the gateway is on the member
-// cluster.
+// The source that makes one cluster of each ManagedCluster of Open Cluster Management, which contains address and CA.
+// The credential comes from the Secret of the same name in cluster-gateway's namespace. When there is no such Secret,
+// the credential is the token of the ManagedServiceAccount in the cluster's namespace. When cluster-gateway's Secrets
+// are read, a Secret without a ManagedCluster becomes a cluster of its own. Easy to get wrong: when the Secret of
+// cluster-gateway exists but is faulty, the token must not be used instead. Otherwise a typing error in the Secret
+// would change the user as whom the gateway authenticates to the member cluster.
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import type { EndpointOption, SourceCondition } from '../../model/records.ts';
 import { GatewayError } from '../../model/errors.ts';
@@ -45,13 +45,15 @@ import type { ExecSettings } from '../kubeconfig/kubeconfig-credential.ts';
 import { makeRegistry, memberAddress, type Access, type Registration } from './registration.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
+/** The settings of the source. */
 export interface OcmOptions extends GatewaySecretSettings {
   /** The name of the ManagedServiceAccounts. Each cluster has one of this name in its namespace on the hub. */
   readonly managedServiceAccount: string;
   /** Namespace that holds cluster-gateway's Secrets; undefined when these Secrets are not to be read. */
   readonly secretNamespace: string | undefined;
   /**
-   * The name of the source: `cluster-gateway` when the operator has listed that source before `ocm`; by default `ocm`.
+   * The name of the source: `cluster-gateway` when the operator listed the source `cluster-gateway` before `ocm`; by
+   * default `ocm`.
    */
   readonly name?: 'ocm' | 'cluster-gateway';
   readonly exec?: ExecSettings;
@@ -64,7 +66,8 @@ const managedClusters: WatchedResource = {
 };
 
 /**
- * The conditions of OCM's controllers that are shown. Their names are kept, as they differ from those of Portcullis.
+ * The conditions that OCM's controllers set and that are shown. They are not renamed, as Portcullis has no conditions
+ * of these names.
  */
 const shownConditions = {
   ManagedClusterConditionAvailable: 'ManagedClusterConditionAvailable',
@@ -133,8 +136,9 @@ function clusterRegistration(
 }
 
 /**
- * The endpoint type from the label of the Secret, or without a Secret from the label of the ManagedCluster. Without
- * either, a ManagedCluster that has no address counts as ClusterProxy if the operator gave a proxy server.
+ * The endpoint type from the label of the Secret, or without a Secret from the label of the ManagedCluster. Without a
+ * Secret and without this label, a ManagedCluster that has no address counts as ClusterProxy if the operator configured
+ * konnectivity's proxy server.
  */
 function endpointTypeFor(cluster: HubObject, secret: HubObject | undefined, options: OcmOptions): string {
   if (secret !== undefined) return endpointTypeOf(secret);
@@ -193,8 +197,8 @@ function noCredential(
 }
 
 /**
- * The addresses of all usable client configurations, in order. An unusable one is skipped and reported as a condition.
- * Throws when none is usable.
+ * The addresses in `spec.managedClusterClientConfigs`, in order. An unusable element is skipped, and the first such
+ * fault is reported as a condition. Throws when no element is usable.
  */
 function directAccess(
   cluster: HubObject,
@@ -238,15 +242,16 @@ function endpointOption(
 ): EndpointOption {
   const endpoint = memberAddress(`${field}.url`, textField(`${field}.url`, fieldOf(config, 'url')));
   const bundle = bytesField(`${field}.caBundle`, fieldOf(config, 'caBundle'));
-  // The token's Secret also holds the cluster's own CA, which is often not among the system roots.
+  // Without a CA in the client configuration, the CA in the credential's Secret is used, because the cluster's own CA
+  // is often not among the system roots.
   const [name, ca] =
     bundle === '' ? ['data["ca.crt"] of its Secret', authorityOf(holder)] : [`${field}.caBundle`, bundle];
   return { endpoint, tls: trustBy([secret, cluster], name, ca) };
 }
 
 /**
- * The condition that says whether the hub accepts the cluster. The `accepted` field of a VirtualCluster is read from
- * it.
+ * The condition that says whether the hub accepts the cluster. The field `accepted` of VirtualCluster objects, which
+ * the gateway's API shows, is read from this condition.
  */
 function acceptanceOf(cluster: HubObject): SourceCondition {
   const accepted = fieldOf(cluster, 'spec', 'hubAcceptsClient') === true;

@@ -1,6 +1,6 @@
 // The source that makes one cluster of each PediaCluster of Clusterpedia, which contains address and credential. When
-// `caData` is empty, the system roots verify the API server (rule "verification is never silently off"); Clusterpedia
-// would verify nothing.
+// `caData` is empty, the system roots verify the API server (rule "verification is never silently off" of
+// docs/rules.md); Clusterpedia would verify nothing.
 import type { HubObject, HubSource } from '../../hub/hub-types.ts';
 import type { SourceIndexing } from '../../model/records.ts';
 import { onlyPlan, trustIn } from './hub-credential.ts';
@@ -20,20 +20,18 @@ import { makeRegistry, memberAddress, type Access, type Registration } from './r
 import { readSecretKubeconfig } from './secret-kubeconfig.ts';
 import { unusable } from '../unusable.ts';
 
-/**
- * Which PediaClusters this gateway is responsible for. Clusterpedia divides them by `shardingName` among its processes.
- */
+/** Which PediaClusters this gateway uses. Clusterpedia divides PediaClusters by `shardingName` among its processes. */
 export interface OwnedPediaClusters {
   /** Namespace of the Secrets that `spec.authenticationFrom` names. */
   readonly namespace: string;
-  /** Only PediaClusters with this `spec.shardingName` are used; '' selects those without one. */
+  /** Only PediaClusters with this `spec.shardingName` are used; '' selects PediaClusters without a `shardingName`. */
   readonly shardingName: string;
 }
 
 /**
  * Makes the source.
- * @param owned leaves out PediaClusters with another `shardingName` in spec or status, and those being deleted;
- *   undefined uses all
+ * @param owned when given, PediaClusters with another `shardingName` in spec or status, and PediaClusters that are
+ * being deleted, are left out; undefined uses all PediaClusters
  */
 export function makePediaClusterSource(owned?: OwnedPediaClusters): HubSource {
   const registry = makeRegistry('pediacluster');
@@ -105,9 +103,9 @@ function registrationOf(
 
 /**
  * The resources that Clusterpedia would collect from this cluster: those listed in the PediaCluster, then those of the
- * ClusterSyncResources it refers to. Undefined when it has neither a list nor a reference; then the configuration
- * decides. A reference to a missing object gives no resources. Invalid entries are skipped, so that they do not make
- * the cluster unusable.
+ * ClusterSyncResources to which it refers. Undefined when the PediaCluster has neither a list nor a reference; then the
+ * gateway's configuration decides what is indexed. A reference to a missing object gives no resources. Invalid entries
+ * are skipped, so that they do not make the cluster unusable.
  */
 function indexingOf(cluster: HubObject, syncResources: HubObject | undefined): SourceIndexing | undefined {
   const own = groupResources(fieldOf(cluster, 'spec', 'syncResources'));
@@ -126,8 +124,8 @@ function groupResources(value: unknown): SourceIndexing['resources'] {
     if (typeof group !== 'string') return [];
     const versions = textsOf(fieldOf(entry, 'versions'));
     const resources = textsOf(fieldOf(entry, 'resources')).map((resource) => ({ group, resource, versions }));
-    // Clusterpedia stores Events together with the object they are about. Here Events are rows of their own, so they
-    // are added as a resource.
+    // Clusterpedia stores Events together with the object they are about. In the index Events are rows of their own, so
+    // the resource `events` is added.
     return textsOf(fieldOf(entry, 'eventsInvolvedResources')).length === 0 ? resources : [...resources, events];
   });
 }
@@ -138,11 +136,13 @@ function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 }
 
+/** A reference to one key of a Secret. */
 interface SecretRef {
   readonly name: string;
   readonly key: string;
 }
 
+/** The fields of `spec.authenticationFrom`. */
 const referredFields = ['kubeconfig', 'ca', 'token', 'cert', 'key'] as const;
 
 /** The references in `spec.authenticationFrom`, each with the credential field that its Secret provides. */
@@ -172,8 +172,8 @@ function referredTo(cluster: HubObject, secretOf: SecretOf): Readonly<Record<(ty
 }
 
 /**
- * How to reach the cluster. A kubeconfig takes precedence over single fields, as in Clusterpedia's
- * `buildClusterConfig`.
+ * How to reach the cluster. A kubeconfig takes precedence over address, CA and credential in fields of their own, as in
+ * Clusterpedia's `buildClusterConfig`.
  */
 function accessTo(cluster: HubObject, secretOf: SecretOf | undefined): Access {
   const bytes = (field: string): string => bytesField(`spec.${field}`, fieldOf(cluster, 'spec', field));
@@ -198,7 +198,7 @@ function accessTo(cluster: HubObject, secretOf: SecretOf | undefined): Access {
 /**
  * Checks and combines address, CA and credential that come from single fields and not from a kubeconfig.
  * @param at the part of the PediaCluster that holds the fields, for messages
- * @throws GatewayError CLUSTER_UNUSABLE when one is missing, in Clusterpedia's words
+ * @throws GatewayError CLUSTER_UNUSABLE when address or credential is missing, with the error messages of Clusterpedia
  */
 function singleFields(
   at: 'spec' | 'spec.authenticationFrom',

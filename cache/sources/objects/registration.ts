@@ -1,6 +1,6 @@
-// Turns what hub objects say about a cluster into its spec, and remembers the specs of unchanged objects. When only a
-// status changed, such as a heartbeat, the spec keeps the same credential instance. A new instance would run every exec
-// plugin again and drop every connection.
+// Makes the spec of a cluster from the hub objects that describe it, and keeps the specs of unchanged objects. When
+// only a status changed, such as a heartbeat, the spec keeps the same credential instance. A new instance would run
+// every exec plugin again and drop every connection.
 import { GatewayError } from '../../model/errors.ts';
 import type { HubObject } from '../../hub/hub-types.ts';
 import type {
@@ -27,7 +27,7 @@ import {
 import type { CredentialPlan } from '../kubeconfig/kubeconfig-user.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
-/** What is known about a cluster even when its address or credential cannot be read. */
+/** The part of a cluster's spec that is known even when its address or credential cannot be read. */
 export interface Description {
   /** The cluster's name in the hub object. The spec uses it as its name only if it is a DNS subdomain. */
   readonly originalName: string;
@@ -47,7 +47,10 @@ export interface Access {
   readonly proxy?: ProxyAddress | undefined;
   readonly fallbacks?: readonly EndpointOption[];
   readonly plan: CredentialPlan;
-  /** Conditions found while reading address and credential. They are shown after the conditions of the Description. */
+  /**
+   * Conditions found while reading address and credential. They are shown after the conditions of the {@link
+   * Description}.
+   */
   readonly conditions?: readonly SourceCondition[];
 }
 
@@ -65,9 +68,12 @@ export interface Registration {
    * anew.
    */
   readonly others: readonly (HubObject | undefined)[];
-  /** A text that changes whenever anything else changes that `describe` and `access` depend on. */
+  /**
+   * What `describe` and `access` depend on besides these objects, as a text. When the text changes, the spec is made
+   * anew.
+   */
   readonly settings?: string;
-  /** The source name to show, when it differs from the one that was passed to makeRegistry. */
+  /** The name of the source to show, when it differs from the name that was passed to makeRegistry. */
   readonly source?: string;
   /** Reads what can be shown of the cluster even when `access` throws. Must not throw itself. */
   readonly describe: () => Description;
@@ -79,11 +85,13 @@ export interface Registration {
   readonly access: () => Access;
 }
 
+/** The spec that was made of a registration, with the inputs that later registrations are compared with. */
 interface Remembered {
   /** The Registration from which `spec` was made. */
   readonly registration: Registration;
   readonly version: string;
   readonly spec: ClusterSpec;
+  /** Digest of the credential plan and of the plugin's `spec.cluster`. While it stays equal, the credential is kept. */
   readonly planKey: string;
 }
 
@@ -116,8 +124,8 @@ export function makeRegistry(
 }
 
 /**
- * Whether both registrations have the very same object instances. Most clusters do, and then their resourceVersions
- * need not be compared.
+ * Whether both registrations have the same object instances and settings. Most have, and then the resourceVersions of
+ * their objects need not be compared.
  */
 function sameObjects(a: Registration, b: Registration): boolean {
   const same = a.object === b.object && a.settings === b.settings && a.others.length === b.others.length;
@@ -190,7 +198,8 @@ function describedSpec(
 ) {
   const indexOptions = annotationsOf(object, (name) => name.startsWith('index.portcullis.io/'));
   return {
-    // An invalid name cannot be used in a path, so it must not occupy the name for other clusters either.
+    // A name that is no DNS subdomain cannot be used in a path, so the cluster gets no name of its own, and a free
+    // conflict name later.
     name: isNamed ? originalName : '',
     originalName,
     uid: stableUuid([source, key, uidOf(object)]),
@@ -244,7 +253,7 @@ function execClusterInfo(endpoint: Endpoint, tls: TlsTrust): ExecClusterInfo {
 /**
  * Parses the address of a member cluster; only https is permitted, since plain http would show the credential to anyone
  * on the network path.
- * @throws GatewayError CLUSTER_UNUSABLE
+ * @throws GatewayError CLUSTER_UNUSABLE when the address is malformed or not https
  */
 export function memberAddress(field: string, text: string): Endpoint {
   const endpoint = parseServer(text, field);
@@ -252,7 +261,9 @@ export function memberAddress(field: string, text: string): Endpoint {
   return endpoint;
 }
 
-/** Parses a proxy address of a hub object; undefined for ''. @throws GatewayError CLUSTER_UNUSABLE */
+/**
+ * Parses a proxy address of a hub object; undefined for ''. @throws GatewayError CLUSTER_UNUSABLE when it is malformed
+ */
 export function memberProxy(field: string, text: string): ProxyAddress | undefined {
   return text === '' ? undefined : parseProxy(text, field);
 }

@@ -19,7 +19,8 @@ const schema = z.object({
 
 /**
  * Makes a plan to authenticate with the exec plugin that the Secret describes.
- * @param allowed what the operator permits; anything else is refused
+ * @param allowed the command lines and environment variables that the operator permits; a plugin with anything else is
+ * refused
  * @throws GatewayError CLUSTER_UNUSABLE with the reason; the message contains no value of the Secret
  */
 export function readSecretExec(what: string, json: string, allowed: AllowedExec): CredentialPlan {

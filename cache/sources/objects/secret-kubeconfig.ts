@@ -1,6 +1,6 @@
-// Reads a kubeconfig that is stored in a hub object; its current context is the cluster. Whoever wrote the object is
-// not the operator of the gateway. A file path would read the gateway's disk, and an exec plugin would run in the
-// gateway's pod. So both are refused, and no file is opened.
+// Reads a kubeconfig that is stored in a hub object; the current context of the kubeconfig is the cluster. Whoever
+// wrote the object is not the operator of the gateway. A file path would read the gateway's disk, and an exec plugin
+// would run in the gateway's pod. So kubeconfigs with a file path or an exec plugin are refused, and no file is opened.
 import { ConfigurationError, faultText } from '../../../lib/configuration-error.ts';
 import { hasTooManyParts, mostParts } from '../../../lib/yaml/yaml-parts.ts';
 import { trustOf } from '../kubeconfig/kubeconfig-cluster.ts';
@@ -16,8 +16,8 @@ import { memberAddress, memberProxy, type Access } from './registration.ts';
 import { unusable } from '../unusable.ts';
 
 /**
- * Longest text that is read, in characters. etcd's default limit for a request is 1.5 MiB, and a kubeconfig of one
- * cluster is far shorter.
+ * Longest kubeconfig that is read, in characters; a longer one is refused. etcd's default limit for a request is 1.5
+ * MiB, and a kubeconfig of one cluster is far shorter.
  */
 const maxLength = 1024 * 1024;
 

@@ -1,6 +1,7 @@
 // The source that makes one cluster of each vcluster Secret `vc-<name>`, whose key `config` is a kubeconfig. Unless an
-// address was configured, vcluster writes `https://localhost:8443` there, which would be the gateway's own pod. In that
-// case the gateway connects to the vcluster's Service, and verifies the name `localhost` in the certificate.
+// address was configured, vcluster writes the address `https://localhost:8443` into the kubeconfig, which would be the
+// gateway's own pod. In this case the gateway connects to the vcluster's Service, and verifies the name `localhost` in
+// the certificate.
 import type { HubObject, HubSource } from '../../hub/hub-types.ts';
 import { namespacesOf, type NamespacedOptions } from './cluster-api.ts';
 import { about, fieldOf, labelsOf, oldestFirst, secretText, titleOf } from './hub-object.ts';
@@ -17,8 +18,8 @@ export function makeVclusterSource({ namespaces }: NamespacedOptions): HubSource
       group: '',
       version: 'v1',
       resource: 'secrets',
-      // Older vcluster releases set no label to select by. The type at least excludes Helm releases and ServiceAccount
-      // tokens.
+      // Older vcluster releases set no label to select by. Selecting by type at least excludes Helm releases and
+      // ServiceAccount tokens.
       fieldSelector: 'type=Opaque',
       ...scope,
     })),

@@ -156,6 +156,18 @@ indexRules:
 - --cluster-joins
 - --joins-lease={{ .Release.Namespace }}/{{ include "portcullis.fullname" . }}-joins
 {{- end }}
+{{- if .Values.tenants.enabled }}
+- --tenant-bindings
+- --tenants-lease={{ .Release.Namespace }}/{{ include "portcullis.fullname" . }}-tenants
+{{- if .Values.tenants.clusterPermissions }}
+- --cluster-permissions
+{{- end }}
+{{- end }}
+{{- if .Values.clusterProfiles.enabled }}
+- --publish-cluster-profiles={{ .Values.clusterProfiles.namespace | default .Release.Namespace }}
+- {{ printf "--profiles-address=%s" (.Values.clusterProfiles.address | default (printf "https://%s.%s.svc:%d" (include "portcullis.fullname" .) .Release.Namespace (int .Values.service.port))) | quote }}
+- --profiles-lease={{ .Release.Namespace }}/{{ include "portcullis.fullname" . }}-profiles
+{{- end }}
 {{- if .Values.works.enabled }}
 - --execute-works
 - --works-lease={{ .Release.Namespace }}/{{ include "portcullis.fullname" . }}-works
@@ -175,6 +187,17 @@ indexRules:
 - --index-store-schema={{ . }}
 {{- end }}
 - --index-store-connections={{ int .connections }}
+{{- end }}
+{{- end }}
+{{- with .Values.console }}
+{{- if not .enabled }}
+- --console=false
+{{- else if .oidc.issuer }}
+- {{ printf "--console-oidc-issuer=%s" .oidc.issuer | quote }}
+- {{ printf "--console-oidc-client-id=%s" (required "console.oidc.clientId must be the public client of console.oidc.issuer" .oidc.clientId) | quote }}
+{{- with .oidc.scopes }}
+- {{ printf "--console-oidc-scopes=%s" . | quote }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- with .Values.clusterDomain }}

@@ -1,4 +1,4 @@
-// The types of a run: the work that is the same in every cluster, and the state of one cluster.
+// The types of a run: the work, which is the same in every cluster, and the state of one cluster.
 import type { ApplyOptions, ObjectResult } from './apply-object.ts';
 import type { ApplySet } from './apply-set.ts';
 import type { ClusterReport } from './cluster-report.ts';
@@ -7,7 +7,7 @@ import type { Manifest } from '../manifests/manifest.ts';
 import type { MemberClient } from './member-client.ts';
 import type { RunState } from '../run-state.ts';
 
-/** The work of a run, which is the same in every cluster. */
+/** What a run does in every cluster: the manifests to apply, and how. */
 export interface ApplyJob {
   readonly manifests: readonly Manifest[];
   readonly options: ApplyOptions;
@@ -16,43 +16,51 @@ export interface ApplyJob {
   readonly set: (SetOptions & { readonly set: ApplySet }) | undefined;
   /** Milliseconds to wait until all applied objects are ready; undefined when the run does not wait. */
   readonly waitMs: number | undefined;
-  /** When aborted, the run ends in good order: running requests finish, and no further ones begin. */
+  /** When aborted, running requests finish, no further ones begin, and the run ends. */
   readonly stopping: AbortSignal;
 }
 
-/** Options for objects of a set that the manifests no longer contain. */
+/** What happens to objects of a set that the manifests no longer contain. */
 export interface SetOptions {
   readonly prunes: boolean;
-  /** True to delete more than half of a set, or a Namespace or CustomResourceDefinition, without refusing. */
+  /**
+   * True to delete also more than half of a set, or a Namespace or CustomResourceDefinition. Otherwise such a deletion
+   * is refused.
+   */
   readonly allowsLargePrune: boolean;
 }
 
-/** Callbacks by which a run reports its progress to the person who watches it. */
+/** Functions that a run calls to report its progress to the person who watches it. */
 export interface RunListener {
   onObject(report: ClusterReport, manifest: Manifest, result: ObjectResult): void;
   onDeleted(report: ClusterReport, name: string): void;
-  /** @param text what the cluster is waiting for */
+  /** @param text what the cluster waits for, for example an object that is not ready */
   onWaiting(report: ClusterReport, text: string): void;
 }
 
-/** The work on one cluster of a run. */
+/** Everything that the functions need that work on one cluster of a run. */
 export interface ClusterRun {
   readonly job: ApplyJob;
   readonly client: MemberClient;
   readonly report: ClusterReport;
-  /** The saved progress of the run; undefined in a dry run, which is never resumed. */
+  /** The saved progress of the run, for `--resume`; undefined in a dry run, which is never resumed. */
   readonly state: RunState | undefined;
   readonly listener: RunListener;
 }
 
-/** The knowledge about a cluster that a run has gathered so far. */
+/** What a run has found out about one cluster so far. */
 export interface ClusterKnowledge {
   kinds: Kinds;
-  /** Number of objects in the set before this run. */
+  /**
+   * Number of objects among the manifests that the set had before this run. Objects that a resumed run had applied
+   * count too.
+   */
   membersBefore: number;
 }
 
-/** The namespace of an object in this cluster; '' when its kind has none. */
+/**
+ * The namespace of an object in the cluster: that of its manifest, or else that of the run; '' when its kind has none.
+ */
 export function namespaceOf(job: ApplyJob, kind: ServedKind, manifest: Manifest): string {
   if (!kind.isNamespaced) return '';
   return manifest.namespace === '' ? job.namespace : manifest.namespace;

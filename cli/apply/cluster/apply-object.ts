@@ -1,4 +1,4 @@
-// Applies one object in one cluster by server-side apply (KEP-555), and says in words why it was refused.
+// Applies one object in one cluster by server-side apply (KEP-555), and explains a refusal in words.
 import { isJsonObject } from '../../../lib/objects/json-object.ts';
 import type { Answer } from '../../connection/http.ts';
 import type { JsonObject } from '../../../lib/objects/json-object.ts';
@@ -11,7 +11,7 @@ import { refusal } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 import { withoutSecrets } from '../manifests/secret-values.ts';
 
-/** The field manager of all fields that this program applies, in `metadata.managedFields`. */
+/** The name under which `metadata.managedFields` records the fields that this program applies. */
 export const fieldManager = 'portcullis';
 
 /** Options for applying objects. */
@@ -20,26 +20,29 @@ export interface ApplyOptions {
   readonly dryRun: boolean;
   /** True to take over fields that other field managers own. */
   readonly force: boolean;
-  /** True to read whole objects, so that their states before and after can be compared. */
+  /** True to read whole objects, so that the contents before and after the apply can be compared. */
   readonly compares: boolean;
-  /** Id of the set that the objects belong to; undefined without `--set`. */
+  /** Id of the set that the objects belong to; undefined when `--set` is not given. */
   readonly setId: string | undefined;
 }
 
-/** The result of applying one object. */
+/** The result of applying one object. `configured`: the object existed and the apply changed it. */
 export type ObjectResult =
   | {
       readonly outcome: 'created' | 'configured' | 'unchanged';
       /**
-       * The object before the apply (undefined when there was none) and after. Both are complete only with the option
-       * `compares`.
+       * The object before the apply (undefined when there was none) and after it. Both are complete only with the
+       * option `compares`; otherwise they may hold nothing but metadata.
        */
       readonly before: JsonObject | undefined;
       readonly after: JsonObject;
     }
   | { readonly outcome: 'failed'; readonly reason: string };
 
-/** An object before the apply: its content, `absent` when there was none, `unknown` when the user may not read it. */
+/**
+ * What is known of an object before the apply: its content; `absent` when there was none; `unknown` when the user may
+ * not read it.
+ */
 export type Before = JsonObject | 'absent' | 'unknown';
 
 const metadataOnly = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
@@ -55,7 +58,7 @@ export async function readBefore(client: MemberClient, path: string, { compares 
 
 /**
  * Applies one object.
- * @param namespace that of the object, or '' when its kind has none
+ * @param namespace namespace of the object; '' when its kind is cluster-scoped
  * @throws Unreachable (rejects) when the cluster cannot be reached
  */
 export async function applyObject(
@@ -85,7 +88,10 @@ export async function applyObject(
   return { outcome: outcomeOf(answer, existing, after, options), before: existing, after };
 }
 
-/** An object to apply, the kind as which the cluster serves it, and the object that existed before. */
+/**
+ * An object to apply, with the kind under which the cluster serves it, and what is known of the object before the
+ * apply.
+ */
 export interface ObjectToApply {
   readonly manifest: Manifest;
   readonly kind: ServedKind;
@@ -94,8 +100,8 @@ export interface ObjectToApply {
 }
 
 /**
- * The reason why an object must not be applied at all: it is being deleted, or it belongs to another set. Undefined
- * when it can be applied.
+ * The reason why an object must not be applied: it is being deleted, or it belongs to another set. Undefined when it
+ * may be applied.
  */
 function obstacleIn(before: Before, setId: string | undefined): string | undefined {
   const metadata = metadataOf(typeof before === 'string' ? undefined : before);
@@ -103,7 +109,7 @@ function obstacleIn(before: Before, setId: string | undefined): string | undefin
   const labels = isJsonObject(metadata['labels']) ? metadata['labels'] : {};
   const owner = labels[partOfLabel];
   if (owner === undefined || owner === setId) return undefined;
-  // Without --set, server-side apply would remove the label, and no set would ever prune the object.
+  // Without --set, server-side apply would remove the label of the set. Then no set would ever prune the object.
   const next = setId === undefined ? 'give its --set NAME' : 'leave the object out';
   return `belongs to ${setId === undefined ? 'a' : 'another'} set; ${next}, or remove its label ${partOfLabel}`;
 }
@@ -116,15 +122,16 @@ function outcomeOf(
 ): 'created' | 'configured' | 'unchanged' {
   if (status === 201) return 'created';
   if (before === undefined) return 'configured';
-  // A dry run stores nothing, so the resourceVersion never changes and the contents must be compared.
+  // A dry run stores nothing, so the resourceVersion stays the same whatever would change. The contents are compared
+  // instead.
   const isSame = dryRun ? comparable(before) === comparable(after) : isUntouched(metadataOf(before), metadataOf(after));
   return isSame ? 'unchanged' : 'configured';
 }
 
 /**
- * Whether an apply changed nothing. Even then the resourceVersion may be new, because a controller wrote in between.
- * Each entry in managedFields has the time of its writer's last change. When the entry of this program is unchanged,
- * and older than another writer's, that writer made the change.
+ * Whether an apply changed nothing. Even then the resourceVersion may be new, because a controller wrote the object in
+ * between. Each entry in managedFields has the time of its writer's last change. When the entry of this program is
+ * unchanged, and older than the entry of another writer, that other writer made the change.
  */
 function isUntouched(before: JsonObject, after: JsonObject): boolean {
   if (before['resourceVersion'] === after['resourceVersion']) return true;
@@ -146,14 +153,20 @@ function metadataOf(object: JsonObject | undefined): JsonObject {
   return isJsonObject(object?.['metadata']) ? object['metadata'] : {};
 }
 
-/** Why a cluster refused an object, as text. Conflicts are named by field manager and field. */
+/**
+ * Why a cluster refused an object, as text. A conflict of server-side apply is described by the other field manager and
+ * the field.
+ */
 function reasonOf(answer: Answer, manifest: Manifest): string {
   const conflicts = answer.status === 409 ? conflictsIn(answer.body) : [];
   if (conflicts.length === 0) return withoutSecrets(refusal(answer), manifest);
   return `conflict: ${conflicts.join('; ')}; --force-conflicts takes fields over`;
 }
 
-/** The conflicts of server-side apply that a `metav1.Status` lists: `"kubectl-edit" manages .spec.replicas`. */
+/**
+ * Returns the conflicts of server-side apply that a `metav1.Status` lists, such as `"kubectl-edit" manages
+ * .spec.replicas`.
+ */
 function conflictsIn(body: string): readonly string[] {
   const status: unknown = JSON.parse(body);
   const details: unknown = isJsonObject(status) ? status['details'] : undefined;

@@ -1,6 +1,7 @@
-// Sets of objects that belong together, in the form of KEP-3659 (ApplySet), so that this command and `kubectl apply
-// --prune --applyset` can manage the same set. A Secret without data is the parent: it says which kinds and namespaces
-// the set has. Members have the label part-of. Security: an object is deleted only by its UID.
+// Sets of objects that belong together, stored as KEP-3659 (ApplySet) says, so that this command and `kubectl apply
+// --prune --applyset` can manage the same set. The parent of a set is a Secret without data that lists the kinds and
+// namespaces of the set. Every member has the label `applyset.kubernetes.io/part-of`. Security: an object is deleted
+// only by its UID.
 import { createHash } from 'node:crypto';
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { pathOf } from './kinds.ts';
@@ -10,20 +11,20 @@ import { groupKindOf } from '../../../lib/objects/group-kind.ts';
 import { Failed, refusal } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 
-/** Label of every member: the id of its set. */
+/** Label of every member of a set; its value is the id of the set. */
 export const partOfLabel = 'applyset.kubernetes.io/part-of';
 const idLabel = 'applyset.kubernetes.io/id';
 const kindsAnnotation = 'applyset.kubernetes.io/contains-group-kinds';
 const namespacesAnnotation = 'applyset.kubernetes.io/additional-namespaces';
 const toolingAnnotation = 'applyset.kubernetes.io/tooling';
 /**
- * The value by which a set names its tool. kubectl refuses sets of other tools, so this program, which keeps sets
- * exactly as kubectl does, names kubectl (decision 0028).
+ * The value of the annotation in which a parent names the tool that manages the set. kubectl refuses sets of other
+ * tools, so this program, which stores sets exactly as kubectl does, gives kubectl's name (decision 0028).
  */
 const tooling = 'kubectl/v1.36.0+portcullis';
 const parentKind: ServedKind = { apiVersion: 'v1', kind: 'Secret', resource: 'secrets', isNamespaced: true };
 
-/** A set, identified by the name and namespace of its parent Secret. */
+/** A set of objects, identified by the name and namespace of its parent Secret. */
 export interface ApplySet {
   readonly name: string;
   readonly namespace: string;
@@ -37,7 +38,7 @@ export interface SetContents {
   readonly namespaces: ReadonlySet<string>;
 }
 
-/** An object in a cluster that has the label of a set. */
+/** An object in a cluster that belongs to a set, which its label says. */
 export interface SetMember {
   readonly kind: ServedKind;
   readonly namespace: string;
@@ -45,16 +46,16 @@ export interface SetMember {
   readonly uid: string;
 }
 
-/** A problem with a set in one cluster, which the message explains. */
+/** A problem with a set in one cluster, such as a parent that cannot be written; the message explains it. */
 export class SetProblem extends Failed {}
 
-/** The set with this name. Its id is computed from the name, namespace and kind of its parent, as KEP-3659 says. */
+/** Returns the set with this name. Its id is computed from name, namespace and kind of its parent, as KEP-3659 says. */
 export function applySet(name: string, namespace: string): ApplySet {
   const hash = createHash('sha256').update(`${name}.${namespace}.Secret.`).digest('base64url');
   return { name, namespace, id: `applyset-${hash}-v1` };
 }
 
-/** All kinds and namespaces that are in either of two sets. */
+/** Returns all kinds and namespaces that are in at least one of two sets. */
 export function union(one: SetContents, other: SetContents): SetContents {
   return {
     groupKinds: one.groupKinds.union(other.groupKinds),
@@ -63,8 +64,8 @@ export function union(one: SetContents, other: SetContents): SetContents {
 }
 
 /**
- * Reads the parent of a set; undefined when the cluster has no such set.  @throws SetProblem (rejects) when the parent
- * may not be read, is not that of a set, or belongs to another tool
+ * Reads what the parent of a set lists; undefined when the cluster has no such set.
+ * @throws SetProblem (rejects) when the parent may not be read, is not the parent of a set, or belongs to another tool
  */
 export async function readSet(client: MemberClient, set: ApplySet): Promise<SetContents | undefined> {
   const path = pathOf(parentKind, set.namespace, set.name);
@@ -91,7 +92,7 @@ function splitNames(value: unknown): readonly string[] {
   return typeof value === 'string' ? value.split(',').filter((name) => name !== '') : [];
 }
 
-/** Writes the parent of a set. @throws SetProblem (rejects) when the cluster refuses it */
+/** Creates or replaces the parent of a set. @throws SetProblem (rejects) when the cluster refuses the write */
 export async function writeSet(client: MemberClient, set: ApplySet, contents: SetContents): Promise<void> {
   const others = [...contents.namespaces].filter((namespace) => namespace !== set.namespace);
   const metadata = {
@@ -116,8 +117,8 @@ export async function writeSet(client: MemberClient, set: ApplySet, contents: Se
 }
 
 /**
- * The objects that carry the set's label, in the order in which they are deleted: CustomResourceDefinitions late,
- * Namespaces last. Kinds that the cluster does not serve have no objects.
+ * Lists the objects that have the label of the set, in the order in which they are deleted: CustomResourceDefinitions
+ * late, Namespaces last. Kinds that the cluster does not serve are skipped.
  * @throws SetProblem (rejects) when a list is refused
  */
 export async function listMembers(
@@ -174,8 +175,9 @@ interface MetadataList {
 }
 
 /**
- * Deletes a member of a set by its UID, so that a new object of the same name is not deleted.  @returns why the
- * cluster refused; undefined when the object is gone
+ * Deletes a member of a set by its UID, so that a new object with the same name is not deleted.
+ * @param dryRun true to ask the cluster what would happen, without deleting
+ * @returns why the cluster refused; undefined when it did not
  */
 export async function deleteMember(
   client: MemberClient,
@@ -197,7 +199,7 @@ export async function deleteMember(
   return [200, 202, 404].includes(answer.status) ? undefined : refusal(answer);
 }
 
-/** Deletes the parent of a set whose members are gone. @throws SetProblem (rejects) when the cluster refuses it */
+/** Deletes the parent of a set after its members are gone. @throws SetProblem (rejects) when the cluster refuses */
 export async function deleteSet(client: MemberClient, set: ApplySet): Promise<void> {
   const path = pathOf(parentKind, set.namespace, set.name);
   const answer = await client.ask({ method: 'DELETE', path, headers: { accept: 'application/json' } });

@@ -1,11 +1,11 @@
-// Chooses the clusters for a command: by their names, by their labels in the gateway, or all.
+// Chooses the clusters that a command works on: by their names, by their labels in the gateway, or all.
 import type { Connection } from '../../connection/gateway-connection.ts';
 import { clustersPath } from '../../connection/gateway-url.ts';
 import { getJson } from '../../connection/http.ts';
 import { isJsonObject } from '../../../lib/objects/json-object.ts';
 import { Failure, usageFailure } from '../../failure.ts';
 
-/** Flags that choose clusters; exactly one is given. */
+/** Flags that choose clusters. Exactly one must be given, which {@link checkClusterFlags} checks. */
 export interface ClusterFlags {
   /** Names of clusters, separated by commas. */
   readonly clusters?: string;
@@ -16,13 +16,14 @@ export interface ClusterFlags {
 /** A cluster as the gateway lists it. */
 export interface ChosenCluster {
   readonly name: string;
-  /** UID of the cluster. It changes when another cluster gets the same name. */
+  /** UID that the gateway gives the cluster. When another cluster gets the same name, it has another UID. */
   readonly uid: string;
 }
 
 /**
  * Asks the gateway for the clusters that the flags choose, ordered by name. {@link checkClusterFlags} must have
- * accepted the flags.  @throws Failure (rejects) when the gateway refuses, a name is unknown, or no cluster is chosen
+ * accepted the flags.
+ * @throws Failure (rejects) when the gateway refuses, a name is unknown, or no cluster is chosen
  */
 export async function chooseClusters(connection: Connection, flags: ClusterFlags): Promise<readonly ChosenCluster[]> {
   const { clusters, clusterSelector } = flags;

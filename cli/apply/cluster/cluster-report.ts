@@ -1,10 +1,10 @@
-// The results for all objects in one cluster. With thousands of objects in hundreds of clusters there are millions of
-// results, so each is one byte; only refusals have texts, and equal texts are kept once.
+// Stores the results for all objects in one cluster. Thousands of objects in hundreds of clusters give millions of
+// results, so each result takes one byte. Only refusals have texts, and equal texts are stored once.
 import type { ChosenCluster } from './choose-clusters.ts';
 
 /**
- * The possible results for one object. `earlier`: the run that is being resumed had applied it. `untried`: the run has
- * not reached it yet.
+ * The possible results for one object. `configured`: it existed and was changed. `earlier`: the run that is being
+ * resumed had applied it already. `untried`: the run has not come to it yet.
  */
 export const outcomes = ['untried', 'created', 'configured', 'unchanged', 'failed', 'earlier'] as const;
 
@@ -12,25 +12,25 @@ export const outcomes = ['untried', 'created', 'configured', 'unchanged', 'faile
 export type Outcome = (typeof outcomes)[number];
 
 /**
- * The state of a cluster in a run. `skipped`: the run that is being resumed had done everything. `stopped`: ended by
- * Ctrl-C. `not started`: not reached, for example because too many other clusters failed.
+ * The state of a cluster in a run. `skipped`: the run that is being resumed had completed the cluster. `stopped`: ended
+ * by Ctrl-C. `not started`: the run did not come to the cluster, for example because too many other clusters failed.
  */
 export type ClusterStatus = 'not started' | 'running' | 'done' | 'failed' | 'stopped' | 'skipped';
 
-/** The results of one cluster; changed while the cluster is worked on. */
+/** The results of one cluster. They change while the run works on the cluster. */
 export class ClusterReport {
   readonly cluster: ChosenCluster;
   status: ClusterStatus = 'not started';
-  /** Why the cluster failed as a whole; '' when it did not. */
+  /** Why the cluster failed as a whole; '' when it did not fail. */
   reason = '';
-  /** Names of the objects that were deleted, or would be in a dry run. */
+  /** Names of the objects that were deleted, or that would be deleted in a dry run. */
   readonly deleted: string[] = [];
   readonly #codes: Uint8Array;
   readonly #reasons = new Map<number, string>();
   readonly #texts: Map<string, string>;
   #leading = 0;
 
-  /** @param texts the texts of refusals, which all reports of a run share so that equal texts are kept once */
+  /** @param texts the texts of refusals. All reports of a run share this map, so that equal texts are stored once */
   constructor(cluster: ChosenCluster, objects: number, texts: Map<string, string>) {
     this.cluster = cluster;
     this.#codes = new Uint8Array(objects);
@@ -58,7 +58,7 @@ export class ClusterReport {
     return this.#codes.reduce((sum, each) => (each === code ? sum + 1 : sum), 0);
   }
 
-  /** Number of objects, counted from the first, that were applied without a fault. */
+  /** Number of objects, counted from the first manifest, that were applied without a gap or a failure. */
   leading(): number {
     while (this.#leading < this.#codes.length && !['untried', 'failed'].includes(this.outcome(this.#leading))) {
       this.#leading++;

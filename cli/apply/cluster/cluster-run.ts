@@ -1,6 +1,6 @@
-// All work in one cluster: objects are applied phase by phase, the run waits until they are ready, and objects that
-// have left the set are deleted. An error is written into the report of this cluster and does not affect other
-// clusters.
+// All work in one cluster: applies Namespaces, then CustomResourceDefinitions, then all other objects, waits until they
+// are ready, and deletes objects that are no longer in the set. An error is written into the report of this cluster and
+// does not affect other clusters.
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { namespaceOf } from './apply-job.ts';
 import type { ClusterKnowledge, ClusterRun } from './apply-job.ts';
@@ -17,17 +17,21 @@ import { reasonOf } from './member-client.ts';
 import { canBeUnready } from '../../../lib/objects/readiness.ts';
 import { waitReady } from './wait-ready.ts';
 
-/** How many objects are read at the same time. After each such batch the progress is saved. */
+/**
+ * How many objects are read at the same time, before they are applied one by one. The progress is saved after each such
+ * batch.
+ */
 const batchSize = 20;
 /**
- * How often an object of a newly defined kind is tried: one of several API servers may not know the kind for a moment.
+ * How often an object of a newly defined kind is tried before it counts as failed, with `newKindPauseMs` in between:
+ * one of several API servers may not know the kind for a moment.
  */
 const newKindTries = 20;
 const newKindPauseMs = 250;
 
 /**
- * Does all work of a run in one cluster and writes the result into its report. Never rejects because of an answer of
- * the cluster.
+ * Does all work of a run in one cluster and writes the result into the cluster's report. It does not reject when the
+ * cluster refuses or cannot be reached.
  */
 export async function applyToCluster(run: ClusterRun): Promise<void> {
   const { report, job, state } = run;
@@ -46,7 +50,8 @@ export async function applyToCluster(run: ClusterRun): Promise<void> {
 }
 
 /**
- * Applies the objects, waits for them and prunes the set. @returns why the cluster failed; undefined when all is well
+ * Applies the objects, waits until they are ready, and prunes the set.
+ * @returns why the cluster failed; undefined when nothing failed
  */
 async function applyWaitPrune(run: ClusterRun): Promise<string | undefined> {
   const { job, report, state, client } = run;
@@ -126,20 +131,20 @@ async function applyOne(
   }
 }
 
-/** The assumed result, in a dry run, for an object whose Namespace or kind would be created by the same run. */
+/** The result that a dry run assumes for an object whose Namespace or kind the same run would create first. */
 function assumed(manifest: Manifest): ObjectResult {
   return { outcome: 'created', before: undefined, after: JSON.parse(manifest.body) as JsonObject };
 }
 
 /**
- * Whether this run has created the namespace. Namespaces are applied first, so the report has their results already.
+ * Whether this run has created the namespace. Namespaces are applied first, so their results are in the report already.
  */
 function isNewNamespace({ job, report }: ClusterRun, namespace: string): boolean {
   const index = job.manifests.findIndex((each) => groupKindOf(each) === 'Namespace' && each.name === namespace);
   return index >= 0 && report.outcome(index) === 'created';
 }
 
-/** Waits until all objects are ready. @returns which object is not ready, and why; undefined when all are */
+/** Waits until all objects are ready. @returns which object is not ready, and why; undefined when all are ready */
 async function waitForAll(run: ClusterRun, { kinds }: ClusterKnowledge): Promise<string | undefined> {
   const { job, client, report, listener } = run;
   if (job.waitMs === undefined) return undefined;

@@ -1,6 +1,7 @@
-// The set of objects in one cluster: its parent Secret is written before anything is applied; objects that have left
-// the set are deleted at the end. Security: pruning happens only after all objects were applied without a fault. More
-// than half of a set is never deleted unless a flag allows it.
+// The set of objects in one cluster. Its parent Secret is written before anything is applied; objects that are no
+// longer among the manifests are deleted at the end. Security: pruning happens only after all objects were applied
+// without a failure. More than half of a set, or a Namespace or CustomResourceDefinition, is deleted only when a flag
+// allows it.
 import { namespaceOf } from './apply-job.ts';
 import type { ApplyJob, ClusterKnowledge, ClusterRun, SetOptions } from './apply-job.ts';
 import { deleteMember, listMembers, readSet, union, writeSet } from './apply-set.ts';
@@ -10,9 +11,9 @@ import { identityOf, objectName, phaseOf } from '../manifests/manifest.ts';
 import { groupKindOf } from '../../../lib/objects/group-kind.ts';
 
 /**
- * Writes the parent Secret so that it names every kind that the set has or will have. It is written before members are
- * created, so that no member is forgotten when the run breaks off.  @throws SetProblem (rejects) when the parent
- * cannot be read or written
+ * Writes the parent Secret so that it lists every kind that the set has or will have. This happens before members are
+ * created, so that the parent lists every member's kind even when the run breaks off.
+ * @throws SetProblem (rejects) when the parent cannot be read or written
  */
 export async function beginSet({ job, client }: ClusterRun, { kinds }: ClusterKnowledge, set: ApplySet): Promise<void> {
   const before = await readSet(client, set);
@@ -21,7 +22,7 @@ export async function beginSet({ job, client }: ClusterRun, { kinds }: ClusterKn
   await writeSet(client, set, before === undefined ? wanted : union(before, wanted));
 }
 
-/** The kinds and namespaces that the set has according to the manifests. */
+/** The kinds and namespaces of the objects in the manifests, which the set will have after this run. */
 function contentsOf({ manifests, namespace }: ApplyJob, kinds: Kinds, set: ApplySet): SetContents {
   const within = manifests.flatMap((manifest) => {
     const isNamespaced = kinds.find(manifest.apiVersion, manifest.kind)?.isNamespaced ?? true;
@@ -31,8 +32,9 @@ function contentsOf({ manifests, namespace }: ApplyJob, kinds: Kinds, set: Apply
 }
 
 /**
- * Deletes the members that the manifests no longer have.  @returns why members were not deleted; undefined when the
- * set is as the manifests say  @throws SetProblem, Unreachable (rejects)
+ * Deletes the members of the set that the manifests no longer contain.
+ * @returns why members were not deleted; undefined when all were deleted
+ * @throws SetProblem, Unreachable (rejects)
  */
 export async function pruneSet(
   run: ClusterRun,
@@ -75,8 +77,8 @@ async function membersThatLeft(
 }
 
 /**
- * Why these members are not deleted unless `--allow-large-prune` is given; undefined when they may be deleted.  @param
- * before number of objects that the set had
+ * Why these members are not deleted unless `--allow-large-prune` is given; undefined when they may be deleted.
+ * @param before number of objects that the set had before this run
  */
 function brake(gone: readonly SetMember[], before: number): string | undefined {
   const next = 'look at it with --dry-run, then allow it with --allow-large-prune';
@@ -89,7 +91,10 @@ function brake(gone: readonly SetMember[], before: number): string | undefined {
   return `not pruned: ${gone.length} of ${before} objects left the set; ${next}`;
 }
 
-/** Keeps kinds in the set that the cluster does not serve now: they may be served again later, with their objects. */
+/**
+ * Adds the kinds to `wanted` that the set had before and that the cluster does not serve now: they may be served again
+ * later, and objects of them may still exist.
+ */
 function keepUnserved(wanted: SetContents, before: SetContents, kinds: Kinds): SetContents {
   const unserved = [...before.groupKinds].filter((groupKind) => kinds.findPreferred(groupKind) === undefined);
   return unserved.length === 0 ? wanted : union(wanted, { ...before, groupKinds: new Set(unserved) });

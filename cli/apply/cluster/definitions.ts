@@ -1,5 +1,5 @@
 // CustomResourceDefinitions among the manifests: finds the kinds that they define, and waits until a cluster serves
-// these kinds.
+// these kinds, since their objects are applied afterwards.
 import { isJsonObject } from '../../../lib/objects/json-object.ts';
 import { discoverKinds } from './kinds.ts';
 import type { Kinds } from './kinds.ts';
@@ -9,7 +9,10 @@ import { Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 import { waitReady } from './wait-ready.ts';
 
-/** Milliseconds to wait until a CustomResourceDefinition is established and its kinds are served. */
+/**
+ * Milliseconds to wait until a CustomResourceDefinition is established and its kinds are served; then the cluster
+ * fails.
+ */
 const establishMs = 30_000;
 const pauseMs = 250;
 
@@ -32,7 +35,7 @@ function kindsOf({ body }: Manifest): readonly string[] {
 }
 
 /**
- * Waits until a cluster serves the kinds of these CustomResourceDefinitions; resolves with all kinds of the cluster. 
+ * Waits until a cluster serves the kinds of these CustomResourceDefinitions; resolves with all kinds of the cluster.
  * @throws Unreachable (rejects) when a kind is still not served after 30 seconds
  */
 export async function establish(

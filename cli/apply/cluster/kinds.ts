@@ -1,5 +1,5 @@
 // Which kinds a cluster serves, under which path, and whether their objects are in namespaces. A run asks each cluster
-// once, and again only after CustomResourceDefinitions of the cluster have changed.
+// for its kinds once, and again only after it has applied CustomResourceDefinitions.
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { refusal, Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
@@ -13,10 +13,10 @@ export interface ServedKind {
   readonly isNamespaced: boolean;
 }
 
-/** Finds kinds that one cluster serves. */
+/** The kinds that one cluster serves. */
 export interface Kinds {
   find(apiVersion: string, kind: string): ServedKind | undefined;
-  /** Finds a kind by kind and group, such as `Deployment.apps`, in the version that the cluster prefers. */
+  /** Finds a kind by kind and group, such as `Deployment.apps`, in the version that the cluster's discovery prefers. */
   findPreferred(groupKind: string): ServedKind | undefined;
 }
 
@@ -25,8 +25,8 @@ const accept = ['v2', 'v2beta1']
   .join(',');
 
 /**
- * Asks a cluster for its kinds by aggregated discovery (KEP-3352).  @throws Unreachable (rejects) when the cluster
- * cannot be asked, refuses, or is older than Kubernetes 1.26
+ * Asks a cluster for its kinds by aggregated discovery (KEP-3352).
+ * @throws Unreachable (rejects) when the cluster cannot be asked, refuses, or is older than Kubernetes 1.26
  */
 export async function discoverKinds(client: MemberClient): Promise<Kinds> {
   const versions = new Map<string, ServedKind>();
@@ -54,13 +54,13 @@ interface NamedKind {
   readonly served: ServedKind;
 }
 
-/** The kinds of one API group. Discovery lists the preferred version first. */
+/** The kinds of one API group in an answer of discovery, which lists the preferred version first. */
 function kindsOfGroup({ metadata, versions }: JsonObject): readonly NamedKind[] {
   const group = isJsonObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : '';
   return listOf(versions).flatMap(({ version, resources }) =>
     listOf(resources).flatMap(({ resource, responseKind, scope, verbs }) => {
       const kind = isJsonObject(responseKind) ? String(responseKind['kind']) : '';
-      // Kinds without the verb `get`, such as reviews, can only be created. They are left out.
+      // Kinds without the verb `get`, such as reviews, are left out, because nothing of them is stored.
       if (!Array.isArray(verbs) || !verbs.includes('get')) return [];
       const apiVersion = group === '' ? String(version) : `${group}/${String(version)}`;
       const served = { apiVersion, kind, resource: String(resource), isNamespaced: scope === 'Namespaced' };
@@ -74,8 +74,8 @@ function listOf(value: unknown): readonly JsonObject[] {
 }
 
 /**
- * Path of all objects of a kind, or of one object when `name` is given. `namespace` is ignored for cluster-scoped
- * kinds.
+ * Returns the path of all objects of a kind, or of one object when `name` is given. For cluster-scoped kinds
+ * `namespace` has no effect.
  */
 export function pathOf(kind: ServedKind, namespace: string, name?: string): string {
   const api = kind.apiVersion.includes('/') ? 'apis' : 'api';

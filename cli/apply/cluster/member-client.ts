@@ -1,6 +1,6 @@
-// Sends requests to one cluster through the gateway, over a few connections that stay open, and repeats those that
-// fail. Every request here may be repeated without harm: reads, server-side apply, and deletes that name the UID of the
-// object.
+// Sends requests to one cluster through the gateway, over a few connections that stay open, and sends failed requests
+// again. Every request here may be sent twice without harm: reads, server-side apply, and deletes that name the UID of
+// the object.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '../../connection/gateway-connection.ts';
 import { explainConnection, statusMessage } from '../../connection/explain.ts';
@@ -11,52 +11,55 @@ import type { Answer, Question } from '../../connection/http.ts';
 import type { JsonObject } from '../../../lib/objects/json-object.ts';
 import { Failure } from '../../failure.ts';
 
-/** An error in one cluster. Its message is shown to the person. */
+/** An error in one cluster. Its message is shown to the person who runs the command. */
 export class Failed extends Error {}
 
-/** The cluster or the gateway did not give a usable answer, so nothing is known about the requested object. */
+/** The cluster or the gateway gave no usable answer, so nothing is known about the state of the requested object. */
 export class Unreachable extends Failed {}
 
-/** A client for one cluster, for the commands about many clusters. */
+/** A client for one cluster, for the commands that work on many clusters. */
 export interface MemberClient {
   /**
-   * Sends a request, up to six times while the cluster cannot be reached or says that it is busy.  @throws Unreachable
-   * (rejects) when every attempt failed, or when the run is being stopped
+   * Sends a request, up to six times while the cluster cannot be reached or says that it is busy.
+   * @throws Unreachable (rejects) when every attempt failed, or when the run is being stopped
    */
   ask(question: Question): Promise<Answer>;
   /**
-   * The events of a watch, until it ends by itself or the signal ends it.
+   * Opens a watch and yields its events, until the server ends the watch or the signal is aborted.
    * @throws Unreachable when the watch is refused or breaks off
    */
   events(path: string, signal: AbortSignal): AsyncIterable<JsonObject>;
   close(): void;
 }
 
-/** Limits for requests to one cluster. */
+/** Timeout and pauses of requests to one cluster. */
 export interface ClientLimits {
   /** Timeout of one request in milliseconds. */
   readonly timeoutMs: number;
-  /** Milliseconds before the second attempt; doubled before each further attempt. */
+  /** Milliseconds of pause before the second attempt; the pause doubles before each further attempt. */
   readonly firstPauseMs: number;
 }
 
-/** The limits that the commands use; tests use shorter ones. */
+/** The timeouts that the commands use; tests use shorter ones. */
 export const clientLimits: ClientLimits = { timeoutMs: 30_000, firstPauseMs: 500 };
 
 /**
  * How often a request is sent at most. All attempts and pauses together take longer than the time for which the gateway
- * refuses requests to a cluster that failed.
+ * refuses requests to a cluster that failed before, so a cluster that recovers is reached.
  */
 const tries = 6;
-/** After so many milliseconds no further attempt begins, so that a cluster that never answers is given up soon. */
+/** Milliseconds after which no further attempt of a request begins, so that a cluster that never answers fails soon. */
 const longestTryingMs = 45_000;
-/** Longest pause in milliseconds that a server can demand by Retry-After. */
+/** Longest pause in milliseconds before a next attempt; a longer Retry-After of a server is cut to this. */
 const longestPauseMs = 10_000;
 const maxBytes = 64 * 1024 * 1024;
 /** Maximum number of concurrent requests to one cluster. */
 const connections = 8;
 
-/** Makes a client for one cluster. @param stopping when aborted, no further attempt begins */
+/**
+ * Makes a client for one cluster behind the gateway.
+ * @param stopping when aborted, no further attempt of a request begins
+ */
 export function makeMemberClient(
   gateway: Connection,
   cluster: string,
@@ -80,7 +83,7 @@ export function makeMemberClient(
       for (let tried = 1; ; tried++) {
         const result = await once(question);
         if (!(result instanceof Unreachable)) {
-          // The credential is no longer valid, so all further requests would fail too.
+          // 401: the credential is no longer valid, so all further requests would fail too.
           if (result.status === 401) throw new Unreachable(refusal(result));
           return result;
         }
@@ -97,8 +100,8 @@ export function makeMemberClient(
 }
 
 /**
- * What an error says about a cluster, as text. Any error counts only for its own cluster: an answer that cannot be read
- * must not end the work in other clusters.
+ * The message of an error in one cluster. Any other error than {@link Failed} comes from an answer that cannot be read;
+ * such an answer must not end the work in other clusters.
  */
 export function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
@@ -106,7 +109,7 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Whether a request should be sent again. 429 and 503 mean that a server is overloaded, 502 and 504 that the gateway
+ * Whether a request should be sent again: 429 and 503 mean that a server is overloaded, 502 and 504 that the gateway
  * cannot reach the cluster.
  */
 function isBusy({ status }: Answer): boolean {

@@ -1,4 +1,4 @@
-// Waits until an object is ready, by a watch on just that object.
+// Waits until an object is ready, by a watch on this one object.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { pathOf } from './kinds.ts';
@@ -7,13 +7,15 @@ import { refusal, Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 import { readinessOf } from '../../../lib/objects/readiness.ts';
 
-/** Milliseconds to pause before an object is read again after its watch ended. */
+/** Milliseconds to pause before the object is read again after its watch has ended. */
 const pauseMs = 1000;
 
 /**
- * Waits until one object is ready.  @param signal ends the waiting  @param onReason called with each reason why the
- * object is not ready  @returns undefined when the object is ready, otherwise the last reason  @throws Unreachable
- * (rejects) when the cluster cannot be reached
+ * Waits until one object is ready, or has failed for good.
+ * @param signal ends the waiting
+ * @param onReason called with each reason why the object is not ready
+ * @returns undefined when the object is ready, otherwise the last reason
+ * @throws Unreachable (rejects) when the cluster cannot be reached
  */
 export async function waitReady(
   client: MemberClient,
@@ -23,7 +25,7 @@ export async function waitReady(
   onReason: (reason: string) => void,
 ): Promise<string | undefined> {
   let last = 'was not looked at';
-  /** Whether the waiting ends with this state of the object. */
+  /** Whether the waiting ends with this state of the object: it is ready, or it has failed. */
   const isOver = (seen: JsonObject): boolean => {
     const readiness = readinessOf(seen);
     if (readiness.state === 'ready') return true;
@@ -45,7 +47,7 @@ export async function waitReady(
   return last;
 }
 
-/** The first state of the watched object that ends the waiting; undefined when the watch ended before. */
+/** Reads a watch up to the first state of the object that ends the waiting; undefined when the watch ends before. */
 async function firstThat(
   client: MemberClient,
   path: string,
@@ -58,7 +60,7 @@ async function firstThat(
       if (isJsonObject(object) && type !== 'BOOKMARK' && isOver(object)) return object;
     }
   } catch (error) {
-    // The watch broke off. The next read shows whether the cluster can still be reached.
+    // The watch broke off. The next GET of the object shows whether the cluster can still be reached.
     if (!(error instanceof Unreachable)) throw error;
   }
   return undefined;

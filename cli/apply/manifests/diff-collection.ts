@@ -1,15 +1,16 @@
-// Diffs of many clusters. The same change in a hundred clusters is kept and printed once, with their names.
+// Diffs of many clusters. A change that is the same in a hundred clusters is stored and printed once, with the names of
+// the clusters.
 import { createHash } from 'node:crypto';
 import { printable } from '../../failure.ts';
 
-/** Maximum number of characters of diffs to keep. Further diffs are only counted. */
+/** Maximum number of characters of diffs to store. Further diffs are left out and only counted. */
 const mostCharacters = 64 * 1024 * 1024;
 
-/** Collects diffs until the end of a run. */
+/** Collects the diffs of all clusters until the end of a run. */
 export class DiffCollection {
   readonly #texts = new Map<string, { readonly text: string; readonly clusters: string[] }>();
   #characters = 0;
-  /** Number of diffs that were left out because there were too many. */
+  /** Number of diffs that were left out because `mostCharacters` was reached. */
   leftOut = 0;
 
   add(cluster: string, text: string): void {
@@ -26,7 +27,10 @@ export class DiffCollection {
     }
   }
 
-  /** Yields each diff after a comment line with the names of its clusters; `patch` ignores such comments. */
+  /**
+   * Yields each diff after a comment line with the names of the clusters that have this diff; `patch` ignores such
+   * lines.
+   */
   *print(): Iterable<string> {
     for (const { text, clusters } of this.#texts.values()) {
       yield `# ${printable(clusters.toSorted().join(', '))}\n${printable(text)}`;

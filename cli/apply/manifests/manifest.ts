@@ -1,7 +1,8 @@
-// The type of one object in a manifest, and functions that say how messages name it and in which phase it is applied.
+// The type of one object in a manifest, and functions that give its name for messages and the phase in which it is
+// applied.
 import { groupKindOf } from '../../../lib/objects/group-kind.ts';
 
-/** One object to apply. Its text is shared by all clusters. */
+/** One object to apply. All clusters share its text. */
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
@@ -10,7 +11,7 @@ export interface Manifest {
   readonly namespace: string;
   /** The whole object as JSON. */
   readonly body: string;
-  /** The file that contains the manifest, for messages. */
+  /** The file or folder that the manifest was read from, for messages. */
   readonly source: string;
 }
 
@@ -19,7 +20,9 @@ export function objectName(object: Pick<Manifest, 'apiVersion' | 'kind' | 'name'
   return `${groupKindOf(object).toLowerCase()}/${object.name}`;
 }
 
-/** Phase in which an object is applied: Namespaces, then CustomResourceDefinitions, then everything else. */
+/**
+ * Returns the phase in which an object is applied: 0 for Namespaces, 1 for CustomResourceDefinitions, 2 for all others.
+ */
 export function phaseOf(object: Pick<Manifest, 'apiVersion' | 'kind'>): 0 | 1 | 2 {
   const groupKind = groupKindOf(object);
   if (groupKind === 'Namespace') return 0;
@@ -27,8 +30,8 @@ export function phaseOf(object: Pick<Manifest, 'apiVersion' | 'kind'>): 0 | 1 | 
 }
 
 /**
- * A key that two manifests share when they describe the same object in a cluster. It has kind, group, namespace and
- * name, but not the version.
+ * Returns a key that two manifests share when they describe the same object in a cluster: kind, group, namespace and
+ * name. The version is left out, because one object can be written in several versions.
  */
 export function identityOf(object: Pick<Manifest, 'apiVersion' | 'kind' | 'name'>, namespace: string): string {
   return `${groupKindOf(object)}/${namespace}/${object.name}`;

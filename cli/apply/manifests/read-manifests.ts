@@ -1,5 +1,6 @@
 // Reads manifests from files, folders, standard input and kustomize. Easy to get wrong: kubectl reads YAML 1.1, where
-// `0644` is an octal number and `yes` is true. Read as YAML 1.2, the mode of a mounted file would be another one.
+// `0644` is an octal number and `yes` is true. A parser for YAML 1.2 would read another number, for example for the
+// mode of a mounted file.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, statSync } from 'node:fs';
@@ -13,27 +14,28 @@ import { identityOf, objectName, phaseOf } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
 import { isSecret } from './secret-values.ts';
 
-/** The sources of manifests, as the flags name them. */
+/** Where manifests are read from, as the flags say. */
 export interface ManifestSources {
   /** Files and folders; `-` is standard input. */
   readonly filename?: readonly string[];
   /** True to read subfolders as well. */
   readonly recursive?: boolean;
-  /** A folder for `kubectl kustomize`. */
+  /** A folder with a kustomization, which `kubectl kustomize` reads. */
   readonly kustomize?: string;
 }
 
-/** All manifests of a run. */
+/** The objects to apply in a run. */
 export interface Manifests {
   /** The objects in the order in which they are applied. */
   readonly objects: readonly Manifest[];
-  /** SHA-256 over all objects, in hexadecimal; it is the same as long as no object changes. */
+  /** SHA-256 over all objects, in hexadecimal; it changes when any object changes. */
   readonly hash: string;
 }
 
 /**
- * Reads everything that the sources name, expands lists, and orders the objects.  @param labels labels to put on every
- * object  @throws Failure (rejects) when something cannot be read, is no Kubernetes object, or occurs twice
+ * Reads everything that the sources name, expands objects of kind List, and orders the objects.
+ * @param labels labels to put on every object
+ * @throws Failure (rejects) when something cannot be read, is no Kubernetes object, or occurs twice
  */
 export async function readManifests(
   sources: ManifestSources,
@@ -83,7 +85,10 @@ function readSource(source: string): SourceText {
   return { text: attempt(source, () => readFileSync(source, 'utf8')), source };
 }
 
-/** The files at a path. As with kubectl, a folder gives its .yaml, .yml and .json files, ordered by name. */
+/**
+ * Returns the files at a path: the file itself, or as with kubectl a folder's .yaml, .yml and .json files, ordered by
+ * name.
+ */
 function filesOf(path: string, recursive: boolean): readonly string[] {
   return attempt(path, () => {
     if (!statSync(path).isDirectory()) return [path];
@@ -130,8 +135,8 @@ async function runKustomize(folder: string): Promise<string> {
 }
 
 /**
- * Types of YAML 1.1 that kubectl does not know in a manifest. Another is base-60 numbers (format TIME), which are
- * filtered out below.
+ * Tags of YAML 1.1 types that kubectl does not know in a manifest. Base-60 numbers (format TIME), which kubectl does
+ * not know either, have no tag of their own and are filtered out below.
  */
 const unknownTags = /:(?:timestamp|set|omap|pairs|binary)$/;
 
@@ -147,7 +152,9 @@ function tagFormat(tag: object): unknown {
   return 'format' in tag ? tag.format : undefined;
 }
 
-/** The objects of one text. Documents are read one after the other, so that a long file needs little memory. */
+/**
+ * Yields the objects of one text. YAML documents are read one after the other, so that a long file needs little memory.
+ */
 function* objectsIn(text: string, source: string): Iterable<JsonObject> {
   const lines = new LineCounter();
   const documents = new Composer(yamlOptions).compose(new Parser(lines.addNewLine).parse(text));
@@ -207,8 +214,9 @@ function toManifest(object: JsonObject, source: string, labels: Readonly<Record<
 }
 
 /**
- * Moves the texts of a Secret from `stringData` to `data`. A server stores them in `data` anyway, but with server-side
- * apply it would not notice that a text was removed, and would count each run as a change.
+ * Moves the texts of a Secret from `stringData` to `data`. A server stores the texts in `data` anyway, but with
+ * server-side apply the server would not notice that a text was removed from `stringData`, and would report a change in
+ * each run.
  */
 function withoutStringData({ stringData, ...rest }: JsonObject): JsonObject {
   if (!isJsonObject(stringData)) return rest;

@@ -1,5 +1,5 @@
-// Keeps the values of Secrets out of what people and pipelines see. Security: a server quotes values in some of its
-// messages, and kubectl keeps a copy of the whole object in an annotation.
+// Keeps the values of Secrets out of what is printed for people and pipelines. Security: a server quotes values in some
+// of its messages, and kubectl keeps a copy of the whole object in an annotation.
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import type { Manifest } from './manifest.ts';
 
@@ -11,8 +11,8 @@ export function isSecret({ apiVersion, kind }: { readonly apiVersion?: unknown; 
 }
 
 /**
- * Two states of a Secret with `***` in place of each value. As in `kubectl diff`, a value that differs is marked, so
- * that the difference shows and the value does not.
+ * Two states of a Secret with `***` in place of each value. As in `kubectl diff`, the mask of a value that differs says
+ * so, which shows that the value changed without showing the value.
  */
 export function maskSecrets(
   before: JsonObject | undefined,
@@ -38,7 +38,7 @@ function maskedFields(object: JsonObject, other: JsonObject | undefined, mark: s
   );
 }
 
-/** A server's message about an object. For a Secret, the values in it are removed. */
+/** Returns a server's message about an object. If the object is a Secret, its values are removed from the message. */
 export function withoutSecrets(message: string, manifest: Manifest): string {
   if (!isSecret(manifest)) return message;
   const object = JSON.parse(manifest.body) as JsonObject;

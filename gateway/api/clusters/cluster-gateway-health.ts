@@ -1,6 +1,7 @@
-// Serves `clustergateways/<name>/health`. Clients of cluster-gateway write the health of a cluster there; it is kept in
-// two annotations of the cluster's Secret or ManagedCluster on the hub. The gateway's own probe never writes it.
-// Security: the hub answers a write with the whole Secret, so only `resourceVersion` is taken from that answer.
+// Serves `clustergateways/<name>/health`. Clients of cluster-gateway write the health of a cluster to this path; the
+// gateway keeps it in two annotations of the cluster's Secret or ManagedCluster on the hub. The gateway's own health
+// probe never writes these annotations. Security: the hub answers a write with the whole Secret, so only
+// `resourceVersion` is taken from its answer.
 import { isRecord } from '../../../lib/json/record.ts';
 import type { JsonRecord } from '../../../lib/json/record.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
@@ -32,29 +33,29 @@ export interface HealthParts {
 }
 
 /**
- * Remembers, for each cluster, the gateway's resourceVersion at the last change of the cluster's Secret or
+ * Knows, for each cluster, which resourceVersion the gateway's store had at the last change of the cluster's Secret or
  * ManagedCluster on the hub.
  */
 export interface ViewVersions {
   /**
-   * The gateway's resourceVersion at the last change of the cluster's object on the hub; 0 when the object has not
-   * changed since the gateway started. `uid` is the UID of the cluster record.
+   * The resourceVersion of the gateway's store at the last change of the cluster's object on the hub; 0 when the object
+   * has not changed since the gateway started. `uid` is the UID of the cluster record.
    */
   since(uid: string): number;
 }
 
 const patchTimeoutMs = 10_000;
 /**
- * After a write to the hub, how many milliseconds to wait until the hub's watch shows the change. If it does not, the
- * answer to the client has no resourceVersion.
+ * After a write to the hub, how many milliseconds to wait until the gateway's watch of the hub shows the change. If the
+ * watch does not show it in this time, the answer to the client has no resourceVersion.
  */
 const echoTimeoutMs = 2000;
 const details = { kind: 'clustergateways', group: clusterGatewayGroup } as const;
 
 /**
- * Subscribes to the store of clusters and remembers when each cluster's object on the hub last changed. With that, an
- * update can be refused when its client read an older state. Results of the gateway's health probe do not count as
- * changes.
+ * Subscribes to the store of clusters and remembers when each cluster's object on the hub last changed, so that an
+ * update from a client that read an older state can be refused. New results of the gateway's health probe do not count
+ * as changes.
  */
 export function makeViewVersions(store: ClusterReader): ViewVersions {
   const versions = new Map<string, number>();
@@ -69,9 +70,9 @@ export function makeViewVersions(store: ClusterReader): ViewVersions {
 }
 
 /**
- * A text that changes when the object on the hub changes, so that an update based on an older read is refused. Any
- * change of a Secret counts. Of a ManagedCluster only its health counts, because every heartbeat of its agent changes
- * the object.
+ * A text that changes when the object on the hub changes; by it, an update based on an older read is refused. For a
+ * Secret, every change counts. For a ManagedCluster only a change of its health counts, because every heartbeat of its
+ * agent changes the object.
  */
 function hubState({ spec }: ClusterRecord): string | undefined {
   const { clusterGateway: view } = spec;
@@ -208,8 +209,8 @@ async function patchHub(
     contentType: 'application/merge-patch+json',
     body: {
       metadata: {
-        // The hub refuses the write when the object's UID has changed. When the client sent a resourceVersion, the hub
-        // also refuses the write when the Secret has changed since.
+        // With `uid`, the hub refuses the write when another object now has the name. When the client sent a
+        // resourceVersion, the hub also refuses the write when the Secret has changed since.
         uid: metadata.uid,
         ...(resourceVersion === '' || secret === undefined ? {} : { resourceVersion: metadata.resourceVersion }),
         annotations: { [healthyAnnotation]: String(healthy), [healthyReasonAnnotation]: reason },
@@ -246,8 +247,8 @@ function versionIn(body: Buffer): string {
 }
 
 /**
- * Resolves with the cluster record once it has the same state as `expected`; with undefined when that takes over two
- * seconds.
+ * Resolves with the cluster record in the store once its hub object has the same state as that of `expected`; with
+ * undefined when this takes more than two seconds.
  */
 function seenWrite(store: ClusterReader, expected: ClusterRecord): Promise<ClusterRecord | undefined> {
   const isIt = (record: ClusterRecord | undefined): boolean =>

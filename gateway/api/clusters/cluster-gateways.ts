@@ -27,8 +27,8 @@ const columns = [
 ];
 
 /**
- * The resource `clustergateways`. It holds the clusters that cluster-gateway would show: its own Secrets and OCM's
- * ManagedClusters.
+ * The resource `clustergateways`. It holds the clusters that the project cluster-gateway itself would show: those from
+ * its own Secrets and from OCM's ManagedClusters.
  */
 export const clusterGatewaysResource: ServedResource = {
   group: clusterGatewayGroup,
@@ -44,9 +44,9 @@ export const clusterGatewaysResource: ServedResource = {
 };
 
 /**
- * What `clustergateways` shows of a cluster; undefined when it does not show the cluster. Left out are a cluster whose
- * name is taken by a cluster of another source, because the name would lead to the wrong cluster, and a ManagedCluster
- * without an address.
+ * What `clustergateways` shows of a cluster; undefined when the cluster is not shown. Two kinds of clusters are not
+ * shown: one whose name belongs to a cluster of another source, because a request by that name would reach the other
+ * cluster, and a ManagedCluster without an address.
  */
 export function shownView({ spec }: ClusterRecord): ClusterGatewayView | undefined {
   const { problem, clusterGateway: view } = spec;

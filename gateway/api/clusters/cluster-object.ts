@@ -54,9 +54,9 @@ export function clusterMetadata(record: ClusterRecord): object {
 }
 
 /**
- * Conditions of a cluster. A cluster that cannot be used, for example for lack of an address, has `Available: False`
- * with the reason; any other has the conditions that the health probe found. Conditions from the cluster's objects on
- * the hub follow.
+ * Conditions of a cluster. When the cluster cannot be used, for example because it has no address, the first is
+ * `Available: False` with the reason; otherwise the first are those that the health probe found. The condition of the
+ * index follows, then those from the cluster's objects on the hub whose type is not in the list yet.
  */
 export function conditionsOf(record: ClusterRecord): readonly (Condition | SourceCondition)[] {
   const { problem, conditions = [] } = record.spec;
@@ -126,8 +126,8 @@ export function clusterCells(record: ClusterRecord, identity: IdentityMode, nowM
   const { spec, status } = record;
   const conditions = conditionsOf(record);
   const available = conditions.find((condition) => condition.type === 'Available');
-  // A condition with status False that limits the use of the cluster. `Indexed` is left out, because it has a table
-  // column of its own. `Insecure` is left out, because its status False means that all is well.
+  // Finds a condition with status False that limits the use of the cluster. `Indexed` is left out, because it has a
+  // table column of its own. `Insecure` is left out, because for it the status False means that all is well.
   const limiting = conditions.find(({ type, status: is }) => !['Insecure', 'Indexed'].includes(type) && is === 'False');
   return [
     spec.name,

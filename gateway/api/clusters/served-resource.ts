@@ -1,6 +1,6 @@
 // Answers get and list of objects made from cluster records: as objects, as Tables or as metadata only. Easy to get
-// wrong: read a list and its resourceVersion from the store without an await in between, or a watch from that version
-// misses events.
+// wrong: a list and its resourceVersion must be read from the store without an await in between. Otherwise a watch from
+// that resourceVersion misses events.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../../cache/model/records.ts';
 import type { ClusterReader } from '../../../cache/model/store.ts';
@@ -142,9 +142,9 @@ export function objectMatcher(query: string): (object: ServedObject) => boolean 
 }
 
 /**
- * Checks the resourceVersion and continue token of a list request. A list always shows the present state, so the
- * version does not change the result. A client that knows a newer version than this process is told to list again.
- * @throws GatewayError EXPIRED for a version that is not available, BAD_REQUEST for one that cannot be parsed
+ * Checks the resourceVersion and continue token of a list request. A list always shows the present state, so neither
+ * changes the result. A client that sends a newer resourceVersion than this process has is told to list again.
+ * @throws GatewayError EXPIRED for a resourceVersion that is not available, BAD_REQUEST for one that cannot be parsed
  */
 function checkListVersion(query: string, store: ClusterReader): void {
   if ((queryValue(query, 'continue') ?? '') !== '') {

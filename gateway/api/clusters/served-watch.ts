@@ -1,5 +1,5 @@
-// Watches of objects made from cluster records. To the watcher, an object that stops matching its selector is DELETED,
-// and an object that starts to match is ADDED. Therefore each event compares the record before and after the change.
+// Watches of objects made from cluster records. When an object stops matching the selector of a watch, the watch sends
+// DELETED; when it starts to match, ADDED. Therefore each event compares the record before and after the change.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterEvent } from '../../../cache/model/cluster-events.ts';
 import type { ClusterReader } from '../../../cache/model/store.ts';
@@ -21,11 +21,14 @@ export interface WatchParts {
 }
 
 /**
- * When a client leaves more than so many bytes of its watch unread, its connection is cut, as in kube-apiserver.
- * Clients then list again.
+ * When a client leaves more than this many bytes of its watch unread, its connection is cut, as in kube-apiserver. The
+ * client then lists again and starts a new watch.
  */
 const maxUnreadBytes = 4 * 1024 * 1024;
-/** Longest duration of a watch in seconds, about 23 days. A Node timer cannot be longer than 24.8 days. */
+/**
+ * Longest duration of a watch in seconds, about 23 days; a longer `timeoutSeconds` is shortened to it. A Node timer
+ * cannot be longer than 24.8 days.
+ */
 const longestWatchSeconds = 2_000_000;
 
 /**
@@ -48,7 +51,7 @@ export function watchResource(state: Authorized, resource: ServedResource, parts
   return watch.follow(parts, bookmarks, timeoutSeconds);
 }
 
-/** The request of a watch: the form of the objects, and which objects. */
+/** What a watch request asks for: the form of the objects, and which objects. */
 interface Selection {
   readonly form: AcceptedForm['as'];
   readonly matches: (object: ServedObject) => boolean;
@@ -70,8 +73,8 @@ class ServedWatch {
   }
 
   /**
-   * Sends the head of the answer. Then come the events since the resourceVersion that the client gave, or, without one
-   * (`past` undefined), an ADDED event for each object.
+   * Sends the head of the answer, then the events after the resourceVersion that the client gave (`past`). When `past`
+   * is undefined, an ADDED event for each existing object is sent instead.
    */
   start(past: readonly ClusterEvent[] | undefined, initial: boolean): void {
     const { inbound, auditId, progress } = this.#state;
@@ -169,9 +172,9 @@ class ServedWatch {
 }
 
 /**
- * Whether the client asked for a streaming list (KEP-3157): a watch that begins with every object, then a bookmark that
- * says they are complete.
- * @throws GatewayError INVALID when the query lacks what a streaming list needs
+ * Whether the client asked for a streaming list (KEP-3157): a watch that begins with an ADDED event for every existing
+ * object, followed by a bookmark that says that these are all.
+ * @throws GatewayError INVALID when the query lacks a parameter that a streaming list needs
  */
 function wantsInitialEvents(query: string, bookmarks: boolean): boolean {
   if (!queryFlag(query, 'sendInitialEvents')) return false;
@@ -184,7 +187,7 @@ function wantsInitialEvents(query: string, bookmarks: boolean): boolean {
 
 /**
  * The event to send to a client. Undefined when the client's selector matches the object neither before nor after the
- * change, or when the change is not visible in the object.
+ * change, or when the change alters nothing that the object shows.
  */
 function changeOf(
   { type, record, previous }: ClusterEvent,

@@ -1,6 +1,6 @@
 // Serves `virtualclusters.cluster.core.oam.dev` as the project cluster-gateway does: first the hub itself, called
-// `local`, then clusters from Secrets and ManagedClusters. Like cluster-gateway, it adds a control-plane label that no
-// object on the hub has, and hides cluster-gateway's other labels.
+// `local`, then clusters from Secrets and ManagedClusters. Like cluster-gateway, the answers add a control-plane label
+// that no object on the hub has, and hide cluster-gateway's other labels.
 import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
 import { clusterGatewayGroup, groupVersionOf } from '../discovery/api-groups.ts';
 import { secondsOf, shownView } from './cluster-gateways.ts';
@@ -29,8 +29,8 @@ const columns = [
 
 /**
  * The resource `virtualclusters`.
- * @param startVersion resourceVersion of the cluster store when the process started. The object `local` keeps it, since
- * it never changes
+ * @param startVersion resourceVersion of the cluster store when the process started. The object `local` always has this
+ * resourceVersion, since it never changes
  */
 export function virtualClustersResource(startVersion: string): ServedResource {
   return {

@@ -1,5 +1,5 @@
-// The API groups that the gateway serves, as data for discovery and for the routes. Karmada's group is not served: a
-// hub with Karmada serves it already. Of that group, only the proxy path on the gateway's own listener exists.
+// The API groups that the gateway serves, as data for discovery and for the routes. Karmada's group cluster.karmada.io
+// is not served, because a hub with Karmada serves it already. Of that group, the gateway has only the proxy path.
 
 /** The API group of Portcullis itself. */
 export const gatewayGroup = 'gateway.portcullis.io';
@@ -16,7 +16,7 @@ export const gatewayVersion = 'v1alpha1';
 /** The API groups whose objects and OpenAPI documents the gateway serves itself. */
 export type ServedGroup = typeof gatewayGroup | typeof clusterGatewayGroup;
 /** Plural names of the resources that the gateway serves. */
-export type ServedPlural = 'clusters' | 'clustergateways' | 'virtualclusters';
+export type ServedPlural = 'clusters' | 'statistics' | 'clustergateways' | 'virtualclusters';
 /** Subresources that the gateway answers itself. `proxy` is not one of them: it goes to the member cluster. */
 export type ServedSubresource = 'status' | 'health';
 
@@ -63,6 +63,15 @@ export const apiGroups: readonly ApiGroup[] = [
           { name: 'proxy', kind: 'Cluster', verbs: connectVerbs },
           { name: 'status', kind: 'Cluster', verbs: ['get'] },
         ],
+      },
+      {
+        plural: 'statistics',
+        singular: 'clusterstatistics',
+        kind: 'ClusterStatistics',
+        shortNames: [],
+        categories: [],
+        verbs: ['get', 'list'],
+        subresources: [],
       },
     ],
   },

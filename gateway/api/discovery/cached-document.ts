@@ -1,6 +1,6 @@
-// Documents that change only when the program changes. They are serialised once and sent with an ETag, so a client
-// fetches each only once. Easy to get wrong: without `Vary: Accept`, a cache hands the aggregated form of `/apis` to a
-// client that asked for the legacy form.
+// Documents that change only with a new version of the program. Each is serialised once and sent with an ETag, so that
+// a client needs to fetch it only once. Easy to get wrong: without `Vary: Accept`, a cache hands the aggregated form of
+// `/apis` to a client that asked for the legacy form.
 import { createHash } from 'node:crypto';
 import { hasEtag } from '../../../routing/forward/headers.ts';
 import type { RawHeaders } from '../../../http/raw-headers.ts';

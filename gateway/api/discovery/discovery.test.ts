@@ -73,6 +73,7 @@ test('the short names are those people type (CG-44)', async () => {
   const names = items.flatMap(({ versions }) => versions[0]!.resources.map((each) => [each.resource, each.shortNames]));
   assert.deepEqual(Object.fromEntries(names), {
     clusters: ['pcl'],
+    statistics: undefined,
     clustergateways: undefined,
     virtualclusters: ['vc', 'vcluster', 'vclusters', 'virtual-cluster', 'virtual-clusters'],
   });

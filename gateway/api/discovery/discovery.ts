@@ -5,12 +5,12 @@ import { gatewayVersion, groupVersionOf } from './api-groups.ts';
 import type { ApiGroup } from './api-groups.ts';
 
 /**
- * An API group for discovery documents: one of the gateway's own ({@link ApiGroup}), or another group with a version of
- * its own.
+ * An API group as discovery documents show it: one of the gateway's own ({@link ApiGroup}), or another group with a
+ * version of its own.
  */
 export interface ShownGroup {
   readonly name: string;
-  /** The group's only version; when undefined, that of the gateway's own groups. */
+  /** The group's only version; when undefined, the group has the version of the gateway's own groups. */
   readonly version?: string;
   readonly resources: readonly ShownResource[];
 }
@@ -42,7 +42,9 @@ export interface DiscoveryDocuments {
   aggregated(document: 'api' | 'apis', version: string): object;
 }
 
-/** Makes the discovery documents of `groups` and of `more`, whose paths the root document does not list. */
+/**
+ * Makes the discovery documents of `groups` and of `more`. The root document (`/`) does not list the paths of `more`.
+ */
 export function makeDiscovery(groups: readonly ApiGroup[], more: readonly ShownGroup[] = []): DiscoveryDocuments {
   const all: readonly ShownGroup[] = [...groups, ...more];
   return {

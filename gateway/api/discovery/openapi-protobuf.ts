@@ -22,8 +22,8 @@ interface Swagger {
 }
 
 /**
- * Media types by which clients ask for the protobuf form. kubectl sends the type with `@`, which is not a valid media
- * type, so answers carry the type with a dot.
+ * Media types with which clients ask for the protobuf form. kubectl sends the type with `@`, which is not a valid media
+ * type, so answers carry the type with a dot instead.
  */
 export const openapiProtobufTypes: readonly string[] = [
   'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',

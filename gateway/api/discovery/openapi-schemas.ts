@@ -4,7 +4,7 @@ import { clusterGatewayGroup, gatewayGroup, gatewayVersion } from './api-groups.
 import type { ServedGroup } from './api-groups.ts';
 
 /**
- * The version of OpenAPI: `v2` is Swagger 2.0, `v3` is OpenAPI 3.0. They keep schemas in different places and allow
+ * The version of OpenAPI: `v2` is Swagger 2.0, `v3` is OpenAPI 3.0. The two keep schemas in different places and allow
  * different fields beside a `$ref`.
  */
 export type Dialect = 'v2' | 'v3';
@@ -66,7 +66,10 @@ export function schemasOf(group: ServedGroup, dialect: Dialect): Schema {
   });
   const kinds =
     group === gatewayGroup
-      ? kindOf('Cluster', clusterDescription, { spec: clusterSpec, status: clusterStatus })
+      ? {
+          ...kindOf('Cluster', clusterDescription, { spec: clusterSpec, status: clusterStatus }),
+          ...kindOf('ClusterStatistics', statisticsDescription, statisticsFields),
+        }
       : {
           ...kindOf('ClusterGateway', clusterGatewayDescription, {
             spec: clusterGatewaySpec,
@@ -116,6 +119,47 @@ const clusterStatus = fields('What the probe of the gateway found.', {
     }),
   },
 });
+
+const statisticsDescription =
+  'Numbers of the requests to a cluster, counted by the process of the gateway that answers. A caller sees those of clusters that it may reach.';
+
+const number = (description: string): Schema => ({ type: 'number', description });
+const count = (description: string): Schema => ({ type: 'integer', format: 'int64', description });
+const counts = (description: string): Schema => ({
+  type: 'object',
+  additionalProperties: { type: 'integer', format: 'int64' },
+  description,
+});
+const quantiles = (description: string): Schema =>
+  fields(description, {
+    p50: number('Half of the requests took no longer.'),
+    p99: number('99 of 100 took no longer.'),
+  });
+const moment = (description: string): Schema => ({ type: 'string', format: 'date-time', description });
+
+const statisticsFields: Schema = {
+  timestamp: moment('When the numbers were read.'),
+  startTime: moment('When the process began to count.'),
+  instance: text('The process that counted: its host, and its id there.'),
+  requests: fields('Requests since startTime.', {
+    total: count('All of them.'),
+    codes: counts('By HTTP status code; 0 when the client left before an answer.'),
+    verbs: counts('By verb.'),
+    aborted: count('Those whose answer was cut.'),
+    bytesIn: count('Bytes of bodies that clients sent.'),
+    bytesOut: count('Bytes of bodies that clients got.'),
+  }),
+  openRequests: counts('Requests under way, by kind: short, watch, stream, upgrade.'),
+  probeMilliseconds: count('Round trip of the last successful probe.'),
+  recent: fields('What was asked in the last minute, or since the numbers were last read.', {
+    seconds: number('How long ago the count of this field began.'),
+    requestsPerSecond: number('Requests a second.'),
+    serverErrorsPerSecond: number('Answers with a code of 500 or more, a second.'),
+    durationMilliseconds: quantiles('From the request to the first byte of its answer.'),
+    upstreamMilliseconds: quantiles('The part of it spent waiting for the cluster.'),
+    gatewayMilliseconds: quantiles('The part of it spent in the gateway.'),
+  }),
+};
 
 const clusterGatewayDescription =
   'A cluster as the clients of cluster-gateway know it. It is read-only but for its health, and holds no credential and no certificate authority.';

@@ -1,6 +1,6 @@
-// Passes requests for the index (the search over objects of all clusters) from the request chain to the `search` code,
-// which does not import the chain. Security: that code gets the authorized user and headers without credentials, never
-// the headers the caller sent.
+// Passes requests for the index (the search over objects of all clusters) from the request chain to the code in
+// `search`, which does not import the chain. Security: the code in `search` gets the authorized user and headers
+// without credentials, never the headers that the caller sent.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { headerValues } from '../../../http/raw-headers.ts';
 import type { IndexRequest } from '../../../search/api/request.ts';
@@ -21,12 +21,15 @@ import { innerInfo, isForIndex } from './proxying-request.ts';
  */
 export type AnswerIndex = (request: IndexRequest) => Promise<void>;
 
-/** Functions that answer a request for the index: from the index's own rows, or by asking one or all clusters. */
+/** The functions that answer requests for the index: from the index's own rows, or by asking one or all clusters. */
 export interface IndexAnswers {
   readonly answer: AnswerIndex;
-  /** Sends the question to one cluster as the caller and relays its answer. */
+  /** Sends the read request to one cluster as the caller and relays the cluster's answer. */
   readonly live: (state: Authorized, question: LiveQuestion) => Promise<void>;
-  /** Sends a request about one object, as the caller, to the cluster that has it, and relays its answer. */
+  /**
+   * Sends a request about one object, as the caller, to the cluster that has the object, and relays the cluster's
+   * answer.
+   */
   readonly owner: (state: Authorized, surface: ProxyingSurface) => Promise<void>;
   /** Asks the clusters for resource metrics, as the caller, and joins their answers. */
   readonly metrics: (state: Authorized, question: MetricsQuestion) => Promise<void>;
@@ -67,8 +70,8 @@ export function answerIndex(
     auditId,
     progress,
     outcome: observation,
-    // True when a hub's kube-apiserver relayed the request: it names the user in the header X-Remote-User. If any other
-    // client sends the header, only its own watches end earlier, which does no harm.
+    // True when a hub's kube-apiserver relayed the request, because a kube-apiserver names the user in the header
+    // X-Remote-User. If any other client sends this header, only its own watches end earlier, which does no harm.
     aggregated: headerValues(inbound.headers, 'x-remote-user').length > 0,
     live: (cluster, path, query) => live(state, { cluster, path, query }),
     form: (forms) => acceptedForm(headers, forms),

@@ -1,7 +1,7 @@
-// The API groups of the index as data: their discovery documents and their paths. Below `resources` and
-// `indexes/default/proxy`, the rest of the path is a whole Kubernetes path such as `/api/v1/pods`. RBAC sees only
-// `resources`, or `indexes/proxy` with the name `default`. Karmada's search has two such paths: `search/cache` and
-// `proxying/<name>/proxy`.
+// The API groups of the index as data: their discovery documents and their paths. Behind `resources`,
+// `indexes/default/proxy` and Karmada's `search/cache` and `proxying/<name>/proxy`, the rest of the path is a whole
+// Kubernetes path such as `/api/v1/pods`. RBAC rules for the first two name only `resources`, or `indexes/proxy` with
+// the name `default`.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ShownGroup } from '../discovery/discovery.ts';
 import { queryFlag } from '../../request/request-info.ts';
@@ -11,8 +11,8 @@ import type { ParsedTarget } from '../../request/path.ts';
 /** The API group of the project Clusterpedia, served for its clients (clusterpedia-io/api clusterpedia/v1beta1). */
 export const clusterpediaGroup = 'clusterpedia.io';
 /**
- * Portcullis's own API group for the index: the same rows below native Kubernetes paths, and questions that
- * Clusterpedia's API does not have.
+ * Portcullis's own API group for the index: the same rows below native Kubernetes paths, and subresources such as
+ * `facets` that Clusterpedia's API does not have.
  */
 export const searchGroup = 'search.portcullis.io';
 /** The API group of Karmada's search, served for its clients (karmada-io/karmada pkg/apis/search/v1alpha1). */
@@ -80,9 +80,9 @@ export interface ProxyingSurface {
 }
 
 /**
- * Which endpoint of the index a path leads to; undefined when the path is not one of the index.
- * @throws GatewayError NOT_FOUND with the reason for a path of Karmada's that has no meaning here, BAD_PATH for a path
- * that is spelled in a way that no client uses
+ * The endpoint of the index to which a path leads; undefined when the path is not one of the index.
+ * @throws GatewayError NOT_FOUND, with the reason, for a path of Karmada's search that the index does not serve;
+ * BAD_PATH for a path with percent escapes up to `/proxy`, which no client sends
  */
 export function indexSurface(target: ParsedTarget): IndexSurface | undefined {
   const { segments } = target;
@@ -98,7 +98,7 @@ export function indexSurface(target: ParsedTarget): IndexSurface | undefined {
   return isCollection ? { kind: 'index', part: 'collections', name } : undefined;
 }
 
-/** @param count number of segments in front of the path in a cluster */
+/** Splits a path after its first `count` segments: the rest is the path in a cluster. */
 function surfaceBelow(
   { path, segments, starts }: ParsedTarget,
   count: number,
@@ -126,8 +126,8 @@ function karmadaSurface(target: ParsedTarget): IndexSurface | undefined {
 
 function proxyingSurface({ path, segments, starts }: ParsedTarget): ProxyingSurface {
   const prefix = path.slice(0, starts[5]! + '/proxy'.length);
-  // An escaped prefix would have another length than the decoded one, so that the path of the cluster would be cut out
-  // at the wrong position.
+  // If the prefix had percent escapes, it would have another length than the decoded prefix, and the path in the
+  // cluster would be cut out at the wrong position.
   if (prefix.includes('%') || !prefix.endsWith('/proxy'))
     throw new GatewayError('BAD_PATH', 'the path up to "/proxy" must not hold percent escapes');
   const inner = path.slice(prefix.length);
@@ -139,9 +139,9 @@ function noOpenSearch(): GatewayError {
 }
 
 /**
- * The verb of a request to the index: `watch` for a watch, whatever RBAC calls the path, so that it counts as a stream
- * and has no deadline. Every other request is short, although kube-apiserver treats `proxy` subresources as
- * long-running.
+ * The verb of a request to the index. A watch has the verb `watch`, also where RBAC calls the path a `proxy`
+ * subresource, so that it counts as a stream and has no deadline. Every other request is a short one, although
+ * kube-apiserver treats `proxy` subresources as long-running.
  */
 export function indexVerb(surface: IndexSurface, { verb }: RequestInfo, query: string): string {
   const isRead = verb === 'get' || verb === 'list' || verb === 'watch';
@@ -153,7 +153,7 @@ export function indexVerb(surface: IndexSurface, { verb }: RequestInfo, query: s
   return verb === 'get' && (legacyWatch || queryFlag(query, 'watch')) ? 'watch' : verb;
 }
 
-/** The verbs that kube-apiserver lists in discovery for a path that takes every method. */
+/** The verbs that kube-apiserver lists in discovery for a path that takes every HTTP method. */
 const connectVerbs = ['create', 'delete', 'get', 'patch', 'update'];
 
 /**

@@ -1,4 +1,4 @@
-// Asks a cluster directly what the index cannot answer: another version of a type, OpenAPI, or a list with
+// Sends a read request to a cluster when the index cannot answer it: another version of a type, OpenAPI, or a list with
 // Clusterpedia's forward label. The request is authorized, located and sent by the same code as a request to
 // `/clusters/<name>/proxy`.
 import { forbidden } from '../../../auth/rules/authorize.ts';
@@ -54,7 +54,8 @@ export async function askLive(
 }
 
 /**
- * Sends an authorized request to the cluster of its surface, by the last steps of the chain, and relays the answer.
+ * Runs the last steps of the chain (from `locate` on) for a request that was authorized already: sends it to the
+ * cluster of its surface and relays the answer.
  * @throws GatewayError (rejects), always before any byte was sent
  */
 export async function sendToCluster(
@@ -67,7 +68,9 @@ export async function sendToCluster(
   else await forward(impersonate(located, dependencies), dependencies);
 }
 
-/** The surface of a path on a cluster, as if the request had come by `/clusters/<name>/proxy`; `*` for all clusters. */
+/**
+ * The surface of `path` on a cluster, as if the request had come by `/clusters/<name>/proxy`; `*` means all clusters.
+ */
 export function liveSurface(cluster: string, path: string): Extract<Surface, { kind: 'member' }> {
   return {
     kind: 'member',

@@ -1,7 +1,7 @@
-// Subresources below Clusterpedia's path of one cluster (`…/resources/clusters/<name>/api/v1/…/pods/<pod>/log`). The
-// index has no copy of subresources, so these requests go to the cluster as the caller. The operator lists the allowed
-// subresources in a flag that Clusterpedia has too. The caller needs the right to `clusters/<name>/proxy`; the right to
-// read the index is not enough.
+// Forwards subresources below Clusterpedia's path of one cluster
+// (`…/resources/clusters/<name>/api/v1/…/pods/<pod>/log`). The index has no copy of subresources, so these requests go
+// to the cluster as the caller. The operator lists the allowed subresources in a flag that Clusterpedia has too. The
+// caller needs the right to `clusters/<name>/proxy`; the right to read the index is not enough.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { RequestInfo } from '../../request/request-info.ts';
 
@@ -16,8 +16,8 @@ const supported: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Whether a path names a subresource that the gateway can forward to a cluster. Whether the operator allows it is
- * checked elsewhere.
+ * Whether a path names a subresource that the gateway is able to forward to a cluster. {@link requireAllowed} checks
+ * whether the operator allows it.
  */
 export function isForwardable({ isResource, apiGroup, resource, subresource, name }: RequestInfo): boolean {
   return isResource && apiGroup === '' && name !== '' && (supported[resource]?.includes(subresource) ?? false);
@@ -49,8 +49,8 @@ export function parseAllowedSubresources(list: string): AllowedSubresources {
 }
 
 /**
- * Returns normally when the operator allows the subresource to be forwarded.
- * @throws GatewayError METHOD_NOT_ALLOWED when not
+ * Throws unless the operator allows the subresource to be forwarded.
+ * @throws GatewayError METHOD_NOT_ALLOWED
  */
 export function requireAllowed(info: RequestInfo, cluster: string, allowed: AllowedSubresources | undefined): void {
   if (allowed?.get(info.resource)?.has(info.subresource) === true) return;

@@ -1,10 +1,12 @@
-// What a request by Karmada's path `proxying/<name>/proxy/…` asks of the clusters, and whether the index answers it.
+// What a request by Karmada's path `proxying/<name>/proxy/…` means inside a cluster, and whether the index answers it.
 import type { Described } from '../../exchange.ts';
 import { requestInfo } from '../../request/request-info.ts';
 import type { RequestInfo } from '../../request/request-info.ts';
 import type { ProxyingSurface } from './index-groups.ts';
 
-/** Verb and resource of the request in a cluster. */
+/**
+ * Verb and resource that the request has in a cluster, read from the part of the path behind `proxying/<name>/proxy`.
+ */
 export function innerInfo(
   { inbound, target, upgrade }: Pick<Described, 'inbound' | 'target' | 'upgrade'>,
   { segments }: ProxyingSurface,
@@ -12,15 +14,18 @@ export function innerInfo(
   return requestInfo(inbound.method, segments, target.query, upgrade !== undefined);
 }
 
-/** Whether the index answers this request itself. @param inner verb and resource of the request in a cluster */
+/**
+ * Whether the index answers this request itself; otherwise a cluster does. The first parameter is the result of {@link
+ * innerInfo}.
+ */
 export function isForIndex({ isResource, subresource, verb }: RequestInfo, method: string): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false;
   return !isResource || (subresource === '' && (verb === 'get' || verb === 'list' || verb === 'watch'));
 }
 
 /**
- * The path in a cluster of a request that goes to one, or to all; undefined for a request that the gateway answers
- * itself.
+ * The path that the request has in a cluster, when it goes to one cluster or to all; undefined for a request that the
+ * gateway answers itself.
  */
 export function pathInCluster(
   state: Pick<Described, 'surface' | 'inbound' | 'target' | 'upgrade'>,

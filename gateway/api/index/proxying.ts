@@ -1,6 +1,6 @@
 // Requests by Karmada's path `proxying/<name>/proxy/…`. Reads of objects are answered from the index. A write, and a
-// subresource such as a pod's log, goes to the one cluster that has the object. Security: it goes there as through
-// `/clusters/<name>/proxy`, by the same steps: the caller needs the same rights, and is impersonated.
+// subresource such as a pod's log, goes to the one cluster that has the object. Security: it passes the same steps as a
+// request to `/clusters/<name>/proxy`, so the caller needs the same rights, and the cluster sees the caller.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec, IdentityMode } from '../../../cache/model/records.ts';
 import type { User } from '../../../cache/model/user.ts';
@@ -31,12 +31,12 @@ export interface OwnedObject {
  */
 export type FindOwner = (user: User, object: OwnedObject) => Promise<string>;
 
-/** Most bytes of an object that is written, as in kube-apiserver. */
+/** Maximum bytes of an object in an update, as in kube-apiserver. A larger body is refused with TOO_LARGE. */
 const mostObjectBytes = 3 * 1024 * 1024;
 
 /**
- * Sends a request about one object to the cluster that has it, and relays the answer. Resolves when it was sent, or the
- * stream has begun.
+ * Sends a request about one object to the cluster that has the object, and relays the answer. Resolves when the answer
+ * was sent or, for a stream, has begun.
  * @throws GatewayError (rejects) before any byte was sent: METHOD_NOT_ALLOWED for a request without a name, NOT_FOUND
  * and CONFLICT when the object is in no cluster or in several, FORBIDDEN as for a request to the cluster itself
  */
@@ -65,7 +65,7 @@ export async function askOwner(
   await sendToCluster(dispatched, dependencies, identity);
 }
 
-/** @throws GatewayError METHOD_NOT_ALLOWED when the request names no object */
+/** The object that the request names. @throws GatewayError METHOD_NOT_ALLOWED when the request names no object */
 function ownedObject({ isResource, verb, apiGroup, apiVersion, resource, namespace, name }: RequestInfo): OwnedObject {
   if (!isResource || name === '' || verb === 'proxy' || verb === '') {
     const what = isResource ? `${verb} is not supported on ${resource}` : 'only GET and HEAD are supported here';
@@ -90,9 +90,9 @@ function forbiddenThere({ verb, resource, subresource, name, apiGroup }: Request
 }
 
 /**
- * The body of an update without what the index put into the object that the client had read; undefined for a request
- * whose body is sent as it comes.
- * @throws GatewayError (rejects) UNSUPPORTED_MEDIA_TYPE for an update that is no JSON, TOO_LARGE, CONFLICT
+ * The body of an update, without the annotations and the resourceVersion that the index had put into the object when
+ * the client read it; undefined for a request whose body goes to the cluster unchanged.
+ * @throws GatewayError (rejects) UNSUPPORTED_MEDIA_TYPE for an update that is not JSON, TOO_LARGE, CONFLICT
  */
 async function rewrittenBody(
   { inbound, headers }: Authorized,
@@ -111,8 +111,9 @@ async function rewrittenBody(
 }
 
 /**
- * Takes a slot of the cluster, and while a stream is open, checks regularly that the caller may still use the cluster.
- * @throws GatewayError TOO_MANY_REQUESTS
+ * Counts the request against the limits of the cluster until its exchange ends. For a stream, also checks regularly
+ * that the caller may still use the cluster, and ends the stream when not.
+ * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
  */
 function enter(state: Authorized, cluster: ClusterSpec, { admission }: ChainDependencies): void {
   const { inbound, observation, progress, user } = state;

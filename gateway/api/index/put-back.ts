@@ -1,13 +1,14 @@
-// Makes of an object that a client read from the index, and now writes, the object that its cluster knows: without the
-// annotations that name the cluster, and with the cluster's own resourceVersion.
+// A client updates an object that it read from the index. Before the object goes to its cluster, this file removes the
+// annotations that the index added and restores the cluster's own resourceVersion.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { textAt, withoutAnnotations, withResourceVersion } from '../../../lib/json/raw-json.ts';
 import { cachedAnnotation, clusterAnnotation } from '../../../search/types.ts';
 
 /**
- * The object as the cluster expects it. A body that is no JSON object is returned unchanged, so that the cluster says
- * what is wrong with it.
- * @throws GatewayError CONFLICT when its resourceVersion is one of Karmada's search and says nothing of this cluster
+ * The object as the cluster expects it. A body that is not a JSON object is returned unchanged, so that the cluster
+ * says what is wrong with it.
+ * @throws GatewayError CONFLICT when the resourceVersion is in the form of Karmada's search and has no entry for this
+ * cluster
  */
 export function asInCluster(body: Buffer, cluster: string): Buffer {
   if (!isObject(body)) return body;
@@ -32,8 +33,8 @@ function isObject(body: Buffer): boolean {
 }
 
 /**
- * The resourceVersion of each cluster, from one of Karmada's search: base64url of a JSON object. Undefined for a
- * resourceVersion of another form.
+ * The resourceVersion of each cluster by cluster name, decoded from a resourceVersion of Karmada's search (base64url of
+ * a JSON object). Undefined for a resourceVersion in any other form.
  */
 function karmadaVersions(text: string): Readonly<Record<string, unknown>> | undefined {
   if (!/^ey[\w-]+$/.test(text)) return undefined;

@@ -1,13 +1,13 @@
 // Resource metrics (`metrics.k8s.io`, as kubectl top reads them) below the paths of the index. API servers let nobody
-// watch them, so the index has no copy. Each cluster is asked at the time of the request, as the caller, and only if
-// the gateway lets the caller ask that cluster for them.
+// watch resource metrics, so the index has no copy of them. Each cluster is asked at the time of the request, as the
+// caller, and only if the gateway's authorizer allows the caller this request to this cluster.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { IdentityMode } from '../../../cache/model/records.ts';
 import type { ChainDependencies } from '../../chain-dependencies.ts';
 import type { Authorized } from '../../exchange.ts';
 import { answerFanout } from '../../fanout/answer.ts';
 import { queryValue, requestInfo } from '../../request/request-info.ts';
-import { resourceMetricsGroup } from '../../../search/api/documents/resource-metrics.ts';
+import { resourceMetricsGroup } from '../../../search/sync/discover/resource-metrics.ts';
 import type { ClusterAccess } from '../../start/cluster-access.ts';
 import { attributesOf } from '../../steps/authorize.ts';
 import type { IndexSurface } from './index-groups.ts';
@@ -22,11 +22,11 @@ export interface MetricsQuestion {
 }
 
 /**
- * Returns what a path asks of resource metrics (`metrics.k8s.io`); undefined when the path asks for anything else. The
- * index itself answers discovery of that group.
+ * Which resource metrics (`metrics.k8s.io`) a path asks for; undefined when the path asks for anything else. The index
+ * itself answers discovery of the group metrics.k8s.io.
  */
 export function metricsQuestion(surface: IndexSurface): MetricsQuestion | undefined {
-  if (surface.part !== 'proxy' && surface.part !== 'resources') return undefined;
+  if (!('segments' in surface)) return undefined;
   const isOfOne = surface.segments[0] === 'clusters';
   const segments = isOfOne ? surface.segments.slice(2) : surface.segments;
   if (segments[0] !== 'apis' || segments[1] !== resourceMetricsGroup || segments.length < 4) return undefined;
@@ -37,8 +37,8 @@ export function metricsQuestion(surface: IndexSurface): MetricsQuestion | undefi
 }
 
 /**
- * Asks one cluster or all of them, and resolves when the answer has ended.
- * @throws GatewayError (rejects) before the answer began, or to cut an answer that has begun
+ * Asks one cluster or all clusters for resource metrics; resolves when the whole answer has been sent.
+ * @throws GatewayError (rejects) before the answer began; after that, the caller of this function must cut the answer
  */
 export async function askMetrics(
   state: Authorized,
@@ -69,7 +69,7 @@ export async function askMetrics(
       const attributes = attributesOf(state.user, { name, uid, labels }, outer, info, path);
       return (await dependencies.authorizer.authorize(attributes)).allowed;
     },
-    // Rights are not checked again during the answer: only watches stay open long enough for that.
+    // Rights are checked once and not again during the answer: only watches stay open long enough for a second check.
     follow: () => () => {},
   };
   state.observation.cluster = '*';

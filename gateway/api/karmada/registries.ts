@@ -1,7 +1,7 @@
 // Serves Karmada's ResourceRegistry objects, for a hub that sends all requests for search.karmada.io/v1alpha1 to the
 // gateway (APIService). The hub itself stores the objects, by a CustomResourceDefinition with another version of the
-// same group, so requests are passed on to the hub and only `apiVersion` is rewritten. Security: the caller has been
-// authorized for the object by the time this runs; the hub is asked with the gateway's own credential.
+// same group. So the gateway passes requests on to the hub and rewrites only `apiVersion`. Security: the caller has
+// been authorized for the object before this code runs; the hub is asked with the gateway's own credential.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { HubCall, HubClient } from '../../../cache/hub/hub-types.ts';
 import {
@@ -23,7 +23,7 @@ type RegistriesSurface = Extract<Surface, { kind: 'registries' }>;
 
 /**
  * Answers one request for ResourceRegistries.
- * @returns the answer to send; undefined when it was a watch, which has been sent
+ * @returns the answer to send; undefined for a watch, whose answer has been sent already
  * @throws GatewayError (rejects) HUB_UNAVAILABLE, NOT_ACCEPTABLE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST or TOO_LARGE
  */
 export type AnswerRegistries = (state: Authorized, surface: RegistriesSurface) => Promise<CompleteResponse | undefined>;
@@ -31,7 +31,7 @@ export type AnswerRegistries = (state: Authorized, surface: RegistriesSurface) =
 const served = `${registryGroup}/v1alpha1`;
 const stored = `${registryGroup}/${storedRegistryVersion}`;
 const timeoutMs = 15_000;
-/** A watch is ended by the hub; this is only for its head. */
+/** How many milliseconds the hub may take until the head of its answer to a watch; the hub itself ends the watch. */
 const watchHeadMs = 15_000;
 const methods: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
@@ -62,7 +62,10 @@ async function hubCall(state: Authorized, { name, subresource }: RegistriesSurfa
   return { ...call, contentType, body: versioned(parsed(body), served, stored) };
 }
 
-/** The JSON forms that the client accepts: the rewriting reads no other. @throws GatewayError NOT_ACCEPTABLE */
+/**
+ * The Accept header for the hub: the JSON forms that the client accepts, because only JSON can be rewritten.
+ * @throws GatewayError NOT_ACCEPTABLE when the client accepts no JSON
+ */
 function acceptedJson({ headers }: Authorized): string {
   const ranges = acceptedRanges(headers);
   if (ranges.length === 0) return 'application/json';
@@ -76,7 +79,7 @@ function acceptedJson({ headers }: Authorized): string {
   throw new GatewayError('NOT_ACCEPTABLE', 'only the following media types will be accepted: application/json');
 }
 
-/** Reads a body, also one of server-side apply, which clients write as JSON although it may be YAML. */
+/** Parses a body as JSON. Server-side apply declares YAML, but clients write its body as JSON, which is valid YAML. */
 function parsed(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
@@ -85,7 +88,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** The value with every `apiVersion` of ResourceRegistries replaced, in lists, Tables and managedFields as well. */
+/** A copy of the value in which every `apiVersion` equal to `from` is `to`, also in lists, Tables and managedFields. */
 function versioned(value: unknown, from: string, to: string): unknown {
   if (Array.isArray(value)) return value.map((each) => versioned(each, from, to));
   if (typeof value !== 'object' || value === null) return value;
@@ -105,7 +108,7 @@ function withVersion(body: Buffer, from: string, to: string): Buffer {
   }
 }
 
-/** Passes a watch on, event by event, until either side ends it. */
+/** Relays a watch from the hub to the client, event by event, until the hub, the client or the gateway ends it. */
 async function relayWatch(state: Authorized, call: HubCall, hub: HubClient, openStreams: OpenStreams): Promise<void> {
   const ended = new AbortController();
   let last: string | undefined;

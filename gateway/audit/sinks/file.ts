@@ -1,6 +1,5 @@
 // Writes audit events as lines to a file that is rotated, or to standard output. When the disk fills up in the middle
-// of a line, the remaining bytes are written first as soon as there is space, into the same file; no line after it
-// counts as stored before.
+// of a line, the rest of that line is written to the same file as soon as there is space again, before any other line.
 import { closeSync, fstatSync, mkdirSync, openSync, readSync, renameSync, statSync, write as writeFd } from 'node:fs';
 import { dirname } from 'node:path';
 import { within } from '../../../lib/within.ts';
@@ -15,14 +14,14 @@ export interface AuditFileOptions extends Retention {
   /** Size in bytes above which the file is rotated; 0 means never. */
   readonly maxSizeBytes: number;
   readonly events: SinkEvents;
-  /** How many bytes may wait for a slow disk before the sink reports itself full. */
+  /** How many bytes of lines may wait for a slow disk; with more, `accepting` becomes false. 16 MiB by default. */
   readonly maxPendingBytes?: number;
   /** Milliseconds between two attempts while writing fails. */
   readonly retryMs?: number;
   readonly nowMs?: () => number;
 }
 
-/** Maximum number of bytes in one write to the file. */
+/** Maximum number of bytes in one write to the file or to standard output. */
 const pieceBytes = 256 * 1024;
 const lineEnd = 0x0a;
 
@@ -53,7 +52,8 @@ export class AuditFile implements AuditSink {
     this.#options = options;
     this.#nowMs = options.nowMs ?? Date.now;
     const fd = this.#open();
-    // When the file ends in the middle of a line, because the last process crashed there, a newline is written first.
+    // When the existing file ends in the middle of a line, because the last process crashed there, a newline is written
+    // first.
     const last = Buffer.alloc(1);
     const isTorn = this.#sizeBytes > 0 && readSync(fd, last, 0, 1, this.#sizeBytes - 1) === 1 && last[0] !== lineEnd;
     if (isTorn) this.#rest = Buffer.from('\n');
@@ -66,8 +66,8 @@ export class AuditFile implements AuditSink {
   write(line: string): undefined {
     this.#pending.push(`${line}\n`);
     this.#pendingBytes += line.length + 1;
-    // All lines that arrive in the same turn of the event loop are written together. After a failed write, only the
-    // retry timer starts the next one.
+    // All lines that arrive in the same iteration of the event loop are written together. After a failed write, only
+    // the retry timer starts the next write.
     if (this.#scheduled || this.#retry !== undefined) return;
     this.#scheduled = true;
     setImmediate(() => {
@@ -131,8 +131,8 @@ export class AuditFile implements AuditSink {
   }
 
   /**
-   * The next bytes to write: as many whole lines as fit into the file. When not even one fits, the file is rotated
-   * first.
+   * The next bytes to write: as many whole lines as fit into the file before it reaches `maxSizeBytes`. When not even
+   * one line fits, the file is rotated first.
    */
   #nextPiece(): Buffer {
     const { maxSizeBytes } = this.#options;

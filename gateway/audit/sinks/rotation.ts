@@ -1,6 +1,6 @@
 // Names rotated audit files and deletes old ones, by the rules of lumberjack v2.2.1, the library that kube-apiserver
-// uses. In addition, two rotations in one millisecond get two names, so that the second does not overwrite the first
-// file.
+// uses. Unlike there, two rotations within one millisecond get two names, so that the second does not overwrite the
+// first file.
 import { existsSync } from 'node:fs';
 import { readdir, unlink } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';

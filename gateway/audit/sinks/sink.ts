@@ -1,12 +1,13 @@
 // The interface that the audit file and the audit webhook share. Even a full sink must take the events of a request
-// that was let in: otherwise a change to a cluster would have no record. `accepting` only keeps new requests out.
+// that was let in: otherwise a change to a cluster would have no record. `accepting: false` only keeps out new
+// requests.
 
 /** A destination of audit events. */
 export interface AuditSink {
   readonly name: 'log' | 'webhook';
   /**
-   * False while no event can be stored. New requests are then refused or go on unrecorded, depending on the overflow
-   * policy.
+   * False while the sink can store no events. New requests are then refused or go on unrecorded, depending on the
+   * overflow policy.
    */
   readonly accepting: boolean;
   /**
@@ -21,7 +22,10 @@ export interface AuditSink {
   close(): void;
 }
 
-/** Callbacks by which a sink reports its state. `failing` and `recovered` are called once for each outage. */
+/**
+ * Callbacks by which a sink reports its state. `failing` is called when storing begins to fail (by the webhook also for
+ * each failed write to its disk spool), `recovered` when events are stored again.
+ */
 export interface SinkEvents {
   /** Called when events could not be stored; the sink goes on trying. */
   failing(error: unknown): void;

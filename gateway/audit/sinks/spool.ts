@@ -1,6 +1,6 @@
 // Keeps batches of audit events on disk while a webhook does not accept them. Their total size is limited, and they
-// survive a restart. A batch is written under a temporary name and renamed when it is complete, so a full disk leaves
-// no half batch.
+// survive a restart. A batch is written under a temporary name and renamed when it is complete, so that a full disk
+// never leaves part of a batch.
 import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -46,18 +46,18 @@ export class Spool {
     return this.#bytes;
   }
 
-  /** Number of batches that wait; those handed out by `take` are not counted. */
+  /** Number of batches on disk that wait to be sent; batches that `take` has returned are not counted. */
   get size(): number {
     return this.#batches.length;
   }
 
-  /** False when the last write failed or did not fit, or the spool is full. */
+  /** False when the last write to disk failed, when the last batch did not fit, or when the spool is full. */
   get hasRoom(): boolean {
     return !this.#failing && !this.#refused && this.#bytes < this.#maxBytes;
   }
 
   /**
-   * Stores lines as one batch. Returns false when there is no room.
+   * Stores lines as one batch. Returns false when the batch would exceed the limit of bytes.
    * @throws Error with the system's error code when the write fails
    */
   add(lines: readonly string[]): boolean {

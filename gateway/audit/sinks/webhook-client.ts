@@ -1,5 +1,5 @@
 // Sends batches of audit events as kube-apiserver does: it posts an EventList to the URL in `server` of a kubeconfig. A
-// webhook that accepts the connection but never answers fails after a timeout.
+// call fails after a timeout when the webhook accepts the connection but never answers.
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { IncomingMessage, RequestOptions } from 'node:http';
@@ -16,17 +16,17 @@ export interface WebhookClient {
   close(): void;
 }
 
-/** kube-apiserver's timeout of a webhook call. */
+/** How long one call of the webhook may take, as in kube-apiserver. After this time the call fails. */
 const defaultTimeoutMs = 30_000;
 /**
- * Every line of the audit log has these fields first. They are cut out of items of an EventList, which must not have
- * them.
+ * The first fields of every line of the audit log. They are cut out when the line becomes an item of an EventList,
+ * because items must not have them.
  */
 const typeMeta = '"kind":"Event","apiVersion":"audit.k8s.io/v1",';
 
 /**
- * Reads the kubeconfig and reads it again when the file changes. `onProblem` gets the message when a changed file
- * cannot be used, and undefined when it can be used again.
+ * Reads the kubeconfig, and reads it again when the file changes. `onProblem` is called with a message when a changed
+ * file cannot be used, and with undefined when the file can be used again.
  * @throws ConfigurationError (rejects) when the file cannot be used at the start
  */
 export async function makeWebhookClient(

@@ -7,7 +7,7 @@ import type { Spool, SpooledBatch } from './spool.ts';
 
 /** The values of the flags `--audit-webhook-batch-*`, with kube-apiserver's meaning. */
 export interface BatchOptions {
-  /** How many events may wait in memory. */
+  /** How many events may wait in memory. When the next batch would exceed it, the batch is written to disk. */
   readonly bufferSize: number;
   readonly maxSize: number;
   readonly maxWaitMs: number;
@@ -58,15 +58,15 @@ interface Batch {
 
 const concurrentSends = 4;
 /**
- * Backoff after failures as in kube-apiserver: factor 1.5, jitter 0.2 (apiserver pkg/util/webhook). kube-apiserver
- * gives up after five attempts; the gateway does not.
+ * Backoff between attempts after a failure, as in kube-apiserver: factor 1.5, jitter 0.2 (apiserver pkg/util/webhook).
+ * kube-apiserver gives up after five attempts; the gateway goes on trying.
  */
 const backoffFactor = 1.5;
 const backoffJitter = 0.2;
 const longestBackoffMs = 60_000;
 /**
- * A batch is given up after so many attempts when the webhook calls it invalid (400, 413, 415, 422). Otherwise one bad
- * batch would hold back all others.
+ * When the webhook answers that a batch is invalid (400, 413, 415, 422), the batch is dropped after this many attempts.
+ * Otherwise one invalid batch would hold back all others.
  */
 const attemptsWhenRefused = 5;
 const wrongBatch: ReadonlySet<number> = new Set([400, 413, 415, 422]);
@@ -82,7 +82,7 @@ export class AuditWebhook implements AuditSink {
   #formTimer: NodeJS.Timeout | undefined;
   #queue: Batch[] = [];
   readonly #sending = new Set<Batch>();
-  /** Number of events in memory that belong to a batch, whether the batch waits or is being sent. */
+  /** Number of events in memory that already belong to a batch, whether the batch is waiting or being sent. */
   #batchedEvents = 0;
   #failures = 0;
   #paused = false;
@@ -114,7 +114,7 @@ export class AuditWebhook implements AuditSink {
     if (this.#options.mode === 'blocking') {
       const { promise, resolve } = Promise.withResolvers<boolean>();
       this.#formingWaits.push(resolve);
-      // In mode `blocking`, lines that arrive in the same turn of the event loop make one batch.
+      // In mode `blocking`, lines that arrive in the same iteration of the event loop make one batch.
       if (this.#forming.length === 1) setImmediate(() => this.#form());
       return promise;
     }
@@ -169,7 +169,7 @@ export class AuditWebhook implements AuditSink {
     this.#queue.push(batch);
   }
 
-  /** Writes the lines to disk. Returns false when they could not be stored. */
+  /** Writes the lines to disk as one batch. Returns false when they could not be stored. */
   #toSpool(lines: readonly string[]): boolean {
     try {
       return this.#options.spool.add(lines);
@@ -225,7 +225,7 @@ export class AuditWebhook implements AuditSink {
       if (lines.length > 0) await this.#options.send(lines, this.#giveUp.signal);
       if (this.#sending.delete(batch)) this.#delivered(batch);
     } catch (error) {
-      // When the batch is not in #sending any more, close() has written it to disk already.
+      // If #sending no longer has the batch, close() has already written the batch to disk.
       if (this.#sending.delete(batch)) this.#notDelivered(batch, lines.length, error);
     }
     this.#pump();
@@ -259,7 +259,7 @@ export class AuditWebhook implements AuditSink {
     this.#pauseFor(backoffMs * (1 + backoffJitter * random()));
   }
 
-  /** Moves batches from memory to disk. A batch that the disk does not take stays in the queue. */
+  /** Moves batches from memory to disk. A batch that does not fit on disk stays in the queue in memory. */
   #postpone(batches: readonly Batch[]): void {
     for (const batch of batches) {
       if (batch.spooled !== undefined) this.#options.spool.putBack(batch.spooled);

@@ -1,12 +1,12 @@
-// The section of the configuration about CollectionResource objects of the hub. They are off by default, since their
-// status is written to the hub.
+// The section of the configuration about CollectionResource objects of the hub, which define collections of the index.
+// They are ignored by default, since the gateway would have to write their status to the hub.
 import { z } from 'zod';
 import { readLease } from '../values.ts';
 import type { Fault, LeaseName } from '../values.ts';
 
-/** Settings of the hub's CollectionResource objects when these define collections. */
+/** Settings for CollectionResource objects of the hub, when the operator has switched them on. */
 export interface CollectionsConfig {
-  /** The Lease by which replicas elect the one that writes their status. */
+  /** The Lease by which replicas elect the one that writes the status of CollectionResources. */
   readonly lease: LeaseName;
 }
 
@@ -16,7 +16,7 @@ export interface CollectionsInput {
   readonly collectionsLease?: string;
 }
 
-/** Schema of these settings in the configuration file. */
+/** Schema of the settings for CollectionResources in the configuration file. */
 export const collectionsFileFields = {
   hubCollections: z.boolean().optional(),
   collectionsLease: z.string().min(1).optional(),
@@ -25,9 +25,9 @@ export const collectionsFileFields = {
 export const defaultCollectionsLease = 'portcullis-system/portcullis-collections';
 
 /**
- * Checks these settings; undefined when objects of the hub define no collections. `fault` is called for each one that
- * is wrong.
- * @param given the flags, or where a flag is absent the configuration file
+ * Checks the settings for CollectionResources; undefined when the operator has not switched them on. `fault` is called
+ * for each setting that is wrong.
+ * @param given value of the flag, or of the configuration file when the flag is absent
  */
 export function readCollectionsConfig(
   { hubCollections, collectionsLease }: CollectionsInput,

@@ -1,12 +1,16 @@
-// The section of the configuration about import policies. They are off by default, since they write to the hub.
+// The section of the configuration about import policies, by which the gateway creates PediaClusters. They are off by
+// default, since the gateway then writes to the hub.
 import { z } from 'zod';
 import type { Fault } from '../values.ts';
 
 /** The settings of import policies when these are in effect. */
 export interface ImportConfig {
-  /** Namespace of the Leases by which replicas elect the one that writes. */
+  /** Namespace of the Leases by which replicas elect the one that writes to the hub. */
   readonly namespace: string;
-  /** The sharding name of this gateway; '' for none. It handles only PediaClusters with the same sharding name. */
+  /**
+   * The sharding name of this gateway (Clusterpedia's term); '' for none. The gateway handles only PediaClusters with
+   * the same sharding name.
+   */
   readonly shardingName: string;
 }
 
@@ -29,8 +33,9 @@ export const defaultClusterpediaNamespace = 'clusterpedia-system';
 const namespaceForm = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /**
- * Checks the settings of import policies; undefined when they are off. `fault` is called for each one that is wrong. 
- * @param given the flags, or where a flag is absent the configuration file
+ * Checks the settings of import policies; undefined when they are off. `fault` is called for each setting that is
+ * wrong.
+ * @param given value of the flag, or of the configuration file when the flag is absent
  */
 export function readImportConfig(given: ImportInput, fault: Fault): ImportConfig | undefined {
   const { importPolicies = false, clusterpediaNamespace, shardingName } = given;

@@ -1,13 +1,13 @@
-// The section of the configuration about clusters that join by a ClusterJoin object. It is off by default, since the
-// gateway then writes to the hub and to these clusters.
+// The section of the configuration about clusters that join by a ClusterJoin object. ClusterJoins are off by default,
+// since the gateway then writes to the hub and to the clusters that join.
 import { z } from 'zod';
 import { readLease } from '../values.ts';
 import type { Fault, LeaseName } from '../values.ts';
 import type { SourceName } from '../source-names.ts';
 
-/** Settings of the hub's ClusterJoin objects. */
+/** Settings for ClusterJoin objects of the hub, when the operator has switched them on. */
 export interface JoinsConfig {
-  /** The Lease by which replicas elect the one that looks after them. */
+  /** The Lease by which replicas elect the one that carries out ClusterJoins. */
   readonly lease: LeaseName;
 }
 
@@ -17,7 +17,7 @@ export interface JoinsInput {
   readonly joinsLease?: string;
 }
 
-/** Schema of these settings in the configuration file. */
+/** Schema of the settings for ClusterJoins in the configuration file. */
 export const joinsFileFields = {
   clusterJoins: z.boolean().optional(),
   joinsLease: z.string().min(1).optional(),
@@ -26,8 +26,8 @@ export const joinsFileFields = {
 export const defaultJoinsLease = 'portcullis-system/portcullis-joins';
 
 /**
- * Checks these settings; undefined when clusters do not join by objects. `fault` is called for each one that is wrong.
- * @param given the flags, or where a flag is absent the configuration file
+ * Checks the settings for ClusterJoins; undefined when they are off. `fault` is called for each setting that is wrong.
+ * @param given value of the flag, or of the configuration file when the flag is absent
  * @param sources where clusters come from
  */
 export function readJoinsConfig(

@@ -1,5 +1,5 @@
-// The section of the configuration about ManifestWorks that the gateway executes. Execution is off by default, since it
-// writes to the hub and to the clusters.
+// The section of the configuration about ManifestWorks that the gateway executes. Execution is off by default, since
+// the gateway then writes to the hub and to the clusters.
 import { z } from 'zod';
 import { splitAccountName, accountUserName } from '../../../auth/callers/reserved.ts';
 import type { AccountName } from '../../../auth/callers/reserved.ts';
@@ -12,29 +12,33 @@ export interface WorksConfig {
   /** The Lease by which replicas elect the one that executes works. */
   readonly lease: LeaseName;
   /**
-   * Names of ManagedClusterSets; works of their clusters are executed. An annotation of a ManagedCluster, where it
-   * exists, decides instead.
+   * Names of ManagedClusterSets; the gateway executes the ManifestWorks of the clusters in these sets. Where a
+   * ManagedCluster has an annotation about execution, the annotation decides instead of this list.
    */
   readonly clusterSets: readonly string[];
   /**
-   * The ServiceAccount that clusters see for works without an executor. `deny` refuses such works, `gateway` writes
-   * them with the gateway's own rights.
+   * The ServiceAccount as which ManifestWorks that name no executor are written to a cluster. `deny` refuses such
+   * works; `gateway` writes them with the gateway's own rights.
    */
   readonly defaultExecutor: AccountName | 'deny' | 'gateway';
   /**
-   * Address of the hub for the hash by which OCM marks the hub's works in a cluster; undefined means the address by
-   * which the gateway reaches the hub.
+   * Address of the hub from which the hash is made that marks the hub's works in a cluster, as in OCM; undefined means
+   * the address by which the gateway reaches the hub.
    */
   readonly hubUrl: string | undefined;
-  /** Name of this executor in AppliedManifestWorks; undefined means a name made from the hub's address. */
+  /**
+   * Name of this gateway in the `agentID` of AppliedManifestWorks; undefined means a name made from the hub's address.
+   */
   readonly agentId: string | undefined;
   /**
-   * When a work is missing on the hub, its objects in the cluster are kept for so many milliseconds; Infinity: for
-   * ever.
+   * When a ManifestWork is missing on the hub, the objects that it applied in the cluster are kept for this many
+   * milliseconds; Infinity means for ever.
    */
   readonly evictionGraceMs: number;
   readonly holdOnDenied: boolean;
   readonly rawJson: boolean;
+  /** How many specs of a ManifestWork that were executed are kept in an annotation of the work; 0 means none. */
+  readonly historyLimit: number;
 }
 
 /** The settings for ManifestWorks as the operator wrote them, before they are checked. */
@@ -48,6 +52,7 @@ export interface WorksInput {
   readonly worksEvictionGrace?: string;
   readonly worksHoldOnDenied?: boolean;
   readonly worksRawFeedback?: boolean;
+  readonly worksHistory?: string;
 }
 
 /** Schema of the settings for ManifestWorks in the configuration file. */
@@ -61,6 +66,7 @@ export const worksFileFields = {
   worksEvictionGrace: z.string().optional(),
   worksHoldOnDenied: z.boolean().optional(),
   worksRawFeedback: z.boolean().optional(),
+  worksHistory: z.string().optional(),
 };
 
 export const defaultWorksLease = 'portcullis-system/portcullis-works';
@@ -79,12 +85,14 @@ const flags = [
   ['--works-eviction-grace', 'worksEvictionGrace'],
   ['--works-hold-on-denied', 'worksHoldOnDenied'],
   ['--works-raw-feedback', 'worksRawFeedback'],
+  ['--works-history', 'worksHistory'],
 ] as const;
 
 /**
  * Checks the settings for executing ManifestWorks; undefined when works are not executed. `fault` is called for each
- * setting that is wrong.  @param given the flags, or where a flag is absent the configuration file  @param inPodHub
- * true when the hub is the cluster of the gateway's own pod
+ * setting that is wrong.
+ * @param given value of the flag, or of the configuration file when the flag is absent
+ * @param inPodHub true when the hub is the cluster of the gateway's own pod
  */
 export function readWorksConfig(given: WorksInput, inPodHub: boolean, fault: Fault): WorksConfig | undefined {
   if (given.executeWorks !== true) {
@@ -93,8 +101,8 @@ export function readWorksConfig(given: WorksInput, inPodHub: boolean, fault: Fau
     return undefined;
   }
   const { worksHubUrl: hubUrl, worksAgentId: agentId } = given;
-  // Inside pods, all hubs have the same address (the Service `kubernetes`). With that address, the gateways of two hubs
-  // would take each other's works in a common cluster for their own.
+  // As seen from its own pods, every hub has the same address (the Service `kubernetes`). With that address, two
+  // gateways of different hubs would take each other's works in a common cluster for their own.
   if (inPodHub && hubUrl === undefined)
     fault('--works-hub-url', 'must be given in a pod: the address of the hub as clusters see it');
   return Object.freeze({
@@ -106,6 +114,7 @@ export function readWorksConfig(given: WorksInput, inPodHub: boolean, fault: Fau
     evictionGraceMs: readGrace(given.worksEvictionGrace ?? '60m', fault),
     holdOnDenied: given.worksHoldOnDenied ?? false,
     rawJson: given.worksRawFeedback ?? false,
+    historyLimit: readHistoryLimit(given.worksHistory ?? '10', fault),
   });
 }
 
@@ -118,9 +127,18 @@ function readExecutor(text: string, fault: Fault): WorksConfig['defaultExecutor'
   return account ?? 'deny';
 }
 
+function readHistoryLimit(text: string, fault: Fault): number {
+  if (/^\d{1,2}$/.test(text)) return Number(text);
+  fault('--works-history', `"${text}" is not a number from 0 to 99`);
+  return 0;
+}
+
+const hundredYearsMs = 100 * 365 * 24 * 3_600_000;
+
 function readGrace(text: string, fault: Fault): number {
   if (text === 'never') return Infinity;
   const parsed = parseDuration(text);
   if (parsed === undefined) fault('--works-eviction-grace', `"${text}" is not a duration, for example 60m, or never`);
-  return parsed ?? Infinity;
+  // A hundred years or more mean for ever, as for OCM's agent.
+  return parsed === undefined || parsed >= hundredYearsMs ? Infinity : parsed;
 }

@@ -1,7 +1,7 @@
 // Writes the cluster's name into an object or a Table row, as an annotation, by changing its JSON bytes. All other
 // bytes stay as the cluster sent them. Easy to get wrong: a cluster may send the same annotation with another value,
-// its key escaped in any way. The gateway's value must replace it, and an object in which a client could still read
-// another value is refused.
+// and may write its key with JSON escapes. The gateway's value must replace the cluster's value, and an object in which
+// a client could still read another value is refused.
 import { ElementCursor, MemberCursor } from '../../../lib/json/json-cursor.ts';
 import { byte, skipSpace, textOf } from '../../../lib/json/json-scan.ts';
 import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
@@ -19,9 +19,10 @@ export interface Edit extends Span {
 }
 
 /**
- * Positions of the values of the JSON object that begins at `at`, by key; empty when no object begins there.
- * @throws MalformedAnswer for malformed JSON and for a key that occurs twice, however escaped. Readers of JSON disagree
- * about repeated keys, so a client could read another cluster's name than the gateway wrote
+ * Positions of the values of the JSON object that begins at byte `at`, by key; empty when no object begins there.
+ * @throws MalformedAnswer for malformed JSON and for a key that occurs twice, also when the two are escaped
+ * differently: JSON parsers differ in which value of a repeated key they use, so a client could read another cluster
+ * name than the gateway wrote
  */
 export function membersOf(bytes: Buffer, at: number): Map<string, Span> {
   const members = new Map<string, Span>();
@@ -53,7 +54,7 @@ export function stringAt(bytes: Buffer, span: Span | undefined): string | undefi
   return textOf(bytes, span.start, span.end);
 }
 
-/** The bytes with all edits made. Edits may come in any order but must not overlap. */
+/** The bytes after all edits. The edits may be in any order but must not overlap. */
 export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
   const pieces: Buffer[] = [];
   let from = 0;
@@ -65,20 +66,21 @@ export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** Values that the gateway writes into an object that a cluster sent. */
+/** What the gateway writes into an object that a cluster sent. */
 export interface ObjectMark {
   readonly cluster: string;
   /**
-   * When set, it replaces the object's own resourceVersion. Events of a merged watch carry a resourceVersion for all
-   * clusters.
+   * When set, this replaces the object's own resourceVersion: each event of a merged watch has a resourceVersion that
+   * stands for all clusters.
    */
   readonly resourceVersion?: string | undefined;
 }
 
 /**
- * The edits that write cluster name and resourceVersion into the object at `at`; none when the object has no metadata.
+ * The edits that write the cluster's name and the resourceVersion of `mark` into the object at byte `at`; none when the
+ * object has no metadata.
  * @throws MalformedAnswer when the value at `at` or its metadata is not an object, or when its `items` hold further
- * objects as a List does
+ * objects as in a List
  */
 export function markEdits(bytes: Buffer, at: number, mark: ObjectMark): Edit[] {
   if (bytes[at] !== byte.openObject) throw new MalformedAnswer('something that is not an object');
@@ -112,9 +114,9 @@ export function markEdits(bytes: Buffer, at: number, mark: ObjectMark): Edit[] {
 }
 
 /**
- * Refuses an object whose `items` hold further objects. kubectl takes such Lists apart, also nested ones, so the
- * objects in them would appear without the cluster's name. Items that are plain values are an ordinary field of the
- * type and allowed.
+ * Throws for an object whose `items` hold further objects. kubectl splits such Lists, also nested ones, into their
+ * items, and these items would appear without the cluster's name. `items` that are plain values are an ordinary field
+ * of some types and are allowed.
  */
 function refuseList(bytes: Buffer, items: Span | undefined): void {
   if (items === undefined) return;
@@ -134,7 +136,7 @@ function insertion({ start }: Span, size: number, members: readonly string[]): E
 }
 
 /**
- * The object's bytes with cluster name and resourceVersion written in.
+ * The object's bytes, with the cluster's name and resourceVersion of `mark` written into them.
  * @throws MalformedAnswer when {@link markEdits} refuses the object
  */
 export function markedObject(bytes: Buffer, mark: ObjectMark): Buffer {

@@ -1,6 +1,6 @@
-// Joins the lists of many clusters into one List or Table, streamed in the order of the clusters' names. The headers
-// name the clusters whose list is missing. A cluster that fails after the headers were sent ends the page early or cuts
-// the answer. Its list is never shortened without the client noticing.
+// Joins the lists of many clusters into one List or Table, which is streamed in the order of the clusters' names. The
+// headers name the clusters whose list is missing. When a cluster fails after the headers were sent, the page ends
+// early or the answer is cut, so that the client always notices that objects are missing.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { Authorized } from '../../exchange.ts';
@@ -33,12 +33,12 @@ export interface ListParts {
   readonly path: string;
 }
 
-/** Milliseconds after which no further cluster is asked. Clusters that were asked before may still answer. */
+/** Milliseconds after which a whole list asks no further cluster. Clusters that were asked before may still answer. */
 const allHeadsMs = 20_000;
 
 /**
- * Makes the function that asks one cluster for its list. For paged lists, `limit` is the page size and `memberToken`
- * that cluster's own continue token.
+ * Makes the function that asks one cluster for its list. For paged lists, `limit` is the page size and `memberToken` is
+ * this cluster's own continue token.
  */
 export function listAsker({
   state,
@@ -54,7 +54,7 @@ export function listAsker({
     const added = {
       limit: limit === undefined ? undefined : String(limit),
       continue: memberToken === '' ? undefined : memberToken,
-      // A continue token of a cluster already contains a resourceVersion; kube-apiserver refuses both together.
+      // A cluster's continue token already contains a resourceVersion; kube-apiserver refuses a request that has both.
       resourceVersion: memberToken !== '' || version === '' ? undefined : version,
     };
     const question = {
@@ -69,8 +69,8 @@ export function listAsker({
 }
 
 /**
- * '' and '0' mean the same in every cluster. Any other resourceVersion must be a merged one that the gateway made,
- * which holds one resourceVersion for each cluster.
+ * The resourceVersion for each cluster. '' and '0' mean the same in every cluster. Any other text must be a merged
+ * resourceVersion, which the gateway made from one resourceVersion of each cluster.
  * @throws GatewayError BAD_REQUEST for any other text
  */
 function versionsOf({ resourceVersion }: FanoutQuery): Versions | string {
@@ -101,7 +101,7 @@ export async function answerWholeList(parts: ListParts, clusters: readonly Clust
   await output.finish('');
 }
 
-/** The merged List or Table while it is written to the client. */
+/** Writes the merged List or Table to the client, one cluster's list after the other. */
 export class ListOutput {
   readonly #parts: ListParts;
   readonly #missing: Missing[] = [];
@@ -134,10 +134,10 @@ export class ListOutput {
   }
 
   /**
-   * Sends the headers. When it is called, all missing clusters must be known.
-   * @param emptyIsFine true for a page after the first, which may be empty
-   * @throws GatewayError or IncompleteAnswer when there is no list at all; IncompleteAnswer when one is missing and the
-   * client asked for `partial=false`
+   * Sends the headers. Call it only when it is known which clusters are missing.
+   * @param emptyIsFine true for a page after the first, which may have no list
+   * @throws GatewayError or IncompleteAnswer when no cluster has a list; IncompleteAnswer when a list is missing and
+   * the client asked for `partial=false`
    */
   start(outcomes: readonly ListOutcome[], emptyIsFine = false): void {
     for (const outcome of outcomes) this.note(outcome);
@@ -168,7 +168,7 @@ export class ListOutput {
   /**
    * Writes all items of one cluster's list.
    * @returns the number of items
-   * @throws GatewayError (rejects) when the cluster broke off or sent something that cannot be merged
+   * @throws GatewayError (rejects) when the cluster cut its answer or sent something that cannot be merged
    */
   async add(list: MemberList): Promise<number> {
     const { isTable, columns } = this.#shape!;
@@ -235,7 +235,7 @@ const comma = Buffer.from(',');
 
 /**
  * Thrown when no cluster has answered, or when a cluster is missing and the client asked for `partial=false`. The
- * Status made from it names every missing cluster.
+ * Status that the client gets names every missing cluster.
  */
 export class IncompleteAnswer extends Error {
   readonly missing: readonly Missing[];

@@ -1,5 +1,6 @@
-// Cuts a List or Table that is still arriving into its items, as bytes. A chunk may end anywhere, and kind and metadata
-// may follow the items. Only the current item is kept, or one member with a million objects would fill the memory.
+// Splits a List or Table that is still arriving into its items, as bytes. A chunk may end anywhere, and kind and
+// metadata may follow the items. Only the present item is kept: otherwise one member with a million objects would fill
+// the memory.
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { byte, skipSpace, skipValue, textOf } from '../../../lib/json/json-scan.ts';
@@ -7,14 +8,14 @@ import { ValueEnd } from '../../../lib/json/value-end.ts';
 import { membersOf } from './item-bytes.ts';
 
 /**
- * Maximum size of one item in bytes. An object in etcd has at most about 1.5 MB; its JSON with base64 and escapes stays
- * below this limit.
+ * Maximum bytes of one item; a larger one is MEMBER_BAD_RESPONSE. An object in etcd has at most about 1.5 MB; its JSON
+ * with base64 and escapes stays below this limit.
  */
 export const maxItemBytes = 32 * 1024 * 1024;
-/** Maximum size in bytes of kind, metadata or column definitions of a list. */
+/** Maximum bytes of kind, metadata or column definitions of a list; more is MEMBER_BAD_RESPONSE. */
 const maxFieldBytes = 1024 * 1024;
 
-/** The parts of a list that one chunk of the answer has completed, in their order. */
+/** The parts of a list that were completed by one chunk of the answer, in the order in which they arrived. */
 export interface ListPart {
   /** Fields of the list itself: kind, apiVersion, metadata, columnDefinitions. */
   readonly fields: readonly (readonly [name: string, value: Buffer])[];
@@ -36,7 +37,7 @@ export class ListCutter {
   #state: State = 'start';
   /** Name of the field whose value comes next. */
   #key = '';
-  /** Bytes of the present JSON token from earlier chunks. */
+  /** Bytes from earlier chunks of the JSON token that is being read. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
   #begun = false;
@@ -87,7 +88,7 @@ export class ListCutter {
     return this.#state === 'item' || this.#state === 'first-item';
   }
 
-  /** The whole token, once its last part is there. */
+  /** Adds a piece to the present JSON token; returns the whole token with the last piece, otherwise undefined. */
   #keepPiece(piece: Buffer, isLast: boolean): Buffer | undefined {
     this.#pieceBytes += piece.length;
     if (this.#pieceBytes > (this.#isInItem ? maxItemBytes : maxFieldBytes))
@@ -182,7 +183,7 @@ export class ListCutter {
     }
   }
 
-  /** Whether the byte closes the object or list that is open. */
+  /** Whether the byte `c` closes the open object or list; then the state becomes `next`. */
   #ends(c: number, close: number, next: State): boolean {
     if (c === close) this.#state = next;
     return c === close;
@@ -201,7 +202,10 @@ export class ListCutter {
 
 const repeatedField = 'one of its fields comes twice';
 
-/** Fields kept of a list beside its items. Others are dropped, so that no member can fill the memory with them. */
+/**
+ * The fields of a list, beside its items, that are kept. Other fields are dropped, so that no member can fill the
+ * memory with them.
+ */
 const listFields: ReadonlySet<string> = new Set(['kind', 'apiVersion', 'metadata', 'columnDefinitions']);
 
 function isItems(key: string): boolean {

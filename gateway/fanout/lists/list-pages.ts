@@ -1,6 +1,6 @@
 // Answers one page of a merged list. Nobody knows beforehand how many objects each cluster has, so several clusters are
-// asked at the same time with the whole page limit. A list that turns out too long for the rest of the page is asked
-// for again with a lower limit. So no page has more objects than its limit.
+// asked at the same time, each with the limit of the whole page. When one of these lists has more objects than the page
+// has room for, its cluster is asked again with a lower limit. So no page has more objects than its limit.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import { ListOutput, listAsker } from './list-answer.ts';
@@ -11,21 +11,18 @@ import { membersAtOnce } from '../members.ts';
 import { composeVersion, readToken, registrationOf, writeToken } from './tokens.ts';
 import type { Position, TokenScope } from './tokens.ts';
 
-/**
- * How many clusters are asked before the headers are sent. The headers can name only missing clusters that have been
- * asked by then.
- */
+/** How many clusters are asked before the headers are sent. The headers can name missing clusters only among these. */
 const firstAtOnce = 8;
 /**
- * Maximum number of bytes of a list that are kept in memory while its objects are counted. A longer list is asked for
- * again.
+ * Maximum bytes of a list that are kept in memory while its objects are counted. The cluster of a longer list is asked
+ * for it again.
  */
 const countedBytes = 4 * 1024 * 1024;
 
 /**
  * Answers one page of at most `limit` objects.
- * @throws GatewayError (rejects) before the headers were sent: BAD_REQUEST for an invalid token, EXPIRED when the
- * token's cluster has gone, or an error of the clusters
+ * @throws GatewayError (rejects) before the headers were sent: BAD_REQUEST for an invalid continue token, EXPIRED when
+ * the cluster that the token names was removed or replaced, or an error of the clusters
  */
 export async function answerPage(parts: ListParts, clusters: readonly ClusterSpec[], limit: number): Promise<void> {
   const page = new Page(parts, clusters, limit);
@@ -43,12 +40,12 @@ class Page {
   readonly #from: Position | undefined;
   readonly #ask: ReturnType<typeof listAsker>;
   readonly #output: ListOutput;
-  /** Lists that were asked for in advance, and the limit they were asked with, by the cluster's index in #clusters. */
+  /** Lists that were requested in advance, each with the limit in its request, by the cluster's index in #clusters. */
   readonly #ahead = new Map<number, { readonly limit: number; readonly outcome: Promise<ListOutcome> }>();
   readonly #start: number;
   #remaining: number;
   /**
-   * All clusters with an index below this were asked before the headers were sent. The headers name those among them
+   * All clusters with a lower index than this were asked before the headers were sent; the headers name those of them
    * that are missing.
    */
   #known = 0;
@@ -110,8 +107,8 @@ class Page {
       if (this.#ahead.has(i)) continue;
       const memberToken = i === this.#start ? (this.#from?.memberToken ?? '') : '';
       const outcome = this.#ask(this.#clusters[i]!, this.#remaining, memberToken);
-      // #add awaits this promise and reports its error. When the page ends before, nobody awaits it; without this
-      // handler the rejection would end the process.
+      // #add awaits this promise and reports its error. When the page ends before #add comes to it, nobody awaits the
+      // promise; without this handler, its rejection would end the process.
       outcome.catch(() => {});
       this.#ahead.set(i, { limit: this.#remaining, outcome });
     }
@@ -138,8 +135,8 @@ class Page {
   }
 
   /**
-   * Returns the cluster's list, asking again with a lower limit when it has more objects than the page has room for.
-   * Undefined when the cluster fails now.
+   * Returns the cluster's list. When the list has more objects than the page has room for, the cluster is asked again
+   * with a lower limit. Undefined when the cluster fails during this.
    */
   async #fitting(i: number, list: MemberList): Promise<MemberList | undefined> {
     try {
@@ -165,7 +162,7 @@ class Page {
 
 /**
  * Index of the first cluster of a page, among the clusters that the caller may reach now.
- * @throws GatewayError EXPIRED when the cluster in which the last page ended has gone
+ * @throws GatewayError EXPIRED when the cluster in whose list the last page ended was removed or replaced
  */
 function startOf(clusters: readonly ClusterSpec[], from: Position): number {
   const found = clusters.findIndex(({ name }) => name >= from.cluster);

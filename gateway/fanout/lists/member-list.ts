@@ -1,6 +1,5 @@
-// The list of one cluster, read up to its first item. The headers and first bytes of the merged answer need to know
-// which clusters are missing and the Table columns of all clusters. So every list is read that far first, and its items
-// later.
+// The list of one cluster. Before the merged answer can begin, the gateway must know which clusters are missing and the
+// Table columns of all clusters. So every list is read up to its first item at first, and its items later.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
@@ -16,11 +15,14 @@ import type { Columns } from './table-columns.ts';
 /** The result of asking one cluster for its list. */
 export type ListOutcome =
   | { readonly kind: 'open'; readonly list: MemberList }
-  /** The cluster does not serve the requested type, so it has no such objects. */
+  /** The cluster does not serve the requested type, so it has no objects of the type. */
   | { readonly kind: 'absent' }
   | { readonly kind: 'missing'; readonly missing: Missing };
 
-/** The list of one cluster while it is read. Its fields may be incomplete until `items` has ended. */
+/**
+ * The list of one cluster while it is read from the network. Fields such as `kind` may be incomplete until `items` has
+ * ended.
+ */
 export class MemberList {
   readonly cluster: ClusterSpec;
   readonly #answer: MemberAnswer;
@@ -28,7 +30,7 @@ export class MemberList {
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #fields = new Map<string, Buffer>();
   #ended = false;
-  /** Items that have been read from the network but not yet been given out by `items`. */
+  /** Items that have been read from the network but that `items` has not yet returned. */
   #held: ListPart[] = [];
 
   constructor(cluster: ClusterSpec, answer: MemberAnswer) {
@@ -40,7 +42,7 @@ export class MemberList {
 
   /**
    * Reads up to the first item.
-   * @throws GatewayError (rejects) when the cluster breaks off or sends no list
+   * @throws GatewayError (rejects) when the cluster cuts its answer or sends something that is not a list
    */
   async open(): Promise<void> {
     for (;;) {
@@ -54,9 +56,9 @@ export class MemberList {
   }
 
   /**
-   * Whether the whole list has at most `maxItems` items and `maxBytes` bytes. It reads the list to find out, and keeps
-   * the items. When it returns false, the list must not be used any more.
-   * @throws GatewayError (rejects) when the cluster broke off
+   * Whether the whole list has at most `maxItems` items and `maxBytes` bytes. The list is read to find this out, and
+   * the items read are kept. After false, the list must not be used any more, because only part of it was read.
+   * @throws GatewayError (rejects) when the cluster cut its answer
    */
   async fits(maxItems: number, maxBytes: number): Promise<boolean> {
     let items = 0;
@@ -74,7 +76,7 @@ export class MemberList {
     return this.#text('kind') === 'Table' || this.#fields.has('columnDefinitions');
   }
 
-  /** `PodList` or `Table`; '' until the field has been read. In the answer, the field may follow the items. */
+  /** `PodList` or `Table`; '' until the field has been read. In the answer, this field may come after the items. */
   get kind(): string {
     return this.#text('kind');
   }
@@ -98,7 +100,7 @@ export class MemberList {
 
   /**
    * Items or rows as the cluster wrote them, in groups as they arrive.
-   * @throws GatewayError when the cluster broke off
+   * @throws GatewayError when the cluster cut its answer
    */
   async *items(): AsyncGenerator<readonly Buffer[], void, undefined> {
     for (let held = this.#held.shift(); held !== undefined; held = this.#held.shift()) yield held.items;

@@ -1,11 +1,11 @@
-// Merges the columns of the Tables that clusters send: the column `Cluster` first, then theirs. Clusters of different
-// versions have different columns, so each cell is moved to the column of the same name.
+// Merges the columns of the Tables that clusters send: the column `Cluster` first, then the clusters' own columns.
+// Clusters of different versions have different columns, so each cell is moved to the column with its name.
 import { byte, skipSpace } from '../../../lib/json/json-scan.ts';
 import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from './item-bytes.ts';
 import type { Edit, ObjectMark, Span } from './item-bytes.ts';
 
-/** Column definitions of one cluster's Table, as JSON texts in order. A name may occur twice. */
+/** Column definitions of one cluster's Table, as JSON texts in the order of the Table. A name may occur twice. */
 export interface Columns {
   readonly names: readonly string[];
   readonly definitions: readonly string[];
@@ -32,7 +32,7 @@ export function readColumns(bytes: Buffer): Columns {
   };
 }
 
-/** All columns: those of the first cluster, then the columns that only later clusters have. */
+/** The columns of the merged Table: those of the first cluster, then the columns that only later clusters have. */
 export function unionColumns(all: readonly Columns[]): Columns {
   const names: string[] = [];
   const definitions: string[] = [];
@@ -54,7 +54,7 @@ export function mergedDefinitions({ definitions }: Columns): string {
 
 /**
  * For each column of the merged Table, the index of the cluster's own cell, or -1 when the cluster does not have the
- * column. Undefined when the columns are the same, so that cells stay where they are.
+ * column. Undefined when the cluster has exactly the columns of the merged Table: then its cells stay where they are.
  */
 export type CellOrder = readonly number[] | undefined;
 

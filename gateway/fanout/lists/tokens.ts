@@ -1,6 +1,6 @@
-// The resourceVersion and the continue token of merged lists: how they are written for the client and read when it
-// sends them back. Security: both name clusters and a client can forge them, so they may only choose among clusters
-// that the caller may reach now.
+// The resourceVersion and the continue token of merged lists: how the gateway writes them for the client, and how it
+// reads them when the client sends them back. Security: both name clusters and a client can forge them, so they may
+// only choose among clusters that the caller may reach now.
 import { createHash } from 'node:crypto';
 import { isRecord } from '../../../lib/json/record.ts';
 import type { JsonRecord } from '../../../lib/json/record.ts';
@@ -9,12 +9,15 @@ import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { User } from '../../../cache/model/user.ts';
 
 /**
- * For each cluster in a merged answer, by name: its resourceVersion, and the beginning of the cluster record's UID
- * ("registration").
+ * For each cluster in a merged answer, by name: the cluster's own resourceVersion (`version`), and the first eight
+ * hexadecimal digits of the cluster record's UID (`registration`).
  */
 export type Versions = ReadonlyMap<string, { readonly version: string; readonly registration: string }>;
 
-/** The beginning of the cluster record's UID. When it has changed, the name belongs to another cluster now. */
+/**
+ * The first eight hexadecimal digits of the cluster record's UID. When they have changed, the name now belongs to
+ * another cluster.
+ */
 export function registrationOf({ uid }: ClusterSpec): string {
   return uid.replaceAll('-', '').slice(0, 8);
 }
@@ -29,8 +32,8 @@ export function composeVersion(versions: Versions): string {
 }
 
 /**
- * Whether the resourceVersion of a cluster can be part of a merged one. Some aggregated APIs have none; a watch of such
- * a cluster begins with a new list each time.
+ * Whether a cluster's resourceVersion can be part of a merged one. Some aggregated APIs send no resourceVersion; a
+ * watch of their clusters begins with a new list each time.
  */
 export function isVersion(text: string): boolean {
   return /^[0-9A-Za-z_-]{1,64}$/.test(text);
@@ -40,8 +43,8 @@ const versionText = /^([0-9A-Za-z_-]{1,64})\.([0-9a-z]{1,8})$/;
 
 /**
  * Reads a merged resourceVersion.
- * @throws GatewayError BAD_REQUEST for a text that {@link composeVersion} did not make, such as the version of one
- * cluster
+ * @throws GatewayError BAD_REQUEST for a text that {@link composeVersion} did not make, such as the resourceVersion of
+ * a single cluster
  */
 export function parseVersion(text: string): Versions {
   const versions = new Map<string, { version: string; registration: string }>();
@@ -60,21 +63,21 @@ function throwOdd(): never {
   );
 }
 
-/** Where the next page of a merged list begins. */
+/** Where the next page of a merged list begins. The continue token for the client contains this. */
 export interface Position {
   /**
-   * Name of the cluster with which the page begins. When that cluster has gone, the page begins with the next cluster
-   * by name.
+   * Name of the cluster with which the page begins. When that cluster was removed, the page begins with the next
+   * cluster by name.
    */
   readonly cluster: string;
   readonly registration: string;
-  /** The cluster's own continue token; '' to begin with its first object. */
+  /** The continue token that the cluster itself gave; '' to begin with the cluster's first object. */
   readonly memberToken: string;
   /** The merged resourceVersion of the first page. Every page repeats it. */
   readonly version: string;
 }
 
-/** The request for which a token is valid: the same user, path and query. */
+/** The request for which a continue token is valid: it must have the same user, path and query. */
 export interface TokenScope {
   readonly user: User;
   readonly path: string;
@@ -90,15 +93,16 @@ export function writeToken(position: Position, scope: TokenScope): string {
 }
 
 /**
- * Reads a continue token.
- * @throws GatewayError BAD_REQUEST for a token that was changed, or that was made for another user or list
+ * Reads a continue token that the client sent.
+ * @throws GatewayError BAD_REQUEST for a token that was changed, or that was made for another user, path or query
  */
 export function readToken(token: string, scope: TokenScope): Position {
   const odd = new GatewayError(
     'BAD_REQUEST',
     'the continue token was not issued for this list and this user; list again without it',
   );
-  // Buffer.from ignores characters that are not base64url, so such a token must be refused first.
+  // Buffer.from ignores characters that are not base64url. A token with such characters must therefore be refused
+  // first.
   if (!base64url.test(token)) throw odd;
   let parts: unknown;
   try {
@@ -109,8 +113,8 @@ export function readToken(token: string, scope: TokenScope): Position {
   if (!Array.isArray(parts) || parts.length !== 5 || !parts.every((part) => typeof part === 'string')) throw odd;
   const [digest, cluster = '', registration = '', memberToken = '', version = ''] = parts as string[];
   if (digest !== digestOf([cluster, registration, memberToken, version], scope)) throw odd;
-  // Security: anybody can compute the digest, so a client can forge a token. It gains nothing by that, because every
-  // cluster is authorized again for each page.
+  // Security: anybody can compute the digest in a token, so a client can forge a token. The client gains nothing by it,
+  // because the caller's right to every cluster is checked again for each page.
   parseVersion(version);
   return { cluster, registration, memberToken, version };
 }

@@ -1,7 +1,7 @@
-// Follows one cluster for a merged watch. It first lists the cluster's objects, unless the client has them already,
-// then watches, and watches again whenever that watch ends. A cluster that does not answer has not lost its objects, so
-// no event is sent for it. When a list breaks off after some of its objects were sent, the client must begin the merged
-// watch again.
+// Lists and watches one cluster for a merged watch. It first lists the cluster's objects, unless the client has them
+// already, then watches, and begins a new watch whenever a watch ends. When a cluster does not answer, no event is
+// sent, because its objects still exist. When a list is cut after some of its objects were sent, the client must begin
+// the merged watch again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeBackoff } from '../../../lib/backoff.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
@@ -21,40 +21,43 @@ export interface MemberSource {
   watch(version: string): Promise<MemberAnswer>;
 }
 
-/** Receives what one cluster sends. A returned promise resolves when the client has taken the data. */
+/**
+ * Receives the objects and events of one cluster. A promise that one of its methods returns resolves when the client
+ * has taken the data.
+ */
 export interface MemberOutput {
   /**
-   * An attempt to list or watch has ended. `missing` says why it failed; it is undefined when the attempt worked or the
-   * cluster does not serve the type.
+   * Called when an attempt to list or watch has ended. `missing` says why the attempt failed; it is undefined when the
+   * attempt worked or the cluster does not serve the type.
    */
   onAttempt(missing: Missing | undefined): void;
   onItems(list: MemberList, items: readonly Buffer[]): Promise<void>;
-  /** All objects of the first list have been sent to the client. */
+  /** Called when all objects of the first list have been sent to the client. */
   onJoined(list: MemberList, version: string): Promise<void>;
   /**
-   * An object was changed.
+   * Called for each event about an object.
    * @returns the object's resourceVersion in the cluster
    */
   onChange(type: ChangeType, object: Buffer): Promise<string>;
   /**
-   * The cluster sent a bookmark.
+   * Called when the cluster sent a bookmark.
    * @param line the event as received
    */
   onBookmark(version: string, line: Buffer): Promise<void>;
-  /** The merged watch cannot continue; the client must begin again with a list. */
+  /** Called when the merged watch cannot continue; the client must begin again with a list. */
   onExpired(why: string): void;
 }
 
 const firstWaitMs = 800;
 const longestWaitMs = 30_000;
 /**
- * When a watch has lasted at least so many milliseconds, the backoff between attempts begins again with its shortest
- * time.
+ * After a watch that lasted at least this many milliseconds, the wait before the next attempt begins again with the
+ * shortest backoff.
  */
 const steadyMs = 5_000;
 
 /**
- * Follows the cluster until the signal is aborted or the client must begin again.
+ * Lists and watches the cluster until the signal is aborted or the client must begin again.
  * @param version resourceVersion from which to watch; undefined to begin with a list
  */
 export async function followMember(
@@ -91,7 +94,7 @@ class MemberRun {
   #version: string | undefined;
   /** True while some objects of a list have been sent to the client, but not all. */
   #isHalfSent = false;
-  /** True once the client has objects of this cluster. */
+  /** True once the client has received objects of this cluster. */
   #wasThere: boolean;
   /** True when the cluster did not serve the type at the last attempt. */
   isAbsent = false;
@@ -130,7 +133,7 @@ class MemberRun {
 
   /**
    * Lists the cluster's objects and sends them to the client.
-   * @returns the resourceVersion to watch from; undefined when there is no list now
+   * @returns the resourceVersion from which to watch; undefined when the list failed and must be tried again
    */
   async #join(): Promise<string | undefined> {
     const outcome = await this.#source.list();
@@ -162,8 +165,8 @@ class MemberRun {
       this.#output.onAttempt(undefined);
     } else if (code === 410) this.#expire('the version of a cluster is too old');
     else if (this.#wasThere && code >= 400 && code < 500 && code !== 429) {
-      // The caller may no longer see these objects, but the client still has them. Ending the watch makes the client
-      // list again, without them.
+      // The cluster refuses further events, perhaps because the caller may no longer see these objects, but the client
+      // still has the objects. Ending the watch makes the client list again, without them.
       this.#output.onAttempt(missing);
       this.#expire('a cluster refuses to go on');
     } else this.#output.onAttempt(missing);

@@ -1,5 +1,5 @@
 // Joins the watches of many clusters into one. The resourceVersion in each event stands for all clusters: a client that
-// resumes from it must not miss an event of any of them. When the gateway cannot guarantee that, it ends the watch with
+// resumes from it must not miss an event of any cluster. When the gateway cannot guarantee this, it ends the watch with
 // 410, and the client lists again.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
@@ -23,17 +23,20 @@ import { WatchLines, bookmarkLine, errorLine } from './watch-lines.ts';
 import type { MemberColumns, ObjectType } from './watch-lines.ts';
 
 /**
- * Maximum number of clusters in a merged watch, because it keeps one stream to every cluster for each client. For more
- * clusters, clients must watch the index instead.
+ * Maximum number of clusters in a merged watch; a watch of more is refused. A merged watch keeps one stream to every
+ * cluster for each client, so clients of more clusters must watch the index instead.
  */
 const maxWatchedClusters = 200;
 /**
- * How long to wait for all clusters before the headers are sent, so that the headers can name clusters that cannot be
- * reached.
+ * How many milliseconds to wait for the first answers of all clusters before the headers are sent, so that the headers
+ * can name the clusters that cannot be reached.
  */
 const headWaitMs = 3_000;
 const bookmarkIntervalMs = 10_000;
-/** Used in place of a cluster's resourceVersion while the client has only some of the objects of that cluster. */
+/**
+ * Used in a merged resourceVersion in place of a cluster's own, while the client has received only some of the
+ * cluster's objects.
+ */
 const joining = 'joining';
 
 /**
@@ -91,7 +94,8 @@ class MergedWatch {
   readonly #parts: ListParts;
   readonly #dependencies: ChainDependencies;
   /**
-   * UIDs of all clusters that existed when the watch began. A cluster that is not among them may join the watch later.
+   * UIDs of all clusters that existed when the watch began. Any other cluster is new and may be added to the watch
+   * later.
    */
   readonly #existing: Set<string>;
   readonly #watched = new Map<string, ClusterSpec>();
@@ -103,8 +107,8 @@ class MergedWatch {
   readonly #done = Promise.withResolvers<void>();
   readonly #missing = new Map<string, Missing>();
   /**
-   * Names of the clusters that have not yet answered or failed once. The field after it names those whose initial
-   * objects have not all been sent.
+   * Names of the clusters whose first attempt has neither succeeded nor failed yet. `#unsent` holds the names of the
+   * clusters whose initial objects have not all been sent.
    */
   readonly #waitingFor = new Set<string>();
   readonly #unsent = new Set<string>();
@@ -156,7 +160,7 @@ class MergedWatch {
     for (const close of this.#closers.splice(0)) close();
   }
 
-  /** Resolves when each cluster has answered or failed once, or after `headWaitMs`. */
+  /** Resolves when the first attempt of each cluster has succeeded or failed, or after `headWaitMs`. */
   async #firstAttempts(): Promise<void> {
     if (this.#waitingFor.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -247,7 +251,7 @@ class MergedWatch {
     this.#type ??= { kind: list.kind.replace(/List$/, ''), apiVersion: list.apiVersion };
   }
 
-  /** Learns the type of the watched objects from a cluster's bookmark event. */
+  /** Takes kind and apiVersion of the watched objects from a cluster's bookmark event. */
   #learnFrom(line: Buffer): void {
     if (this.#type !== undefined) return;
     const { object } = JSON.parse(line.toString('utf8')) as { readonly object: Readonly<Record<string, unknown>> };
@@ -261,8 +265,8 @@ class MergedWatch {
     if (missing === undefined) this.#missing.delete(cluster);
     else {
       this.#missing.set(cluster, missing);
-      // The bookmark that ends the initial events does not wait for this cluster. Its objects are sent when it answers
-      // again.
+      // The bookmark that ends the initial events does not wait for this cluster. The cluster's objects are sent later,
+      // when it answers again.
       this.#unsent.delete(cluster);
     }
     this.#waitingFor.delete(cluster);
@@ -311,8 +315,8 @@ class MergedWatch {
       if (this.#watched.size >= maxWatchedClusters) this.#expire('there are too many clusters now');
       else this.#follow(spec, undefined);
     } catch {
-      // The caller's permission could not be checked. The client is told to list again; the permission is then checked
-      // again.
+      // The caller's right to the cluster could not be checked. The client is told to list again, and its next request
+      // checks the right again.
       this.#expire('the set of clusters has changed');
     }
   }
@@ -338,10 +342,10 @@ class MergedWatch {
   }
 }
 
-/** Query parameters of a watch that a list does not have. */
+/** Query parameters of a watch that are not sent with a list. */
 const watchKeys: ReadonlySet<string> = new Set(['watch', 'sendInitialEvents', 'resourceVersionMatch']);
 /**
- * Query parameters that are not sent with the watch of a cluster, because the gateway sends the initial events from a
- * list.
+ * Query parameters that are not sent with the watch of a cluster: the gateway lists each cluster's objects itself and
+ * sends the initial events from this list.
  */
 const initialKeys: ReadonlySet<string> = new Set(['sendInitialEvents', 'resourceVersionMatch']);

@@ -14,12 +14,12 @@ export interface ObjectType {
 
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** Columns of one cluster's Table, from its first event or its list; undefined until then. */
+/** Columns of one cluster's Table, from the cluster's first watch event or its list; `own` is undefined before. */
 export interface MemberColumns {
   own: Columns | undefined;
 }
 
-/** Writes the events of one merged watch and remembers which columns the client got. */
+/** Writes the events of one merged watch and remembers which column definitions the client has received. */
 export class WatchLines {
   #columns: Columns | undefined;
   #definitionsSent = false;
@@ -30,7 +30,7 @@ export class WatchLines {
   }
 
   /**
-   * The resourceVersion in a cluster's object or Table; '' when it has none.
+   * The resourceVersion in a cluster's object or Table; '' when there is none.
    * @throws MalformedAnswer for malformed JSON
    */
   static versionOf(object: Buffer): string {
@@ -68,8 +68,8 @@ export class WatchLines {
   }
 
   /**
-   * Makes an ADDED event from an item or row of a cluster's list. Items of built-in lists have no kind and apiVersion,
-   * so those in `type` are added.
+   * Makes an ADDED event from an item or row of a cluster's list. Items in lists of built-in types have no kind and
+   * apiVersion, so those of `type` are written into them.
    */
   listed(
     item: Buffer,

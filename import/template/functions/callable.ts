@@ -1,5 +1,6 @@
-// How functions of templates are declared. Each declares its parameters and is only called with arguments of those
-// types. A wrong number or type of arguments fails as in Go (text/template, evalCall and validateType).
+// How functions of templates are declared. Each function declares the types of its parameters and is only called with
+// arguments of these types. A wrong number or type of arguments fails as in Go (text/template, evalCall and
+// validateType).
 import type { Budget } from '../limits.ts';
 import { TemplateError } from '../template-error.ts';
 import { isList, isMap, typeName, type GoMap, type Value } from '../values.ts';
@@ -26,7 +27,7 @@ interface Types {
 
 type Arguments<P extends readonly Parameter[]> = { readonly [K in keyof P]: Types[P[K]] };
 
-/** A function with exactly these parameters. */
+/** Makes a function that takes exactly these parameters. */
 export function fixed<const P extends readonly Parameter[]>(
   parameters: P,
   run: (args: Arguments<P>, budget: Budget) => Value,
@@ -39,7 +40,7 @@ export function fixed<const P extends readonly Parameter[]>(
   };
 }
 
-/** A function with these parameters, followed by any number of arguments of type `rest`. */
+/** Makes a function that takes these parameters, followed by any number of arguments of type `rest`. */
 export function variadic<const P extends readonly Parameter[], R extends Parameter>(
   parameters: P,
   rest: R,
@@ -81,7 +82,7 @@ const goTypes: Readonly<Record<Parameter, string>> = {
 };
 
 function checked(value: Value, parameter: Parameter): Value {
-  // Where a map is expected, a missing key counts as Go's nil map.
+  // Where a map is expected, a missing key is passed as Go's nil map.
   if (value === undefined && parameter === 'map') return nilMap;
   if (!checks[parameter](value))
     throw new TemplateError(`wrong type for value; expected ${goTypes[parameter]}; got ${typeName(value)}`);

@@ -1,5 +1,5 @@
-// Functions for lists and maps (sprig's list.go and dict.go, and text/template's index and len). A value of another
-// type fails as in Go.
+// Functions for lists and maps (sprig's list.go and dict.go, and text/template's index and len). Values of other types
+// cause an error, as in Go.
 import type { Budget } from '../limits.ts';
 import { TemplateError } from '../template-error.ts';
 import { byBytes, isList, isMap, isTrue, printed, sortedKeys, typeName, type GoMap, type Value } from '../values.ts';
@@ -65,7 +65,7 @@ function unique(list: readonly Value[], budget: Budget): readonly Value[] {
   return found;
 }
 
-/** Merges as mergo does: values of `target` stay unless they are empty, and nested maps are merged too. */
+/** Merges two maps as mergo does: a value of `target` stays unless it is empty, and nested maps are merged too. */
 function merged(target: GoMap, source: GoMap, budget: Budget): GoMap {
   const out = new Map(target);
   for (const [key, value] of source) {
@@ -77,7 +77,7 @@ function merged(target: GoMap, source: GoMap, budget: Budget): GoMap {
   return out;
 }
 
-/** Changes the map itself, as Go does in `{{ $_ := set $map "key" "value" }}`. */
+/** Changes the map in place and returns it, as Go does in `{{ $_ := set $map "key" "value" }}`. */
 function changed(map: GoMap, change: (map: Map<string, Value>) => void): GoMap {
   if (map === nilMap) throw new TemplateError('assignment to entry in nil map');
   change(map as Map<string, Value>);

@@ -1,4 +1,4 @@
-// Base64, hashes and JSON as in Go. No function here uses random numbers or anything from the machine.
+// Base64, hashes and JSON as in Go. No function here uses random numbers, or reads anything from the operating system.
 import { createHash } from 'node:crypto';
 import type { Budget } from '../limits.ts';
 import { TemplateError } from '../template-error.ts';
@@ -7,7 +7,10 @@ import { fixed, type Functions } from './callable.ts';
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
-/** Decodes base64 (base64.StdEncoding). For an invalid text the result is the error message, as in sprig's b64dec. */
+/**
+ * Decodes base64 (base64.StdEncoding). For text that is not base64 the result is the error message, as in sprig's
+ * b64dec.
+ */
 function decoded(text: string): string {
   const fault = base64Fault(text);
   return fault === undefined
@@ -15,7 +18,7 @@ function decoded(text: string): string {
     : `illegal base64 data at input byte ${fault}`;
 }
 
-/** The position at which Go's decoder stops; undefined for a valid text. Line ends are ignored. */
+/** The position at which Go's base64 decoder fails; undefined for valid base64. Line ends in the text are ignored. */
 function base64Fault(text: string): number | undefined {
   let digits = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -32,8 +35,8 @@ function base64Fault(text: string): number | undefined {
 }
 
 /**
- * Checks that `=` or `==` ends the text.
- * @param digits how many of the last four digits were read
+ * Checks the padding at `at`: `=` or `==`, and nothing after it except line ends.
+ * @param digits how many digits of the last group of four were read: 2 or 3
  * @returns the position of the mistake; undefined when there is none
  */
 function paddingFault(text: string, at: number, digits: number): number | undefined {
@@ -52,8 +55,8 @@ function paddingFault(text: string, at: number, digits: number): number | undefi
 }
 
 /**
- * The JSON of a value as encoding/json writes it: keys are sorted, and `<`, `>` and `&` are escaped unless `raw` is
- * set.
+ * The JSON of a value as encoding/json writes it: keys are sorted, and `<`, `>` and `&` are escaped as `\u003c` unless
+ * `raw` is true.
  */
 function jsonOf(value: Value, raw: boolean, budget: Budget): string {
   budget.step();

@@ -1,4 +1,4 @@
-// fmt.Sprintf for the values of templates.
+// fmt.Sprintf, fmt.Sprint and strconv.Quote of Go, for the values of templates.
 import type { Budget } from '../limits.ts';
 import {
   byBytes,
@@ -24,14 +24,17 @@ interface Verb {
   readonly space: boolean;
   readonly zero: boolean;
   readonly width: number;
-  /** -1 when the verb has no precision. */
+  /** The number after the dot of a verb, such as 2 in `%.2f`; -1 when the verb has none. */
   readonly precision: number;
   readonly letter: string;
 }
 
 const pattern = /%([-+# 0]*)(\*|\d+)?(?:\.(\*|\d*))?([\s\S]|$)/g;
 
-/** Formats the arguments. Mistakes appear in the text, such as `%!d(string=x)`, as in Go. */
+/**
+ * Formats the arguments. Mistakes in the format do not throw, but appear in the result, such as `%!d(string=x)`, as in
+ * Go.
+ */
 export function sprintf(format: string, args: readonly Value[], budget: Budget): string {
   let used = 0;
   let out = format.replace(pattern, (_, flags: string, width?: string, precision?: string, letter = '') => {
@@ -108,7 +111,7 @@ function absolute(value: bigint): bigint {
   return value < 0n ? -value : value;
 }
 
-/** The digits with a sign; zeros for the width come after the sign. */
+/** The digits with their sign. When the verb pads with zeros, they come between sign and digits. */
 function numberText(value: bigint | number, digits: string, verb: Verb): string {
   const isNegative = value < 0 || Object.is(value, -0);
   const sign = isNegative ? '-' : verb.plus ? '+' : verb.space ? ' ' : '';
@@ -157,7 +160,7 @@ function stringText(value: string, verb: Verb): string | undefined {
   }
 }
 
-/** Pads a text with blanks or zeros. The width counts characters, not bytes. */
+/** Pads a text with blanks or zeros up to the verb's width. The width counts characters, not bytes. */
 function padded(text: string, { width, minus, zero }: Verb): string {
   const missing = width - [...textOf(text)].length;
   if (missing <= 0) return text;
@@ -201,7 +204,7 @@ function quotedCharacter(character: string): string {
   return point > 0xffff ? `\\U${point.toString(16).padStart(8, '0')}` : `\\u${point.toString(16).padStart(4, '0')}`;
 }
 
-/** Length in bytes of the UTF-8 character at this position; 0 when there is none. */
+/** Length in bytes of the UTF-8 character at this position; 0 when the bytes there are not UTF-8. */
 function sequenceLength(buffer: Buffer, at: number): number {
   const first = buffer[at]!;
   const length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;

@@ -1,4 +1,5 @@
-// Arithmetic (sprig's numeric.go). Every argument is converted to a number first; what cannot be converted counts as 0.
+// Arithmetic (sprig's numeric.go). Every argument is converted to a number first; a value that cannot be converted
+// becomes 0.
 import { readInteger, wrapped } from '../go-literals.ts';
 import { TemplateError } from '../template-error.ts';
 import { type Value } from '../values.ts';

@@ -1,4 +1,4 @@
-// Regular expressions with a port of Go's engine (re2js). The syntax is the same, and the time grows only linearly with
+// Regular expressions, run by re2js, a port of Go's engine. It has Go's syntax, and its time grows only linearly with
 // the text.
 import { RE2JS } from 're2js';
 import type { Budget } from '../limits.ts';
@@ -7,7 +7,8 @@ import { bytesOf, textOf } from '../values.ts';
 import { fixed, type Functions } from './callable.ts';
 
 /**
- * For each character of the text, and each instruction of the compiled pattern, this many steps of the budget are used.
+ * A search costs this many steps of the budget for each character of the text times each instruction of the compiled
+ * pattern.
  */
 const stepsPerInstruction = 0.1;
 
@@ -18,7 +19,7 @@ interface Match {
   readonly group: (name: string) => string;
 }
 
-/** Finds matches. @param limit the most matches to find */
+/** Finds matches of a regular expression, from left to right. @param limit the most matches to find */
 function matchesOf(pattern: string, text: string, limit: number, budget: Budget): readonly Match[] {
   const compiled = compiledOf(textOf(pattern));
   const matcher = compiled.matcher(text);

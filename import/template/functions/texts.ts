@@ -26,7 +26,7 @@ function trimmed(bytes: string): string {
   return bytesOf(characters.slice(start, end).join(''));
 }
 
-/** Removes characters of the set from both ends (strings.Trim). */
+/** Removes all characters that are in `set` from both ends (strings.Trim). */
 function trimmedOf(set: string, bytes: string): string {
   const cut = new Set(textOf(set));
   const characters = [...textOf(bytes)];
@@ -36,7 +36,10 @@ function trimmedOf(set: string, bytes: string): string {
   return bytesOf(characters.slice(start, end).join(''));
 }
 
-/** Changes each character, unless the result would be two characters: Go never maps one character to two. */
+/**
+ * Replaces each character by the result of `change`, unless the result would be two characters: Go never maps one
+ * character to two.
+ */
 function mapped(bytes: string, change: (character: string) => string): string {
   let out = '';
   for (const character of textOf(bytes)) {

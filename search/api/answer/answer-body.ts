@@ -5,7 +5,7 @@ import { warningHeader } from '../../../routing/forward/warning.ts';
 import type { OpenStream, OpenStreams } from '../../../routing/forward/open-streams.ts';
 import type { IndexRequest } from '../request.ts';
 
-/** Thrown by `write` when the client disconnected, or the answer was ended from outside. */
+/** Thrown by `write` when the client disconnected, or other code ended the answer, such as a drain of the gateway. */
 export class ClientGone extends Error {
   constructor() {
     super('the client is gone');
@@ -13,7 +13,7 @@ export class ClientGone extends Error {
   }
 }
 
-/** An answer that is sent in parts. It waits while the client is slow. */
+/** An answer that is sent in parts. Writing to it waits while the client is slow. */
 export interface AnswerBody {
   /** Resolves when the client can take more bytes. @throws ClientGone (rejects) */
   write(chunk: Buffer): Promise<void>;

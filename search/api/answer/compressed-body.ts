@@ -18,13 +18,17 @@ const level = 1;
  * pool, which also resolves host names. Further answers are sent uncompressed.
  */
 const mostAtOnce = 16;
-/** Pieces of this size are compressed at a time, so that a large answer is not compressed faster than it is read. */
+/**
+ * Answers are compressed in pieces of this many bytes, so that a large answer is not compressed faster than the client
+ * reads it.
+ */
 const pieceBytes = 256 * 1024;
 
 let running = 0;
 
 /**
- * Whether this answer may be compressed: the client accepts gzip and gets a body, and few others are compressed now.
+ * Whether this answer may be compressed: the client accepts gzip, the answer has a body, and fewer than
+ * `mostAtOnce` answers are being compressed.
  */
 function mayCompress({ inbound, headers }: Pick<IndexRequest, 'inbound' | 'headers'>): boolean {
   if (inbound.method === 'HEAD' || running >= mostAtOnce) return false;
@@ -36,7 +40,7 @@ function mayCompress({ inbound, headers }: Pick<IndexRequest, 'inbound' | 'heade
 
 const gzipHeaders: readonly string[] = ['Content-Encoding', 'gzip', 'Vary', 'Accept-Encoding'];
 
-/** What of an answer is sent besides its status and body. */
+/** What the head of an answer contains besides its status. */
 export interface AnswerHead {
   readonly warnings: readonly Warning[];
   readonly contentType?: string | undefined;
@@ -71,8 +75,8 @@ export async function sendPieces(
 }
 
 /**
- * Sends an answer of unknown length, which counts as large. An error after its head cuts the connection, so that the
- * client does not take the part it has for the whole.
+ * Sends an answer of unknown length. It is compressed without regard to {@link thresholdBytes}. An error after the head
+ * was sent closes the connection, so that the client does not take the part that it has for the whole answer.
  * @param produce writes the parts; its promise resolves when all are written
  */
 export async function sendParts(
@@ -103,7 +107,7 @@ export async function sendParts(
   }
 }
 
-/** Compresses what is written, and writes it on to the answer. */
+/** Compresses the bytes of an answer, and writes the result to its body. */
 class CompressedBody {
   readonly #body: AnswerBody;
   readonly #gzip: Gzip = createGzip({ level });

@@ -11,6 +11,7 @@ import type { Warning } from '../answer/answer-body.ts';
 import { EarlyAnswer, jsonAnswer } from '../answer.ts';
 import type { WholeAnswer } from '../answer.ts';
 import { askedAbout } from '../catalog.ts';
+import type { ServedType } from '../catalog.ts';
 import { clusterWarnings } from '../cluster-warnings.ts';
 import { notFound } from '../inner-path.ts';
 import type { AskedDocument } from '../inner-path.ts';
@@ -20,12 +21,18 @@ import type { IndexRequest } from '../request.ts';
 import type { Asked, Fetched, Planned, Seen } from '../state.ts';
 import { scopeConcerns } from '../visible.ts';
 import type { UnionDocument } from './openapi-union.ts';
-import { metricsTypes } from './resource-metrics.ts';
 import { aggregatedList, groupDocument, groupLists, openapiRoot, resourceList, unionOf } from './union-discovery.ts';
 import type { Union } from './union-discovery.ts';
 
-/** The stored types of which the caller may list or get at least one object. */
-type SeenTypes = readonly StoredType[];
+/** The types of which the caller may list or get at least one object. */
+interface SeenTypes {
+  readonly stored: readonly StoredType[];
+  /**
+   * The types of `metrics.k8s.io`. Their objects are read from the clusters themselves, since the index has no rows of
+   * them.
+   */
+  readonly measured: readonly ServedType[];
+}
 
 /**
  * Finds the types that a discovery or OpenAPI document may contain for this caller.
@@ -37,14 +44,16 @@ export async function rightsToDocuments(
 ): Promise<SeenTypes> {
   const { cluster } = document;
   const known = await catalog();
-  const own = known.all.filter(({ incarnation }) => cluster === undefined || incarnation.cluster === cluster);
+  const isAsked = ({ incarnation }: ServedType): boolean => cluster === undefined || incarnation.cluster === cluster;
+  const [stored, measured] = [known.all.filter(isAsked), known.measured.filter(isAsked)];
+  const own: readonly ServedType[] = [...stored, ...measured];
   const types = [...new Map(own.map(({ type }) => [typeKey(type), type])).values()].map(({ group, resource }) => ({
     group,
     resource,
   }));
   const clusters = cluster === undefined ? undefined : [cluster];
   const listed = await rights.scope(user, 'list', types, clusters);
-  const isListed = ({ incarnation, type }: StoredType): boolean =>
+  const isListed = ({ incarnation, type }: ServedType): boolean =>
     scopeConcerns(listed.scope, incarnation.id, typeKey(type));
   const rest = types.filter((type) => own.some((each) => typeKey(each.type) === typeKey(type) && !isListed(each)));
   const got = rest.length === 0 ? listed : await rights.scope(user, 'get', rest, clusters);
@@ -54,7 +63,9 @@ export async function rightsToDocuments(
     const about = await rights.scope(user, 'list', askedAbout(known, chosen), clusters);
     if (!about.reachable.has(cluster)) throw unknownCluster(cluster);
   }
-  return own.filter((each) => isListed(each) || scopeConcerns(got.scope, each.incarnation.id, typeKey(each.type)));
+  const isSeen = (each: ServedType): boolean =>
+    isListed(each) || scopeConcerns(got.scope, each.incarnation.id, typeKey(each.type));
+  return { stored: stored.filter(isSeen), measured: measured.filter(isSeen) };
 }
 
 /**
@@ -63,15 +74,12 @@ export async function rightsToDocuments(
  * @throws GatewayError NOT_FOUND when no cluster serves the group and version of an OpenAPI document
  */
 export function planDocument(
-  { request, question: { document: asked }, sight: types }: Seen<DocumentQuestion, SeenTypes>,
+  { request, question: { document: asked }, sight: { stored: types, measured } }: Seen<DocumentQuestion, SeenTypes>,
   { sync }: AnswerDependencies,
 ): Union | EarlyAnswer {
   const { document, cluster, group, version } = asked;
   const isOpenapi = document === 'openapi-v2' || document === 'openapi-v3';
-  // A caller who may see no type gets an empty document without the types of metrics.k8s.io: `fetchDocument` adds the
-  // warnings that say why it is empty.
-  const asWell = isOpenapi || types.length === 0 ? [] : metricsTypes.map((type) => ({ type }));
-  const union = unionOf([...types, ...asWell], cluster !== undefined);
+  const union = unionOf(isOpenapi ? types : [...types, ...measured], cluster !== undefined);
   if (document === 'openapi-v2') return relayedOpenapi(request, asked, types, sync);
   if (document !== 'openapi-v3' || version === undefined) return union;
   if (union.groups.get(group!)?.get(version) === undefined) throw notFound();
@@ -86,11 +94,15 @@ interface FoundDocument {
 }
 
 /**
- * Reads the OpenAPI document of one group and version. When discovery would be empty, finds the warnings that explain
- * it.
+ * Reads the OpenAPI document of one group and version. When discovery would be empty, finds the warnings that say why.
  */
 export async function fetchDocument(
-  { request, question: { document: asked }, sight: types, plan }: Planned<DocumentQuestion, SeenTypes, Union>,
+  {
+    request,
+    question: { document: asked },
+    sight: { stored: types },
+    plan,
+  }: Planned<DocumentQuestion, SeenTypes, Union>,
   dependencies: AnswerDependencies,
 ): Promise<FoundDocument | EarlyAnswer> {
   const { document, cluster, group, version } = asked;
@@ -185,12 +197,13 @@ function isForProtobufAlone(request: IndexRequest): boolean {
 
 /**
  * Plans an answer that a cluster gives and the gateway passes on. If the path names a cluster, that cluster is asked.
- * Otherwise it is the cluster with the most types of the group, and among equals the one that was confirmed last.
+ * Otherwise it is the cluster with the most types of the group; among equals, the one that was last known to be up to
+ * date.
  */
 function relayedOpenapi(
   request: IndexRequest,
   { document, cluster, group, version }: AskedDocument,
-  types: SeenTypes,
+  types: readonly StoredType[],
   sync: Pick<SyncView, 'confirmedAtMs'>,
 ): EarlyAnswer {
   const confirmedAtMs = ({ incarnation, type }: StoredType): number => sync.confirmedAtMs(incarnation.id, type) ?? 0;

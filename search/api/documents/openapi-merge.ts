@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
  */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** The part of one cluster's document that is used. */
+/** The part of one cluster's document that goes into the merged document. */
 export interface OpenapiPart {
   readonly document: Json;
   /**
@@ -195,8 +195,8 @@ function* namesIn(value: unknown): Generator<string> {
 }
 
 /**
- * The schema that a reference names; undefined if it is none. An object can have a field called `$ref`, whose value is
- * then an object and not a text.
+ * The name of the schema that a reference points to; undefined if the value is not such a reference. An object can have
+ * a field called `$ref`, whose value is then an object and not a text.
  */
 function schemaNamed(reference: unknown): string | undefined {
   return typeof reference === 'string' && reference.startsWith(schemaPrefix)

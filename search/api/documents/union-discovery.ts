@@ -5,7 +5,7 @@ import type { StoredType } from '../../stores/store.ts';
 import { typeKey } from '../../types.ts';
 import type { TypeInfo, TypeKey } from '../../types.ts';
 import { apiVersionOf } from '../catalog.ts';
-import { metricsVerbs, resourceMetricsGroup } from './resource-metrics.ts';
+import { resourceMetricsGroup } from '../../sync/discover/resource-metrics.ts';
 
 /** A type in one of the versions in which it is offered. */
 interface Offered {
@@ -87,6 +87,8 @@ export function compareVersions(one: string, other: string): number {
 }
 
 const verbs = ['get', 'list', 'watch'];
+/** The resource metrics API has no watch. */
+const metricsVerbs = ['get', 'list'];
 
 function verbsOf({ group }: TypeInfo): readonly string[] {
   return group === resourceMetricsGroup ? metricsVerbs : verbs;

@@ -1,5 +1,5 @@
-// Requests of operators: `indexes/status`, `indexes/move` and `indexes/rebuild`. The gateway has authorized them by
-// rules that name these subresources.
+// Requests of operators: `indexes/status`, `indexes/move` and `indexes/rebuild`. The gateway has authorized them
+// before, by rules that name these subresources.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { isRecord } from '../../../lib/json/record.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';

@@ -1,5 +1,6 @@
-// A watch of a collection: events with objects of all its types. Easy to get wrong: a type that the collection gets
-// later is not among those that the watch reads. So the watch ends then, and the client lists again.
+// A watch of a collection: events with objects of all its types. Easy to get wrong: the watch reads only the types that
+// the collection had when it began. So the watch is ended when the collection gets another type, and the client lists
+// again.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { compileMatcher } from '../../query/match.ts';
 import { readQuery } from '../../query/read-query.ts';
@@ -28,7 +29,10 @@ export interface CollectionWatchPlan extends RowsPlan {
   readonly start: WatchStart;
 }
 
-/** @throws GatewayError (rejects) METHOD_NOT_ALLOWED, BAD_REQUEST, INVALID or EXPIRED */
+/**
+ * Plans a watch of a collection.
+ * @throws GatewayError (rejects) METHOD_NOT_ALLOWED, BAD_REQUEST, INVALID or EXPIRED
+ */
 export async function planCollectionWatch(
   { request, question: { asked, parameters }, sight }: Seen<CollectionQuestion, CollectionSight>,
   dependencies: AnswerDependencies,
@@ -82,8 +86,8 @@ export function formCollectionEvents(
 
 /**
  * Makes the check that ends the watch when the collection was redefined, or has another type of which the caller may
- * see objects. A type that the caller may not see changes nothing, since its appearance would tell of a cluster. The
- * check rejects with GatewayError EXPIRED.
+ * see objects. A type that the caller may not see does not end it, since that would tell of a cluster that has the
+ * type. The check rejects with GatewayError EXPIRED.
  */
 function typesCheck(
   { question, sight: { of } }: Seen<CollectionQuestion, CollectionSight>,

@@ -136,7 +136,8 @@ function pageRequest(
     ...(offset === 0 ? {} : { offset }),
     ...(token === undefined ? {} : { after: token.after }),
     ...(withRemaining ? { withRemaining: true } : {}),
-    // Only an encrypted token can continue after a row that was read but is not on the page.
+    // The store may stop reading before the page is full, when it must read too many objects to find matches. Only an
+    // encrypted token can then continue after the last object that was read.
     overBudget: continueStyle === 'opaque' ? 'end' : 'refuse',
   };
 }

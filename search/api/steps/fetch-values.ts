@@ -1,5 +1,5 @@
-// Counts rows and values. The index store counts only rows that the caller may see, because a count of others would
-// reveal them.
+// Counts rows and values. The index store counts only rows that the caller may see, because a count with other rows in
+// it would reveal that they exist.
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { searchVersion } from '../catalog.ts';
 import type { CountsQuestion, ValuesQuestion } from '../question.ts';

@@ -10,8 +10,8 @@ import type { WatchPlan } from './plan-objects.ts';
 
 /**
  * Finds the resourceVersion after which a watch sends events.
- * @throws GatewayError (rejects) MEMBER_TIMEOUT when the index does not reach the requested one in time, EXPIRED when
- * the change log no longer contains it
+ * @throws GatewayError (rejects) MEMBER_TIMEOUT when the index does not reach the requested resourceVersion in time,
+ * EXPIRED when the change log no longer contains it
  */
 export async function fetchWatchStart(
   { plan: { start }, sight: { of } }: Planned<ObjectsQuestion | CollectionQuestion, Sight, Pick<WatchPlan, 'start'>>,

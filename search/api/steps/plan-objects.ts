@@ -90,7 +90,8 @@ export async function planWatch(
 
 /**
  * Refuses what cannot be watched.
- * @throws GatewayError METHOD_NOT_ALLOWED for another method than GET, BAD_REQUEST for owners that may change
+ * @throws GatewayError METHOD_NOT_ALLOWED for another method than GET; BAD_REQUEST for a query by owner, unless it
+ * gives the UID of the direct owner: the objects that other conditions on owners match can change without an event
  */
 export function requireWatchable(request: IndexRequest, { owner }: ListQuery): void {
   if (request.inbound.method !== 'GET')

@@ -33,7 +33,7 @@ export interface PagePlan extends RowsPlan {
   readonly version: ListVersion;
 }
 
-/** Makes warnings about the request, without a cluster. */
+/** Makes warnings that are about the request and not about a cluster. */
 export function aboutRequest(...texts: readonly string[]): readonly Warning[] {
   return texts.map((text) => ({ cluster: undefined, text }));
 }

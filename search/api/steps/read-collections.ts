@@ -55,8 +55,8 @@ function collectionOf(
       name,
     });
   }
-  // Groups stay unexpanded here, because a continue token is bound to this query. A type that a group gets later must
-  // not invalidate the token.
+  // Groups are not replaced by their types here, because a continue token is bound to this query. A type that a group
+  // gets later must not invalidate the token.
   const asked = readQuery(parameters, { types: [...types.groups, ...types.named] });
   const isWatch = parameters.flag('watch') === true;
   const forms = ['Table', '', 'PartialObjectMetadata', 'PartialObjectMetadataList'] as const;

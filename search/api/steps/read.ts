@@ -1,5 +1,5 @@
-// Step 1 of chain.ts: finds out what is requested. The index is read-only: a write gets 405 with the path at which it
-// is possible.
+// Step 1 of chain.ts: finds out what is requested. The index is read-only: a write gets 405, with the path at which the
+// write is possible.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { readFleet } from '../fleet/fleet.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';

@@ -15,15 +15,28 @@ import { mostReadings, restlessRights } from '../current-rights.ts';
 import type { WhatCanQuestion, WhoCanQuestion } from '../question.ts';
 import type { Planned } from '../state.ts';
 
-/** The most rows of an answer. The cluster at which they are reached, and those after it, are named as incomplete. */
+/**
+ * The most rows of an answer, checked after each cluster. The cluster that exceeds the limit is still shown, and is
+ * named as incomplete, as are all clusters after it.
+ */
 const mostRows = 50_000;
-/** After this number of clusters, other requests can run. */
+/** After each such number of clusters, the event loop is given to other requests. */
 const clustersInOneTurn = 16;
 
 /** `system:masters` is not in the rows: kube-apiserver lets this group do everything before it asks RBAC. */
 const unrestricted = [{ kind: 'Group', name: mastersGroup }];
 
-/** Every ServiceAccount and user has this right by default: Kubernetes binds it to system:authenticated. */
+/** An entry of `incomplete` that is not about a single cluster. */
+const groupsUnknown = {
+  reason: 'GroupsUnknown',
+  message:
+    'groups of this user were not given, and no cluster knows them: add them (groups=), or give none (an empty groups=)',
+};
+
+/**
+ * The right to ask a cluster for one's own rules (SelfSubjectRulesReview). By default every user and ServiceAccount has
+ * it, because Kubernetes binds it to system:authenticated.
+ */
 const aboutMyself = {
   verb: 'create',
   group: 'authorization.k8s.io',
@@ -93,7 +106,8 @@ export async function fetchWhatCan(
     },
   });
   const { name, groups } = named ?? request.user;
-  const answered = { items: rows.items, unrestrictedIn: [...unrestrictedIn], incomplete };
+  const gaps = question.hasUnknownGroups ? [groupsUnknown, ...incomplete] : incomplete;
+  const answered = { items: rows.items, unrestrictedIn: [...unrestrictedIn], incomplete: gaps };
   return { kind: 'WhatCan', apiVersion: searchVersion, user: name, groups, ...answered };
 }
 
@@ -105,9 +119,8 @@ interface Reading {
 }
 
 /**
- * Reads each cluster that the caller may reach. Security: RBAC may change while it is read, and with it what the
- * caller may read. So the caller's rights are read again afterwards, and everything starts over when they have
- * changed.
+ * Reads each cluster that the caller may reach. Security: RBAC may change while it is read, and with it the caller's
+ * own rights. So these rights are read again afterwards, and everything starts over when they have changed.
  * @returns what the answer may lack, by cluster
  */
 async function inEachCluster(
@@ -173,8 +186,8 @@ function rowsOf(cluster: string, { subjects, binding, rule }: Finding): readonly
 }
 
 /**
- * The caller's own rules, which the cluster would tell the caller too (SelfSubjectRulesReview). Security: through
- * which binding they come is told only when the caller may read it.
+ * The caller's own rules, which the cluster would tell the caller, too (SelfSubjectRulesReview). Security: the binding
+ * that gives a rule is named only when the caller may read that binding.
  */
 function ownRows(cluster: string, known: KnownRbac & { readonly view: RbacView }, identity: User): readonly object[] {
   const { view, isReadable, isNamespaced } = known;

@@ -1,5 +1,6 @@
-// Reads the parameters of `indexes/whocan` and `indexes/whatcan`. A parameter that is there but empty means "none": a
-// request without a name, or one outside of namespaces. One that is absent means "any".
+// Reads the parameters of `indexes/whocan` and `indexes/whatcan`. An empty parameter such as `name=` means "none": a
+// request without a name, or outside of namespaces. An absent parameter means "any".
+import { splitAccountName } from '../../../auth/callers/reserved.ts';
 import { urlParameters } from '../../query/parameters.ts';
 import { bad } from '../../query/parameters.ts';
 import type { Parameters } from '../../query/parameters.ts';
@@ -11,7 +12,10 @@ const ofRequests = ['timeout', 'pretty', 'clusters'];
 const ofWhoCan = ['verb', 'group', 'resource', 'subresource', 'name', 'namespace', 'path', 'mayBecome', ...ofRequests];
 const ofWhatCan = ['user', 'groups', ...ofRequests];
 
-/** Reads who may do something. @throws GatewayError BAD_REQUEST for parameters that ask nothing, or of another name */
+/**
+ * Reads a request for who may do something.
+ * @throws GatewayError BAD_REQUEST for missing, contradictory or unknown parameters
+ */
 export function readWhoCan(request: IndexRequest): WhoCanQuestion {
   request.form(['']);
   const parameters = urlParameters(request.query.slice(1));
@@ -20,7 +24,10 @@ export function readWhoCan(request: IndexRequest): WhoCanQuestion {
   return { kind: 'whocan', access: readAccess(parameters), mayBecome, clusters: parameters.list('clusters') };
 }
 
-/** Reads what somebody may do; without a user, the caller. @throws GatewayError BAD_REQUEST */
+/**
+ * Reads a request for what a user may do; without the parameter `user`, it is about the caller.
+ * @throws GatewayError BAD_REQUEST
+ */
 export function readWhatCan(request: IndexRequest): WhatCanQuestion {
   request.form(['']);
   const parameters = urlParameters(request.query.slice(1));
@@ -30,9 +37,12 @@ export function readWhatCan(request: IndexRequest): WhatCanQuestion {
   const name = parameters.text('user');
   if (name === undefined) {
     if (groups.length > 0) throw bad('groups= needs user=: rights are those of a user, with the groups that are given');
-    return { kind: 'whatcan', subject: undefined, clusters };
+    return { kind: 'whatcan', subject: undefined, hasUnknownGroups: false, clusters };
   }
-  return { kind: 'whatcan', subject: { name, groups }, clusters };
+  // A ServiceAccount's groups follow from its name. The groups of other users are known only to whoever issues their
+  // credentials.
+  const hasUnknownGroups = !parameters.names.includes('groups') && splitAccountName(name) === undefined;
+  return { kind: 'whatcan', subject: { name, groups }, hasUnknownGroups, clusters };
 }
 
 function readAccess(parameters: Parameters): AccessQuestion {

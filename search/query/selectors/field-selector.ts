@@ -1,6 +1,6 @@
-// Parses Clusterpedia's enhanced field selectors. They accept any path, including paths through lists, and the
-// operators of label selectors. `!=` and `notin` also match an object that lacks the path. Each requirement also keeps
-// its written form, for printing.
+// Parses Clusterpedia's enhanced field selectors. Unlike kube-apiserver's, they accept any path, including paths
+// through lists, and the operators of label selectors. `!=` and `notin` also match an object that lacks the path. Each
+// requirement also keeps the text as the client wrote it, for printing.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { readComparable } from '../comparable.ts';
 import { goQuote, maxRequirements, maxSelectorLength } from './label-selector.ts';
@@ -8,7 +8,7 @@ import { SelectorError, parseRequirements, type WrittenRequirement } from './lex
 import type { FieldRequirement } from '../list-query.ts';
 import { parsePath } from '../path.ts';
 
-/** The requirements in the order in which they were written, each with its written form and its meaning. */
+/** The requirements in the order in which the client wrote them: each as written, and as a condition on objects. */
 export type FieldSelector = readonly {
   readonly written: WrittenRequirement;
   readonly requirement: FieldRequirement;
@@ -64,7 +64,7 @@ function unescape(value: string): string {
   return value.replaceAll(/\\([\\,=!()<> \t\r\n])/g, '$1');
 }
 
-/** Prints a selector in its written form, with the values of `in` and `notin` sorted as Clusterpedia does. */
+/** Prints a selector as the client wrote it, but with the values of `in` and `notin` sorted as Clusterpedia does. */
 export function printFieldSelector(selector: FieldSelector): string {
   return selector.map(({ written }) => printRequirement(written)).join(',');
 }
@@ -76,7 +76,7 @@ function printRequirement({ key, operator, values }: WrittenRequirement): string
   return `${key}${operator}${values[0]}`;
 }
 
-/** Returns a sorted copy of the values, with all duplicates. */
+/** Returns a sorted copy of the values. Duplicates are kept. */
 export function sortedValues(values: readonly string[]): readonly string[] {
   return values.toSorted();
 }

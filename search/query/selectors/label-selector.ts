@@ -5,7 +5,7 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import { SelectorError, parseRequirements, type WrittenRequirement } from './lexer.ts';
 import type { LabelRequirement } from '../list-query.ts';
 
-/** Longest selector, in characters. It is far longer than what kubectl sends, and is parsed in a few milliseconds. */
+/** Characters; a longer selector is refused. kubectl sends far less. This length is parsed in a few milliseconds. */
 export const maxSelectorLength = 32 * 1024;
 export const maxRequirements = 256;
 

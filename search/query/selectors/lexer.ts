@@ -7,13 +7,13 @@ export type TokenKind = 'end' | 'word' | 'in' | 'notin' | '=' | '==' | '!=' | '!
 export interface Token {
   readonly kind: TokenKind;
   readonly text: string;
-  /** Position after the token, where the next token may begin. */
+  /** Position after the token in the selector's text, where the next token may begin. */
   readonly end: number;
 }
 
 /**
- * The meaning of quotes and backslashes. `plain`: none. `path`: quotes enclose a key of a path. `value`: a backslash
- * escapes.
+ * The meaning of quotes and backslashes. `plain`: they have none. `path`: quotes enclose a key of a path. `value`: a
+ * backslash takes the next character literally.
  */
 export type LexerMode = 'plain' | 'path' | 'value';
 
@@ -48,12 +48,12 @@ function wordEnd(text: string, start: number, mode: LexerMode): number {
   return Math.min(at, text.length);
 }
 
-/** Whether a key of a path may begin at `at`, so that a quote there opens a quoted key. */
+/** Whether a key of a path may begin at `at`. Only there does a quote open a quoted key. */
 function opensKey(text: string, start: number, at: number): boolean {
   return at === start || text[at - 1] === '[' || text[at - 1] === '.';
 }
 
-/** The position of the closing quote. When the quote is never closed, the position of the opening one. */
+/** The position of the closing quote. When the quote is never closed, the position of the opening quote. */
 function quoteEnd(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     if (text[at] === '\\') at++;
@@ -67,26 +67,26 @@ export interface WrittenRequirement {
   readonly key: string;
   readonly operator: 'in' | 'notin' | '=' | '==' | '!=' | '>' | '<' | 'exists' | '!';
   /**
-   * The values in the written order, with duplicates. The operators `in` and `notin` have any number of values,
-   * `exists` and `!` have none, all others have one.
+   * The values in the order in which they were written, with duplicates. `in` and `notin` have any number of values,
+   * `exists` and `!` have none, all other operators have one.
    */
   readonly values: readonly string[];
 }
 
-/** Thrown when a selector cannot be parsed. Its message is the one of kube-apiserver. */
+/** Thrown when a selector cannot be parsed. The message has the same words as kube-apiserver's. */
 export class SelectorError extends Error {}
 
 const binaryOperators = 'in, notin, =, ==, !=, gt, lt';
 
-/** How to read keys and values of a selector, and which ones are valid. */
+/** How to read keys and values of a selector, and which keys and values are valid. */
 export interface SelectorGrammar {
   readonly keyMode: LexerMode;
   readonly valueMode: LexerMode;
   /** Throws when the key is invalid. */
   readonly checkKey: (key: string) => void;
   /**
-   * Throws when the values are invalid. Called before the next requirement is parsed, so that the first error is
-   * reported.
+   * Throws when the values of a requirement are invalid. Called before the next requirement is parsed, so that the
+   * first error in the selector is the one that is reported.
    */
   readonly checkRequirement?: (requirement: WrittenRequirement) => void;
   readonly maxRequirements: number;

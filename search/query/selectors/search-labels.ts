@@ -1,5 +1,5 @@
 // Reads Clusterpedia's search labels: query parameters written as requirements of a label selector, because kubectl and
-// client libraries cannot send other parameters. Each label has an operator and a set of values.
+// client libraries cannot send other parameters. Each requirement has a label, an operator and a set of values.
 import type { LabelRequirement } from '../list-query.ts';
 import { bad } from '../parameters.ts';
 
@@ -7,8 +7,8 @@ const searchPrefix = 'search.clusterpedia.io/';
 const storagePrefix = 'internalstorage.clusterpedia.io/';
 
 /**
- * The parameter that each label stands for, by the part after the prefix. Clusterpedia's documents use both prefixes,
- * so both are accepted for every label.
+ * The parameter that each search label stands for, by the part of the label after the prefix. Clusterpedia's documents
+ * use both prefixes, so both are accepted for every label.
  */
 const names: Readonly<Record<string, SearchLabel>> = {
   clusters: 'clusters',
@@ -50,18 +50,18 @@ export type SearchLabel =
   | 'injectEvents'
   | 'forward';
 
-/** The requirements of a label selector, sorted by their meaning. */
+/** The requirements of a label selector, divided into those on objects' labels and those that are parameters. */
 export interface SearchLabels {
   /** Requirements on the labels of objects. */
   readonly labels: readonly LabelRequirement[];
   readonly search: ReadonlyMap<SearchLabel, readonly LabelRequirement[]>;
-  /** Label keys that have a search prefix but no known meaning. */
+  /** Label keys that have the prefix of search labels, but are no known search label. */
   readonly unknown: readonly string[];
 }
 
 /**
- * Separates search labels from requirements on the labels of objects. Other keys of the domain clusterpedia.io are
- * labels of objects.
+ * Separates search labels from requirements on the labels of objects. A key such as `clusterpedia.io/x`, without one of
+ * the two prefixes, is an ordinary label.
  */
 export function takeSearchLabels(requirements: readonly LabelRequirement[]): SearchLabels {
   const labels: LabelRequirement[] = [];
@@ -83,7 +83,7 @@ export function takeSearchLabels(requirements: readonly LabelRequirement[]): Sea
 }
 
 /**
- * The value of a search label that takes exactly one; undefined when it is absent or empty.
+ * The value of a search label that takes exactly one value; undefined when the label is absent or its value is empty.
  * @throws GatewayError BAD_REQUEST for an operator other than `=` and `in`, or more than one value
  */
 export function oneValue(requirements: readonly LabelRequirement[] | undefined): string | undefined {
@@ -94,8 +94,8 @@ export function oneValue(requirements: readonly LabelRequirement[] | undefined):
 }
 
 /**
- * The values of a search label that only permits `=` and `in`. When the label occurs several times, only values in all
- * occurrences count.
+ * The values of a search label that permits only `=` and `in`. When the label occurs several times, only values that
+ * all occurrences have are returned.
  * @throws GatewayError BAD_REQUEST for another operator
  */
 export function positiveValues(requirements: readonly LabelRequirement[] | undefined): readonly string[] | undefined {
@@ -108,7 +108,7 @@ export function positiveValues(requirements: readonly LabelRequirement[] | undef
 }
 
 /**
- * The values of all occurrences of a search label together.
+ * The values of all occurrences of a search label, one after the other.
  * @throws GatewayError BAD_REQUEST for another operator than `=` and `in`
  */
 export function allValues(requirements: readonly LabelRequirement[] | undefined): readonly string[] {
@@ -116,8 +116,9 @@ export function allValues(requirements: readonly LabelRequirement[] | undefined)
 }
 
 /**
- * The values that a search label requires (`wanted`) and excludes (`unwanted`).
- * @throws GatewayError BAD_REQUEST for another operator than `=`, `in`, `!=`, `notin` or the label alone
+ * The values that a search label requires (`wanted`) and excludes (`unwanted`). The label without an operator does
+ * neither.
+ * @throws GatewayError BAD_REQUEST for another operator than `=`, `in`, `!=` and `notin`
  */
 export function setValues(requirements: readonly LabelRequirement[] | undefined): {
   readonly wanted?: readonly string[];
@@ -134,8 +135,8 @@ export function setValues(requirements: readonly LabelRequirement[] | undefined)
 }
 
 /**
- * A search label that is a flag. The label alone means true, as does any value but `false` and `0`; `!label` means
- * false. Undefined when it is absent.
+ * The value of a search label that is a flag. The label without an operator means true, as does any value but `false`
+ * and `0`; `!label` means false. Undefined when the label is absent.
  * @throws GatewayError BAD_REQUEST for `!=`, `notin`, `>` and `<`
  */
 export function flagValue(requirements: readonly LabelRequirement[] | undefined): boolean | undefined {

@@ -26,9 +26,16 @@ type Reaches = (finding: Finding, subject: Subject) => boolean;
 
 const rbac = 'rbac.authorization.k8s.io';
 
-const ways: readonly (Asked & { readonly way: Way; readonly reaches: Reaches | undefined })[] = [
-  { way: 'Impersonate', ...asked('impersonate', 'users'), reaches: reachesName('User') },
-  { way: 'Impersonate', ...asked('impersonate', 'groups'), reaches: reachesName('Group') },
+interface WayOf extends Asked {
+  readonly way: Way;
+  readonly reaches: Reaches | undefined;
+  /** The request is outside of namespaces, so that no RoleBinding allows it. */
+  readonly isClusterWide?: true;
+}
+
+const ways: readonly WayOf[] = [
+  { way: 'Impersonate', ...asked('impersonate', 'users'), reaches: reachesName('User'), isClusterWide: true },
+  { way: 'Impersonate', ...asked('impersonate', 'groups'), reaches: reachesName('Group'), isClusterWide: true },
   { way: 'Impersonate', ...asked('impersonate', 'serviceaccounts'), reaches: reachesAccount },
   { way: 'CreateToken', ...asked('create', 'serviceaccounts', '', 'token'), reaches: reachesAccount },
   ...['pods', 'replicationcontrollers'].map((resource) => createsPods(resource, '')),
@@ -36,7 +43,7 @@ const ways: readonly (Asked & { readonly way: Way; readonly reaches: Reaches | u
   ...['jobs', 'cronjobs'].map((resource) => createsPods(resource, 'batch')),
   { way: 'Bind', ...asked('bind', 'clusterroles', rbac), reaches: undefined },
   { way: 'Bind', ...asked('bind', 'roles', rbac), reaches: undefined },
-  { way: 'Escalate', ...asked('escalate', 'clusterroles', rbac), reaches: undefined },
+  { way: 'Escalate', ...asked('escalate', 'clusterroles', rbac), reaches: undefined, isClusterWide: true },
   { way: 'Escalate', ...asked('escalate', 'roles', rbac), reaches: undefined },
 ];
 
@@ -64,9 +71,9 @@ export function* mayBecome(
       .flatMap(({ subjects }) => subjects),
   );
   const targets = [...new Set(['g:' + mastersGroup, ...having.flatMap(({ subjects }) => subjects)])].map(subjectOf);
-  for (const { way, reaches, ...each } of ways) {
+  for (const { way, reaches, isClusterWide, ...each } of ways) {
     // A role in one namespace gives rights in that namespace only, whoever binds it or adds rules to it.
-    const where = reaches === undefined ? namespace : undefined;
+    const where = isClusterWide === true ? '' : reaches === undefined ? namespace : undefined;
     for (const finding of whoCan(known, { ...each, name: undefined, namespace: where })) {
       const subjects = finding.subjects.filter((key) => !isIdle(key, have));
       if (subjects.length === 0) continue;

@@ -164,6 +164,10 @@ test('those who could come to a right are told with the way: acting as somebody,
       role(name, undefined, each),
       binding(name, name === 'pods' ? 'team' : undefined, `ClusterRole/${name}`, `User/${name}`),
     ]),
+    // Users and ClusterRoles are outside of namespaces, where a RoleBinding gives nothing.
+    binding('idle-jane', 'team', 'ClusterRole/as-jane', 'User/idle'),
+    role('escalates', undefined, rbacRule('escalate', 'clusterroles')),
+    binding('idle-escalator', 'team', 'ClusterRole/escalates', 'User/idle'),
     role('elsewhere', undefined, rule('create', 'pods')),
     binding('elsewhere', 'other', 'ClusterRole/elsewhere', 'User/elsewhere'),
   ]);

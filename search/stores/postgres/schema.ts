@@ -1,51 +1,55 @@
 // The tables of the index in PostgreSQL. They have a schema of their own; table `form` holds the version of the tables.
 //
 // Tables that grow with the number of objects have a column `shard`, a hash of the uid of the cluster's record
-// (../shard.ts). At any time one process writes a shard, and unique indexes hold within a shard only.
+// (shard.ts). At any time at most one process writes a shard, and unique indexes are unique within a shard only.
 //
 // - `obj`: a small row for each object. `id` comes from blocks of the sequence `row_id` and is never used again, so an
 // object that was recreated (another uid) has another id. `terms` holds the numbers of labels and indexed values in
-// ascending order: 64 bits of a digest of type, path and value (terms.ts). `fold` is the name in lower case, where that
-// differs. Texts that a cluster can choose are bytea: they sort like UTF-8 bytes, as in SQLite, and may contain NUL.
+// ascending order: 64 bits of a digest of type, path and value (terms.ts). `fold` is the name in lower case, or NULL
+// when the name is so already. Texts that a cluster can choose are bytea: they sort like UTF-8 bytes, as in SQLite, and
+// may contain NUL.
 // - `body`: the bytes of each object. They are separate from `obj`, so that a search reads few pages.
-// - `term`: the texts of each term, and how many rows of the shard have it.
-// - `counter`: the number of rows by namespace. It stays at 0 when the last row is gone.
-// - `change`: the log, one row for each change; `sequence` is its time in microseconds. It is written while the
-// sequencer is locked, so its rows are small.
+// - `term`: path and value of each term, and how many rows of the shard have the term.
+// - `counter`: the number of rows by namespace. A counter stays at 0 when the last row of its namespace is gone.
+// - `change`: the change log, one row for each change; `sequence` is the time of the change in microseconds. The rows
+// are written while the sequencer is locked, so they are small.
 // - `change_body`: the body before a change, found by (shard, id, before_at). The body after a change is the body
 // before the next change of the same id, or else the current body. Both log tables are partitioned by time, and old
 // partitions are dropped as a whole (feed/partitions.ts).
-// - `follow`: what is known about a type in an incarnation, and up to which resourceVersion it was followed.
-// - `shard`: which process may write a shard (`owner`), in which term (`epoch`) and since when (`taken`; without an
-// owner: since when it has had none), and which process shall write it (`wanted`, changed at `moved`). `writes` counts
-// the transactions of its owners, who notice by it when some were lost. Epochs, stamps and versions of the catalog are
-// taken from the clock, so a value that was lost together with a server is not given out again by the next server.
-// - `replica`: a row for each process that may follow clusters. Its leases hold until `until`, by the database's clock.
-// `known` counts its clusters, and `rates` the changes it writes per second, both by shard.
-// - `planner`: locked by the process that decides about `wanted`.
-// - `told`: the states of clusters that owners of shards publish. `stamp` is taken from the only row of `told_stamp`,
-// which is locked until the commit is visible, so that whoever sees a stamp sees all before it.
+// - `follow`: what is known about a type in an incarnation, and up to which resourceVersion it was followed. `form` is
+// the oldest form of its rows (../row-form.ts).
+// - `shard`: which process holds the lease of a shard and may write it (`owner`), the number of this lease (`epoch`),
+// since when it is held (`taken`; without an owner: since when there is none), and which process shall hold it
+// (`wanted`, changed at `moved`). `writes` counts the transactions of the owners, who notice by it when some were lost.
+// Epochs, stamps and versions of the catalog are taken from the clock. So a value that was lost together with a server
+// is not given out again by the next server.
+// - `replica`: a row for each process that may follow clusters. Its leases last until `until`, by the database's clock.
+// `known` counts its clusters, and `rates` the changes it writes per second, both by shard. `form` is the form in which
+// it writes rows (../row-form.ts).
+// - `planner`: one row, locked by the process that decides which process shall hold which lease (`shard.wanted`).
+// - `told`: the states of clusters that owners of shards publish. `stamp` is taken from the only row of `told_stamp`.
+// That row is locked until the commit is visible, so that whoever sees a stamp also sees all earlier ones.
 // - `sequencer`: one row, locked as the last step of each commit with changes. Whoever reads `last` sees all changes up
-// to it. `rights` is the newest change of an RBAC object. `catalog` grows with each new type, incarnation or followed
-// type.
-// - `store`: one row with the id of the store, and `trimmed`: the log contains all changes after that time.
+// to it. `rights` is the time of the newest change of a role or binding. `catalog` grows with each new type,
+// incarnation or followed type.
+// - `store`: one row with the id of the store, and the time `trimmed`: the log contains all changes after it.
 import { newStoreId } from '../index-version.ts';
 import { shardCount } from './shard.ts';
 
-/** Version of the tables that this program writes. It refuses tables of a newer version. */
-export const schemaForm = 5;
+/** Version of the tables that this program writes. Tables of a newer version are refused. */
+export const schemaForm = 6;
 
 /**
- * SQLSTATE of a write whose writer no longer owns its shard, or whose numbers were lost. The detail of the error names
- * the shards, or is {@link numbersLost}.
+ * SQLSTATE of a write whose writer has lost the lease of its shard, or for which the database has lost numbers. The
+ * detail of the error names the shards, or is {@link numbersLost}.
  */
 export const shardsLostState = 'PC001';
 export const numbersLost = 'numbers';
 
-/** Comment on the table `form`. It shows that a schema belongs to this program. */
+/** Comment on the table `form`, by which the program recognises a schema of its own. */
 export const schemaMark = 'index of Portcullis';
 
-/** SQL for the server's time in microseconds. */
+/** SQL for the server's time in microseconds since 1970. */
 export const clockUs = '(extract(epoch FROM clock_timestamp()) * 1000000)::int8';
 
 /** Values of `change.kind`. */
@@ -53,7 +57,7 @@ export const changeKind = { added: 0, modified: 1, deleted: 2 } as const;
 
 const partitions = 16;
 
-/** SQL for a table divided into partitions by shard: `name_0` to `name_15`. */
+/** SQL for a table divided into 16 partitions by shard: `name_0` to `name_15`. */
 function divided(name: string, columns: string, options = ''): string {
   const parts = Array.from(
     { length: partitions },
@@ -63,14 +67,17 @@ function divided(name: string, columns: string, options = ''): string {
   return `CREATE TABLE ${name} (${columns}) PARTITION BY HASH (shard);\n${parts.join('\n')}\n`;
 }
 
-/** Storage parameters of a small table that changes all the time: free space in each page, and frequent vacuum. */
+/** Storage parameters of a small table whose rows change all the time: free space in each page, and frequent vacuum. */
 const busy = ' WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200)';
 
 /** SQL that creates all tables of version 1. @param compression of bodies; `lz4` where the server supports it */
 const firstForm = (compression: 'lz4' | 'pglz', startUs: number): string =>
   sharedTables(startUs) + rowTables(compression) + changeTables(compression);
 
-/** The store itself, its resourceVersions, its shards, and the types and clusters that rows refer to by number. */
+/**
+ * SQL for the tables about the store, its resourceVersions and its shards, and for those that number types and
+ * clusters.
+ */
 function sharedTables(startUs: number): string {
   return `
 CREATE SEQUENCE row_id INCREMENT BY ${idBlock} MINVALUE 1 START 1;
@@ -97,7 +104,7 @@ CREATE TABLE follow (
 `;
 }
 
-/** Rows, their bodies and terms, and how many rows there are. */
+/** SQL for the tables of rows, bodies and terms, and for the counters of rows. */
 function rowTables(compression: 'lz4' | 'pglz'): string {
   return `
 ${divided(
@@ -132,7 +139,7 @@ CREATE INDEX counter_type ON counter (t, inc);
 `;
 }
 
-/** The change log that watches read, and the bodies that rows had before a change. */
+/** SQL for the change log, which watches read, and for the bodies that rows had before a change. */
 function changeTables(compression: 'lz4' | 'pglz'): string {
   return `
 CREATE TABLE change (
@@ -147,7 +154,7 @@ CREATE TABLE change_body (
 `;
 }
 
-/** Version 2: the columns and tables with which several processes share the clusters among them. */
+/** Version 2: the columns and tables by which several processes divide the clusters among themselves. */
 const secondForm = `
 ALTER TABLE follow ADD COLUMN resume text NOT NULL DEFAULT '';
 ALTER TABLE shard DROP COLUMN until, ADD COLUMN wanted text NOT NULL DEFAULT '', ADD COLUMN moved timestamptz;
@@ -167,8 +174,8 @@ CREATE INDEX told_by_stamp ON told (stamp);
 `;
 
 /**
- * Version 4: a function that raises an error. A write calls it when its writer no longer owns the shard: the server
- * then skips the rest of the write, which was sent together with its COMMIT.
+ * Version 4: a function that raises an error. A write calls it when its writer has lost the lease of the shard. The
+ * server then skips the rest of the write, which was sent together with its COMMIT.
  */
 const fourthForm = `
 CREATE FUNCTION refuse_lost(lost text) RETURNS bool LANGUAGE plpgsql AS $$
@@ -176,24 +183,37 @@ CREATE FUNCTION refuse_lost(lost text) RETURNS bool LANGUAGE plpgsql AS $$
 `;
 
 /**
- * How many row ids a process claims at a time: each value of the sequence `row_id` is the first of a block of this
+ * Version 6: the form in which a replica writes rows, and the oldest form of the rows of a type. This oldest form is
+ * the first number of the text `keptAs` in the column `info`; it is negative while rows are of several forms. More of
+ * each page of `obj` stays free: a new version of a row that fits into the page of the old version changes no index.
+ */
+const sixthForm = `
+ALTER TABLE replica ADD COLUMN form int4 NOT NULL DEFAULT 0;
+ALTER TABLE follow ADD COLUMN form int4
+  GENERATED ALWAYS AS (abs(substring(info from '"keptAs":"\\[(-?[0-9]+)')::int4)) STORED;
+CREATE INDEX follow_form ON follow (form);
+${Array.from({ length: partitions }, (_, i) => `ALTER TABLE obj_${i} SET (fillfactor = 60);`).join('\n')}
+`;
+
+/**
+ * How many row ids a process claims at a time. Each value of the sequence `row_id` is the first id of a block of this
  * size.
  */
 export const idBlock = 1024;
 
 /**
- * Only the first bytes of a term are in the index `term_text`: index entries have a maximum size, texts of clusters do
- * not.
+ * Bytes of a term's path that the index `term_text` holds; the next constant is for its value. Only the beginning is
+ * held, because entries of an index have a maximum size and texts of clusters have none.
  */
 export const indexedPathBytes = 400;
 const indexedValueBytes = 200;
 
-/** Facts about the server that a migration needs. */
+/** Properties of the server that a migration needs to know. */
 export interface MigrationContext {
   readonly compression: 'lz4' | 'pglz';
   /**
-   * The server's time in microseconds since 1970. The log of a new store starts here, so resourceVersions of an older
-   * store lie before it.
+   * The server's time in microseconds since 1970. The change log of a new store starts at this time, so that
+   * resourceVersions of an older store are too old.
    */
   readonly nowUs: number;
 }
@@ -208,4 +228,5 @@ export const migrations: readonly ((context: MigrationContext) => string)[] = [
   () => 'CREATE TABLE shared_value (name text PRIMARY KEY, value bytea NOT NULL)',
   () => fourthForm,
   () => 'ALTER TABLE shard ADD COLUMN writes int8 NOT NULL DEFAULT 0',
+  () => sixthForm,
 ];

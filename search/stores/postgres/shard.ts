@@ -1,4 +1,4 @@
-// Which shard the rows of a cluster belong to. At any time one process at most may write a shard.
+// Which shard the rows of a cluster belong to. At most one process may write a shard at any time.
 import { createHash } from 'node:crypto';
 
 /** The number of shards. It cannot change, because stored rows contain their shard. */

@@ -1,5 +1,5 @@
-// Small values that all processes of an index share: the key of continue tokens, and what is known about the
-// authorizers of clusters. They are in the database, so that no process needs a folder of its own.
+// Small values that all processes of an index share, such as the key of continue tokens, and what is known about the
+// authorizers of clusters. They are in the database, so that no process needs a directory of its own.
 import type { Database } from './connection/database.ts';
 
 export class SharedValues {
@@ -10,7 +10,7 @@ export class SharedValues {
   }
 
   /**
-   * The stored value; undefined when there is none.
+   * The value stored under this name; undefined when there is none.
    * @throws GatewayError (rejects) while the database cannot answer, as every method of this class does
    */
   async read(name: string): Promise<Buffer | undefined> {
@@ -20,7 +20,8 @@ export class SharedValues {
   }
 
   /**
-   * Stores a value unless one is stored already. Resolves with the stored value, which is the same for every process.
+   * Stores a value unless the name has one already. Resolves with the value that is then stored, which is the same for
+   * every process.
    */
   async keepFirst(name: string, value: Buffer): Promise<Buffer> {
     const kept = await this.read(name);
@@ -30,7 +31,9 @@ export class SharedValues {
     return (await this.read(name))!;
   }
 
-  /** Replaces a stored value with the result of `change`. Other processes cannot change the value meanwhile. */
+  /**
+   * Replaces a stored value with the result of `change`. The row is locked, so no other process changes it meanwhile.
+   */
   async change(name: string, change: (kept: Buffer) => Buffer): Promise<void> {
     await this.keepFirst(name, Buffer.alloc(0));
     await this.#database.transaction(async (client) => {

@@ -1,5 +1,5 @@
 // The index in PostgreSQL: an IndexStore that several processes can share. Each process sees the commits of all. Table
-// `shard` says who may write a shard, and writes of any other process are refused.
+// `shard` says which process may write which shard, and writes of other processes are refused.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { RowScope } from '../../rights/scope.ts';
@@ -39,40 +39,43 @@ import { Writer } from './write/writer.ts';
 export interface PostgresStoreOptions extends DatabaseOptions {
   /** How many write transactions run at the same time, each with its own connection; 2 by default. */
   readonly writers?: number;
-  /** How long changes are kept in the log, and the time span of a partition. Two hours and ten minutes by default. */
+  /**
+   * How long changes are kept in the log, and the time span of one of its partitions. By default two hours, and ten
+   * minutes.
+   */
   readonly log?: Partial<PartitionOptions>;
-  /** How many bodies one question may read for conditions that no index answers. */
+  /** Limits of what one question may read of bodies, for conditions that no database index answers. */
   readonly bodyLimits?: BodyLimits;
-  /** Called when background work has failed; it will be tried again. */
+  /** Called with a message when background work has failed. The work is tried again by itself. */
   readonly onTrouble?: (message: string) => void;
 }
 
-/** An index in PostgreSQL, with its leases and shared values, which other stores do not have. */
+/** An index in PostgreSQL. Beside the rows it has leases and shared values, which other stores do not have. */
 export interface PostgresStore extends IndexStore {
   /** The leases that say which process may write which shard. */
   readonly leases: Leases;
   readonly shared: SharedValues;
-  /** The state of the database connection, as of the last poll, a quarter of a second ago at most. */
+  /** The state of the connection to the database at the last poll, which was a quarter of a second ago at most. */
   status(): DatabaseStatus;
 }
 
-/** How well a process and its database work together. Counts began when this process opened the store. */
+/** How this process and its database work together. Numbers are counted from when this process opened the store. */
 export interface DatabaseStatus {
-  /** `host:port/database as user`. */
+  /** The server, in the form `host:port/database as user`. */
   readonly name: string;
-  /** Version of the tables. */
+  /** Version of the tables (`schemaForm`). */
   readonly form: number;
   /** Why the database does not answer, with what to do; undefined when it answers. */
   readonly fault: string | undefined;
-  /** Milliseconds since the database last answered which change is the newest. */
+  /** Milliseconds since the database last answered a poll. */
   readonly lagMs: number;
-  /** Age in milliseconds of the oldest change from which a watch can continue, as of a minute ago at most. */
+  /** Age in milliseconds of the oldest change from which a watch can continue. Updated every minute. */
   readonly logAgeMs: number;
-  /** Connections of the pool, and the number of queries that wait for one. */
+  /** Connections of the pool (`open`, of these `idle`), and the number of queries that wait for a connection. */
   readonly pool: { readonly open: number; readonly idle: number; readonly waiting: number };
   /** Number of transactions that changed something. */
   readonly commits: number;
-  /** Milliseconds that writes spent on numbers of the sequencer, most of it waiting for other commits. */
+  /** Milliseconds that writes spent on taking numbers from the sequencer, mostly waiting for other commits. */
   readonly sequencerWaitMs: number;
 }
 

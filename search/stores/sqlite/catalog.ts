@@ -1,6 +1,6 @@
 // The catalog: types, incarnations and namespace slots with their numbers, in memory. It translates the numbers in rows
-// to names, and grants to ranges of numbers. Nothing is removed while the index is open, because the log still contains
-// the numbers of deleted types and incarnations.
+// to names, and grants (which namespaces a user may see) to ranges of numbers. Nothing is removed while the index is
+// open, because the change log still contains the numbers of deleted types and incarnations.
 import type { DatabaseSync } from 'node:sqlite';
 
 import type { TypeKey } from '../../types.ts';
@@ -22,7 +22,7 @@ export interface NamespaceSlot {
   readonly namespace: string;
 }
 
-/** The key of a row, with its namespace slot. */
+/** The sort keys of a row, with the row's namespace slot. */
 export type SlotRow = KeyRow<NamespaceSlot>;
 
 export class Catalog {
@@ -31,13 +31,18 @@ export class Catalog {
   readonly incarnations = new Map<string, IncarnationRecord>();
   #byCluster: ReadonlyMap<string, readonly IncarnationRecord[]> | undefined;
   readonly slots = new Map<number, NamespaceSlot>();
-  /** Keys: number of the incarnation, then namespace. */
+  /** The slots by number of their incarnation, then by namespace. */
   readonly slotsOf = new Map<number, Map<string, NamespaceSlot>>();
   readonly #inOrder = new Map<number, readonly NamespaceSlot[]>();
-  /** The value of {@link metaKey.catalog} when this catalog was last read. */
+  /**
+   * The value of {@link metaKey.catalog} in the file when this catalog was last read from it; -1 before the first time.
+   */
   version = -1;
 
-  /** Reads what was added since the last call; reads all slots again when a cluster was renamed. */
+  /**
+   * Reads from the file what was added since the last call. When a cluster was renamed, all slots are read again.
+   * @param version value of {@link metaKey.catalog} in the file
+   */
   refresh(db: DatabaseSync, version: number): void {
     if (version === this.version) return;
     for (const { id, key } of db.prepare('SELECT id, key FROM type').all() as unknown as TypeRow[]) {
@@ -60,7 +65,7 @@ export class Catalog {
     this.version = version;
   }
 
-  /** The incarnations of a cluster, by its name. There are several while a new one replaces an old one. */
+  /** The incarnations of the cluster with this name. There are several while a new incarnation replaces an old one. */
   ofCluster(cluster: string): readonly IncarnationRecord[] {
     this.#byCluster ??= Map.groupBy(this.incarnations.values(), (record) => record.cluster);
     return this.#byCluster.get(cluster) ?? [];

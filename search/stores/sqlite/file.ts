@@ -1,6 +1,6 @@
-// Opens the index file for the one process that may write it. A file of another program or a newer version, and a
-// damaged file, are moved aside and replaced by an empty index. The write-ahead log is examined before SQLite opens the
-// file, because opening can already copy a damaged log into it.
+// Opens the index file for the one process that may write it. A file of another program, of a newer version of this
+// program, or with damage is moved aside and replaced by an empty index. The write-ahead log is examined before SQLite
+// opens the file, because on opening SQLite can already copy a damaged log into the file.
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -19,13 +19,13 @@ export interface IndexFile {
 
 export interface FileOptions {
   readonly directory: string;
-  /** Digest of the list of indexed paths. A file written with another list is dropped. */
+  /** Digest of the list of indexed paths. A file that was written with another list is replaced by an empty one. */
   readonly pathsDigest: string;
   /** Size of this connection's page cache in bytes. */
   readonly cacheBytes: number;
   /** Gives microseconds since 1970. */
   readonly nowUs: () => number;
-  /** Called when an index was moved aside or dropped; the operator must see the message. */
+  /** Called with a message for the operator when an index was moved aside. */
   readonly onSetAside: (message: string) => void;
 }
 
@@ -35,7 +35,7 @@ export function indexFiles(directory: string): { readonly file: string; readonly
 }
 
 /**
- * Opens the index for writing, and makes an empty one where there is none that can be used.
+ * Opens the index for writing. When there is no file, or none that can be used, makes an empty one.
  * @throws GatewayError INDEX_UNAVAILABLE when another process has opened the index
  */
 export function openIndexFile(options: FileOptions): IndexFile {
@@ -64,7 +64,7 @@ export function openIndexFile(options: FileOptions): IndexFile {
   }
 }
 
-/** Notes beside the file that reading it failed, so that the next start sets it aside. */
+/** Writes a marker file beside the index, by which the next start moves the index aside because reading it failed. */
 export function markDamaged(file: string, why: string): void {
   writeFileSync(damagedFile(file), why, { mode: 0o600 });
 }
@@ -76,8 +76,9 @@ export function isDamage(error: unknown): boolean {
 }
 
 /**
- * Whether a failed write comes from damage that SQLite has not noticed. That is so when SQLite refuses a row as a
- * duplicate (SQLITE_CONSTRAINT) although the writer has just checked that it is not there. This reads the whole file.
+ * Whether a failed write comes from damage that SQLite has not noticed. A sign of such damage is that SQLite refuses a
+ * row as a duplicate (SQLITE_CONSTRAINT) although the writer has just checked that the row is not there. Only then is
+ * the whole file checked, which reads all of it.
  */
 export function isContradicted(db: DatabaseSync, error: unknown): boolean {
   const code = (error as { readonly errcode?: unknown }).errcode;
@@ -99,12 +100,12 @@ const damageCodes: Readonly<Record<number, true>> = { 11: true, 26: true };
 const busyCode = 5;
 const constraintCode = 19;
 
-/** The marker file that exists while a damaged file waits to be set aside. */
+/** The marker file that says that an index file is damaged, until the index is moved aside. */
 export function damagedFile(file: string): string {
   return `${file}-damaged`;
 }
 
-/** Locks the index with an open transaction, so the lock ends with the process even if it is killed. */
+/** Locks the index with an open transaction. The lock ends with the process even if the process is killed. */
 function acquireLock(file: string, directory: string): DatabaseSync {
   const lock = openPrivate(file);
   try {
@@ -152,16 +153,16 @@ function openOrReplace(file: string, options: FileOptions): DatabaseSync {
 }
 
 /**
- * Creates the file so that only its owner can read it; SQLite then uses the same mode for its other files. Easy to get
- * wrong: an existing file must not be opened and closed here, because closing releases all locks of this process on it
- * (POSIX fcntl).
+ * Creates the file so that only its owner can read it; SQLite gives its companion files the same mode. Easy to get
+ * wrong: an existing file must not be opened and closed here, because closing releases all locks that this process has
+ * on the file (POSIX fcntl).
  */
 function openPrivate(file: string): DatabaseSync {
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
   return new DatabaseSync(file);
 }
 
-/** Migrates the schema to the current version. Returns why the file cannot be used, or undefined. */
+/** Migrates the schema to the current version. Returns why the file cannot be used; undefined when it can be. */
 function prepare(db: DatabaseSync, options: FileOptions): string | undefined {
   configure(db, options.cacheBytes);
   const id = readPragma(db, 'application_id');
@@ -170,7 +171,7 @@ function prepare(db: DatabaseSync, options: FileOptions): string | undefined {
   else if (id !== applicationId) return 'it is not an index of this program';
   const version = readPragma(db, 'user_version');
   if (version > schemaVersion) return `it has version ${version} of the schema, this program knows ${schemaVersion}`;
-  // Without cache_spill = OFF, large transactions would write some pages twice.
+  // With cache_spill, SQLite would write pages of a large transaction before its end, and some of them twice.
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_spill = OFF');
   migrate(db, version);
   const paths = db.prepare('SELECT value FROM meta WHERE key = ?').get(metaKey.paths)?.value;
@@ -185,7 +186,7 @@ function migrate(db: DatabaseSync, version: number): void {
   }
 }
 
-/** Moves the file aside. Only the latest one is kept, so that repeated failures cannot fill the disk. */
+/** Moves the file aside. Only the latest file is kept, so that repeated failures cannot fill the disk. */
 function setAside(file: string, why: string, onSetAside: (message: string) => void): void {
   const directory = path.dirname(file);
   const prefix = `${path.basename(file)}.aside`;

@@ -1,6 +1,6 @@
-// The tables of the index in SQLite: a small row for each object, its body in another table, lists of the rows of each
-// term, counters, and the change log. There are no planner statistics, so every query names the index it uses
-// (read/conditions.ts, walks/walks.ts).
+// The tables of the index in SQLite: a small row for each object, its body in another table, the rows of each term
+// (`posting`), counters, and the change log. There are no statistics for SQLite's planner, so every query names the
+// database index that it uses (read/conditions.ts, walks/walks.ts).
 import type { DatabaseSync } from 'node:sqlite';
 
 import { newStoreId } from '../index-version.ts';
@@ -8,10 +8,10 @@ import { newStoreId } from '../index-version.ts';
 /** `PRAGMA application_id` of index files ("PCix"). Files with another value belong to other programs. */
 export const applicationId = 0x50436978;
 
-/** `PRAGMA user_version`. A file with a larger value is set aside, one with a smaller value is migrated. */
+/** `PRAGMA user_version`. A file with a larger value is moved aside; a file with a smaller value is migrated. */
 export const schemaVersion = 4;
 
-/** Slots of one incarnation are numbered within its own range: `slot = incarnation * slotsPerIncarnation + n`. */
+/** How many slot numbers each incarnation has. The n-th slot is `incarnation * slotsPerIncarnation + n`. */
 export const slotsPerIncarnation = 2 ** 20;
 
 /** Values of `change.kind`. */
@@ -19,11 +19,11 @@ export const changeKind = { added: 0, modified: 1, deleted: 2 } as const;
 
 /** Keys of the table `meta`. */
 export const metaKey = {
-  /** Time of the last commit in microseconds. */
+  /** Time of the last commit, in microseconds since 1970. */
   sequence: 'sequence',
-  /** Time of the last change of a role or binding in microseconds; 0 when there is none. */
+  /** Time of the last change of a role or binding, in microseconds since 1970; 0 when there was none. */
   rights: 'rights',
-  /** The log contains all changes after this time, in microseconds. */
+  /** Microseconds since 1970. The change log contains all changes after this time. */
   trimmed: 'trimmed',
   /** Grows with every new type, incarnation or slot, so that readers know when to read the catalog again. */
   catalog: 'catalog',
@@ -40,9 +40,9 @@ export const metaKey = {
 
 /**
  * `obj.terms` holds the ids of the object's terms, each as four bytes, little-endian, ascending. `term.path` is `l:`
- * and the key of a label, or `f:` and a path; `term.n` is the number of rows that have the term. `change` does not
- * contain the new body: it is in `change_body` of the next change of the same object, or else it is the current body. A
- * namespace slot is called `place` in the tables, because existing files use that name.
+ * and the key of a label, or `f:` and a path; `term.n` is the number of rows that have the term. A row of `change` does
+ * not have the body after the change: it is in `change_body` of the next change of the same object, or else in `body`.
+ * A namespace slot is called `place` in the tables, because existing files use that name.
  */
 const tables = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -80,7 +80,7 @@ CREATE TABLE change_body (sequence INTEGER PRIMARY KEY, raw BLOB NOT NULL);
 
 /**
  * Creates an empty index in a new file.
- * @param startUs first value of the sequence; resourceVersions from before count as older than the log
+ * @param startUs where the sequence begins, in microseconds since 1970; earlier resourceVersions are older than the log
  */
 export function createSchema(db: DatabaseSync, startUs: number, pathsDigest: string): void {
   // Neither of these pragmas works inside a transaction, or after the first page was written.
@@ -104,10 +104,10 @@ export function createSchema(db: DatabaseSync, startUs: number, pathsDigest: str
  * `user_version`.
  */
 export const migrations: readonly ((db: DatabaseSync) => void)[] = [
-  // Version 1 had no store id. Its resourceVersions expire by this migration.
+  // Version 1 had no store id. The new id makes the resourceVersions given out before expire.
   (db) => void db.prepare('INSERT INTO meta (key, value) VALUES (?, ?)').run(metaKey.store, newStoreId()),
-  // Version 2 did not note when rights or types last changed. The time of the last change of all is used for rights,
-  // since no change of rights is newer.
+  // Version 2 did not store when rights or types last changed. The time of the last change of any row is taken for the
+  // rights, since no change of rights is newer.
   (db) =>
     void db.exec(
       `INSERT INTO meta SELECT '${metaKey.rights}', value FROM meta WHERE key = '${metaKey.sequence}';

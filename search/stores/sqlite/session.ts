@@ -1,5 +1,5 @@
-// One read transaction and what a question compiles to in it. Numbers of terms are valid in one transaction only; an
-// answer that takes several transactions compiles its question again in each.
+// One read transaction, and a question compiled for it. Numbers of terms are valid in one transaction only, so an
+// answer that takes several transactions compiles its question again in each of them.
 import type { ListQuery } from '../../query/list-query.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
 import { compileConditions, type Conditions } from './read/conditions.ts';
@@ -10,12 +10,12 @@ import type { Transaction } from './transaction.ts';
 import { narrowNamespaces } from '../narrow-namespaces.ts';
 import type { Piece } from './sql.ts';
 
-/** A query compiled for one type: the rows that the user may see, and the conditions on them. */
+/** A query compiled for one type: which rows the user may see, and the conditions that rows must satisfy. */
 export interface TypePlan {
   readonly type: TypeKey;
   readonly extent: Extent;
   readonly conditions: Conditions;
-  /** For a query by owner: the ids of the owned objects. No other rows can match. */
+  /** For a query by owner: the ids of the owned objects. Only these rows can match. Undefined for other queries. */
   readonly only: readonly number[] | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface Question {
   readonly grants: Grants;
 }
 
-/** The plans of all types that can have rows. */
+/** The plans of those types of the question that can have matching rows. */
 export function planTypes(session: Session, { query, grants }: Question): readonly TypePlan[] {
   const { sql, catalog } = session;
   const narrowed = narrowNamespaces(query);
@@ -51,7 +51,7 @@ export function whereOf(pieces: readonly Piece[]): Piece {
   return { text: pieces.map(({ text }) => text).join(' AND '), values: pieces.flatMap(({ values }) => values) };
 }
 
-/** Whether the plan has no SQL conditions beyond its extent. It may still need bodies. */
+/** Whether all rows of the plan's extent match, as far as SQL can tell. A condition on bodies may remain. */
 export function isExtentOnly({ conditions, only }: TypePlan): boolean {
   return conditions.pieces.length === 0 && only === undefined;
 }

@@ -1,12 +1,12 @@
-// Runs statements for a reader. Each text is prepared once, and rows are arrays. Values are always bound. The parts of
-// texts that vary come only from read/conditions.ts and walks/walks.ts.
+// Runs statements for a reader. Each text is prepared once, and rows are returned as arrays. Values are always bound
+// and never part of the text. The varying parts of texts come only from read/conditions.ts and walks/walks.ts.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 
 import { LRUCache } from 'lru-cache';
 
 export type SqlValue = SQLInputValue;
 
-/** A piece of SQL with its values in order. */
+/** A part of an SQL statement, with the values for its `?` in order. */
 export interface Piece {
   readonly text: string;
   readonly values: readonly SqlValue[];
@@ -27,12 +27,12 @@ export class Sql {
     return this.#prepare(text).all(...values) as unknown as readonly Row[];
   }
 
-  /** The first row, or undefined. */
+  /** The first row; undefined when there is none. */
   first<Row extends readonly unknown[]>(text: string, values: readonly SqlValue[]): Row | undefined {
     return this.#prepare(text).get(...values) as unknown as Row | undefined;
   }
 
-  /** Rows one by one. The same statement must not be run again before the end. */
+  /** Gives rows one by one. The same statement must not be run again before the last row was taken. */
   iterate<Row extends readonly unknown[]>(text: string, values: readonly SqlValue[]): Iterable<Row> {
     return this.#prepare(text).iterate(...values) as unknown as Iterable<Row>;
   }
@@ -40,8 +40,8 @@ export class Sql {
   #prepare(text: string): StatementSync {
     const known = this.#prepared.get(text);
     if (known !== undefined) return known;
-    // SQLite's planner looks at the value bound to `LIMIT ?` and so prepares the statement again for each value. It
-    // does not look at an expression.
+    // SQLite's planner looks at the value that is bound to `LIMIT ?`, and so prepares the statement again for each
+    // value. It does not look at the value of an expression.
     const statement = this.db.prepare(text.replaceAll('LIMIT ?', 'LIMIT ? + 0'));
     statement.setReturnArrays(true);
     this.#prepared.set(text, statement);

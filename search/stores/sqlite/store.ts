@@ -1,6 +1,5 @@
 // The index in SQLite, as an IndexStore for the main thread. One thread writes and others read; the main thread itself
-// only looks up single objects. A write is answered after its commit, and everything up to `resourceVersion()` can be
-// read.
+// only looks up single objects. A write resolves after its commit. Everything up to `resourceVersion()` can be read.
 import { createHash } from 'node:crypto';
 
 import { GatewayError } from '../../../cache/model/errors.ts';
@@ -41,31 +40,31 @@ export interface SqliteOptions {
   /** Directory of the index, with nothing else in it. It is created when it does not exist. */
   readonly directory: string;
   /**
-   * Size limit of the database file in bytes; undefined means none. The write-ahead log is not included. It grows up to
-   * some 250 MiB during heavy writing.
+   * Size limit of the database file in bytes; undefined means no limit. The write-ahead log is not included; during
+   * heavy writing it grows to some 250 MiB.
    */
   readonly maxBytes?: number;
   /** Number of reader threads, 1 by default. Each answers one question at a time. */
   readonly readers?: number;
   /**
-   * Page cache of each thread in bytes. By default 64 MiB for the writer, and for a reader an eighth of the memory, at
-   * most 256 MiB.
+   * Bytes of the page cache of each thread. By default 64 MiB for the writer, and for a reader an eighth of the memory,
+   * at most 256 MiB.
    */
   readonly cacheBytes?: number;
   readonly log?: Partial<LogLimits>;
-  /** How many bodies one question may read for conditions that no index answers. */
+  /** Limits of what one question may read of bodies, for conditions that no database index answers. */
   readonly bodyLimits?: BodyLimits;
   /**
-   * Called when an index was moved aside, when it is damaged and will be moved aside at the next start, or when it
-   * cannot work as it should. The operator must see the message.
+   * Called with a message for the operator when an index was moved aside, when it is damaged and will be moved aside at
+   * the next start, or when something in it does not work.
    */
   readonly onDamage?: (message: string) => void;
   /**
-   * Called when the store must be closed and opened again; a damaged one will be empty then. May be called several
+   * Called when the store must be closed and opened again. A damaged index is empty after that. May be called several
    * times.
    */
   readonly onBroken?: () => void;
-  /** Called with the types that may not grow because the index is full; with an empty list when all may grow again. */
+  /** Called with the types that may not grow because the index is full; with an empty list when none is stopped. */
   readonly onStopped?: (types: readonly TypeKey[]) => void;
 }
 
@@ -79,7 +78,7 @@ const writerCacheBytes = 64 << 20;
 export const maxOffset = 100_000;
 /**
  * Opens the index of a directory. Only one process can have it open.
- * @throws GatewayError INDEX_UNAVAILABLE (rejects) when another process has it open
+ * @throws GatewayError INDEX_UNAVAILABLE (rejects) when another process has opened the index
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
   const events = threadEvents(options);
@@ -87,13 +86,13 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   return openReaders(options, events, { writer, opened });
 }
 
-/** Callbacks for events of the threads of one store. */
+/** Callbacks for events of the threads of one store, and what these events have reported. */
 export interface ThreadEvents {
   readonly onEvent: (event: WorkerEvent) => void;
   readonly onDeath: (error: unknown) => void;
   /** Gives the types whose new rows are refused because the index is full. */
   readonly stoppedTypes: () => readonly TypeKey[];
-  /** Sets the listener for commits of the writer. There is only one. */
+  /** Sets the listener for commits of the writer. It replaces the one that was set before. */
   readonly onCommitted: (listener: (state: WriterState) => void) => void;
 }
 
@@ -137,12 +136,12 @@ export async function startWriter(
   }
 }
 
-/** The calls to the writer, and the properties of the opened file. */
+/** What reader threads are added to: the calls to the writer, and the properties of the opened file. */
 export interface StoreParts extends Pick<Connections, 'writer' | 'newest'> {
   readonly opened: Opened;
 }
 
-/** Starts the reader threads and the connection of the main thread for a file that was opened. */
+/** Starts the reader threads, and opens the connection of the main thread. */
 export function openReaders(
   options: SqliteOptions,
   { onEvent, onDeath, stoppedTypes, onCommitted }: ThreadEvents,
@@ -177,7 +176,10 @@ export interface Opened {
   readonly state: WriterState;
 }
 
-/** The error of the writer thread that could not open the file. It arrives wrapped in the error of an ended thread. */
+/**
+ * The reason why the writer thread could not open the file. It arrives as the cause of the error that reports the end
+ * of the thread.
+ */
 function openingError(error: unknown): unknown {
   const cause = (error as Error).cause;
   if (
@@ -191,13 +193,13 @@ function openingError(error: unknown): unknown {
   return error;
 }
 
-/** The connections through which a store gets its answers. */
+/** The threads and connections from which a store gets its answers. */
 interface Connections {
   readonly writer: WorkerCalls;
   readonly readers: ReaderThreads;
   /** Look-ups of single objects on the main thread. */
   readonly points: PointReader;
-  /** Reads the state after the last commit from the file. Undefined when only `writer` can commit. */
+  /** Reads the state after the last commit from the file. Undefined when no other process can commit. */
   readonly newest?: (() => WriterState) | undefined;
 }
 
@@ -307,7 +309,7 @@ export class SqliteIndex implements SqliteStore {
       );
     }
     const entries: LogEntry[] = [];
-    // The reader returns fewer entries than asked for when their bodies are large.
+    // The reader returns fewer entries than requested when their bodies are large. Then the rest is requested.
     for (;;) {
       const some = await this.#ask('changes', { sinceUs, types, limit: limit - entries.length });
       entries.push(...some.entries);
@@ -322,7 +324,7 @@ export class SqliteIndex implements SqliteStore {
   }
 
   async close(): Promise<void> {
-    // Readers are closed first: the writer can empty its log only when nobody reads it.
+    // Readers are closed first: the writer can empty the write-ahead log only when no connection reads from it.
     this.#points.close();
     await this.#readers.close();
     await this.#writer.close();
@@ -333,7 +335,7 @@ export class SqliteIndex implements SqliteStore {
     return { resourceVersion: this.#versions.make(sequence), rightsVersion };
   }
 
-  /** Tells listeners about commits of other processes. */
+  /** Calls the listeners when other processes have committed. */
   noticeCommits(): void {
     if (this.#newest !== undefined) this.advance(this.#newest());
   }
@@ -349,8 +351,8 @@ export class SqliteIndex implements SqliteStore {
   }
 
   /**
-   * Notes a new state of the writer and tells listeners. The writer reports it before it answers a commit, and after
-   * each transaction of a long deletion.
+   * Takes over a new state of the writer and calls the listeners. The writer reports its state before it answers a
+   * commit, and after each transaction of a long deletion.
    */
   advance(state: WriterState): void {
     const isOld = state.sequence <= this.#state.sequence;

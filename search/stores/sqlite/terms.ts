@@ -1,6 +1,6 @@
-// The dictionary of terms, as the writer uses it. A term is a label or the value of an indexed path, and has a number;
-// each row stores the list of its terms' numbers. A term that no row has is deleted, so its number must not be
-// remembered after the transaction.
+// The table of terms, as the writer uses it. A term is a label or the value of an indexed path, and has a number; each
+// row stores the numbers of its terms. A term that no row has any more is deleted, so its number must not be kept after
+// the transaction.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import type { RowWrite } from '../store.ts';
@@ -8,7 +8,7 @@ import { fieldPath, labelPath } from '../term-paths.ts';
 
 const mostRemembered = 200_000;
 
-/** The ids as bytes, as stored in `obj.terms`. */
+/** The numbers of terms as bytes, in the form of `obj.terms`: each as four bytes, ascending. */
 export function packTerms(ids: Iterable<number>): Uint8Array {
   const sorted = Int32Array.from(new Set(ids)).toSorted();
   return new Uint8Array(sorted.buffer, sorted.byteOffset, sorted.byteLength);
@@ -26,7 +26,7 @@ export class TermDictionary {
   readonly #delete: StatementSync;
   readonly #remembered = new Map<string, number>();
   readonly #added = new Map<number, number>();
-  /** Terms added in this transaction. They are deleted again if no row uses them in the end. */
+  /** Numbers of the terms that were added in this transaction. Those that no row uses in the end are deleted again. */
   readonly #new = new Set<number>();
 
   constructor(db: DatabaseSync) {
@@ -36,7 +36,7 @@ export class TermDictionary {
     this.#delete = db.prepare('DELETE FROM term WHERE id = ? RETURNING t, path, value');
   }
 
-  /** The ids of a row's labels and indexed values, packed. Adds terms that are new. */
+  /** The numbers of a row's labels and indexed values, packed. Terms that are new get a number. */
   packedTermsOf(t: number, { labels, terms }: RowWrite): Uint8Array {
     const ids: number[] = [];
     for (const [key, value] of labels) ids.push(this.#idOf(t, labelPath(key), value));
@@ -44,12 +44,12 @@ export class TermDictionary {
     return packTerms(ids);
   }
 
-  /** Notes that one more row has the term, or one fewer. */
+  /** Notes that one row more (1) or one row fewer (-1) has the term. */
   count(id: number, change: 1 | -1): void {
     this.#added.set(id, (this.#added.get(id) ?? 0) + change);
   }
 
-  /** Writes the changed counts before a commit. */
+  /** Writes the changed counts to the file, and deletes terms without rows. To be called before a commit. */
   flush(): void {
     for (const [id, added] of this.#added) {
       if (added === 0 && !this.#new.has(id)) continue;
@@ -63,7 +63,7 @@ export class TermDictionary {
     if (this.#remembered.size > mostRemembered) this.#remembered.clear();
   }
 
-  /** Forgets what the transaction has added, after a rollback. */
+  /** Forgets all terms in memory after a rollback, because some may not be in the file. */
   reset(): void {
     this.#added.clear();
     this.#new.clear();

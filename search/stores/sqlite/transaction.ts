@@ -1,11 +1,11 @@
 // One read transaction: its statements, and the state of the index that it sees. Numbers of terms are valid in one
-// transaction only; an answer that takes several transactions reads the numbers again in each of them.
+// transaction only, so an answer that takes several transactions reads the numbers again in each of them.
 import type { IndexVersions } from '../index-version.ts';
 import type { Catalog } from './catalog.ts';
 import type { Sql } from './sql.ts';
 import { unpackTerms } from './terms.ts';
 
-/** Sets of term numbers, for the SQL function `holds`. */
+/** The sets of term numbers that the SQL function `holds` tests. They are numbered in the order of `add`. */
 export class TermTestSets {
   readonly #sets: ReadonlySet<number>[] = [];
 
@@ -17,14 +17,14 @@ export class TermTestSets {
     this.#sets.length = 0;
   }
 
-  /** Whether a row's packed terms include a member of the set with this number. */
+  /** Whether one of a row's terms (`packed`) is in the set that `add` gave this number. */
   holds(packed: Uint8Array, number: number): boolean {
     const set = this.#sets[number]!;
     return unpackTerms(packed).some((id) => set.has(id));
   }
 }
 
-/** The state of the index that a transaction sees; times in microseconds. */
+/** The state of the index that a transaction sees. Times are microseconds since 1970. */
 export interface Moment {
   /** Time of the last commit. */
   readonly sequence: number;
@@ -46,15 +46,15 @@ export interface RowCountMemory {
   rowCounts(transaction: Transaction, t: number): { of(slot: number): number };
 }
 
-/** Runs `work` in its own transaction. */
+/** Runs `work` in a transaction of its own, and returns its result. */
 export type Slice<S extends Transaction = Transaction> = <T>(work: (session: S) => T) => T;
 
-/** How a question shares the reader thread with other questions. */
+/** How a question shares its reader thread with other questions: it works in slices, with pauses between them. */
 export interface Turns<S extends Transaction = Transaction> {
   readonly slice: Slice<S>;
   /** Lets other questions run. No transaction is open meanwhile. */
   readonly pause: () => Promise<void>;
 }
 
-/** After this time a question lets others run. */
+/** Milliseconds after which a question ends its transaction and lets other questions run. */
 export const sliceMs = 40;

@@ -18,7 +18,7 @@ export function clusterTest(clusters: string | undefined): (cluster: Pick<Cluste
   return ({ name }) => names.has(name);
 }
 
-/** Evaluates one requirement as apimachinery's labels.Requirement.Matches does. */
+/** Evaluates one requirement of a label selector, as apimachinery's labels.Requirement.Matches does. */
 function holds({ key, operator, values }: LabelRequirement, labels: Readonly<Record<string, string>>): boolean {
   const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
   if (operator === 'Exists') return value !== undefined;

@@ -17,7 +17,7 @@ export interface CustomType {
 export interface CustomTypes {
   /** Returns what is known of a CRD; undefined when there is none of this name. @param name `<resource>.<group>` */
   get(name: string): CustomType | undefined;
-  /** Takes the JSON of a CRD. Returns true when one of its facts changed; false for JSON that is not a CRD. */
+  /** Takes the JSON of a CRD. Returns true when a field of its CustomType changed; false for JSON that is not a CRD. */
   put(object: Buffer): boolean;
   remove(object: Buffer): boolean;
 }

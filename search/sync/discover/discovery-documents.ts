@@ -26,7 +26,7 @@ export interface Served {
    * come first.
    */
   readonly resources: readonly ServedResource[];
-  /** Groups whose server is down, so that their resources cannot be known now. */
+  /** API groups whose aggregated server is down, so that their resources cannot be known now. */
   readonly unknownGroups: ReadonlySet<string>;
 }
 

@@ -6,6 +6,7 @@ import type { TypeInfo } from '../../types.ts';
 import { makeCustomTypes } from './custom-resources.ts';
 import { readServed, type ServedResource } from './discovery-documents.ts';
 import { followedTypes, negotiateVersions } from './discovery.ts';
+import { measuredTypes } from './resource-metrics.ts';
 import { splitResources } from './resource-entries.ts';
 import { chooseTypes, makeSelection, parseResources } from './selection.ts';
 import type { ClusterChoice } from './selection.ts';
@@ -91,6 +92,16 @@ describe('versions of a type', () => {
 });
 
 describe('discovery', () => {
+  it('resource metrics are those of the version that kubectl top reads; all of them while their server is down', () => {
+    const measured = (resources: readonly ServedResource[], ...unknown: readonly string[]): readonly string[] =>
+      measuredTypes({ resources, unknownGroups: new Set(unknown) }).map(({ kind }) => kind);
+    const pods = served('metrics.k8s.io', 'pods', 'v1beta1');
+    assert.deepEqual(measured(pods), ['PodMetrics']);
+    assert.deepEqual(measured([...pods, ...served('metrics.k8s.io', 'nodes', 'v1')]), ['PodMetrics']);
+    assert.deepEqual(measured(served('', 'pods', 'v1beta1'), 'other.io'), []);
+    assert.deepEqual(measured([], 'metrics.k8s.io'), ['NodeMetrics', 'PodMetrics']);
+  });
+
   it('passes over what cannot be followed and what is no name', () => {
     const resources = [
       ...served('', 'pods', 'v1'),

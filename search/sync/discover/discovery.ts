@@ -1,24 +1,30 @@
-// Decides from a member cluster's discovery which types can be indexed, and in which version. Rows are stored in one
-// version: the CRD's storage version, or else the version that the member prefers. Names from discovery become parts of
-// request paths, so a name that is not valid in Kubernetes is skipped.
+// Decides from a member cluster's discovery which types can be indexed, and in which API version. All rows of a type
+// are stored in one version: the CRD's storage version, or else the version that the member prefers. Names from
+// discovery become parts of request paths, so a name that is not valid in Kubernetes is skipped.
 import { refusalOf } from '../member-faults.ts';
 import { readListItems } from '../follow/list-items.ts';
 import type { CustomTypes } from './custom-resources.ts';
 import { readServed, type Served, type ServedResource } from './discovery-documents.ts';
+import { measuredTypes } from './resource-metrics.ts';
 import type { AskMember, SyncTiming } from '../sync-types.ts';
 import { typeKey, type TypeInfo, type TypeKey } from '../../types.ts';
 
 /** The types of a member cluster that can be indexed. */
 export interface MemberTypes {
   readonly types: ReadonlyMap<TypeKey, TypeInfo>;
-  /** Groups whose server is down. Types of these groups that were known before count as still present. */
+  /** API groups whose aggregated server is down. Types of them that were known before count as still present. */
   readonly unknownGroups: ReadonlySet<string>;
+  /** The types of `metrics.k8s.io` that the cluster serves. They appear in discovery, but have no rows in the index. */
+  readonly measured: readonly TypeInfo[];
 }
 
 export const crdType = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' } as const;
 const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
-/** Limit against faulty or hostile discovery. No real cluster has so many types. */
+/**
+ * Most types of one cluster; further ones are ignored. It is a limit against faulty or hostile discovery: no real
+ * cluster has so many types.
+ */
 const maxTypes = 10_000;
 
 /**
@@ -33,7 +39,11 @@ export async function discoverTypes(
   signal: AbortSignal,
 ): Promise<MemberTypes> {
   const served = await readServed(ask, cluster, timing, signal);
-  return { types: followedTypes(served, customTypes), unknownGroups: served.unknownGroups };
+  return {
+    types: followedTypes(served, customTypes),
+    unknownGroups: served.unknownGroups,
+    measured: measuredTypes(served),
+  };
 }
 
 /** The types that support list and watch, in the member cluster's order. */
@@ -80,8 +90,8 @@ function isUsable({ group, version, resource, kind }: ServedResource): boolean {
 
 /**
  * Applies the versions that a configuration asks for (Clusterpedia's `versions`) to a type.
- * @returns the type with these versions and the version to store rows in; a text that says why when none of them is
- * served
+ * @returns the type with only these versions, and with the version to store rows in; or, when the cluster serves none
+ * of these versions, a text that says so
  */
 export function negotiateVersions(type: TypeInfo, requested: readonly string[]): TypeInfo | string {
   // Built-in types are stored in the version that the member cluster prefers; `versions` only applies to custom

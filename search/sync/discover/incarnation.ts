@@ -8,7 +8,7 @@ import type { Incarnation } from '../../types.ts';
 import { refusalOf } from '../member-faults.ts';
 import type { AskMember, SyncTiming } from '../sync-types.ts';
 
-/** The cluster was wiped and set up anew, so its stored rows must not be continued. */
+/** Thrown when the cluster was wiped and set up anew. No watch may then be resumed from the stored resourceVersions. */
 export class OtherIncarnation extends Error {}
 
 const namespaceBytes = 1024 * 1024;
@@ -48,8 +48,8 @@ function uidIn(text: string): string {
 }
 
 /**
- * Returns a function that runs `work`. While one run is under way, all callers share the next run, which starts after
- * it.
+ * Returns a function that runs `work`. Calls that come while a run is under way share one further run, which starts
+ * when the present run has ended. So each caller gets the result of a run that began after its call.
  */
 export function shareNext<Result>(work: () => Promise<Result>): () => Promise<Result> {
   let current: Promise<unknown> | undefined;

@@ -12,7 +12,7 @@ import { parseEntry, splitResources, wordsOf, type NamedResource } from './resou
 export const optionNames = ['exclude', 'select', 'prune'] as const;
 type OptionName = (typeof optionNames)[number];
 
-/** The prefix of the annotations. */
+/** The prefix of the annotations that carry options, such as `index.portcullis.io/exclude`. */
 export const optionPrefix = 'index.portcullis.io/';
 
 /** The options as text, not parsed yet: each is a list of entries. */
@@ -24,7 +24,7 @@ export interface Exclusion extends NamedResource {
   readonly names?: readonly string[];
 }
 
-/** Which objects of a type are indexed. */
+/** An option that limits a type to the objects that pass the filter. */
 export interface Selected extends NamedResource {
   readonly filter: TypeFilter;
 }
@@ -74,7 +74,7 @@ const spellings: Readonly<Record<OptionName, string>> = {
   prune: 'TYPE{fields=data spec.containers[].env}',
 };
 
-/** Longest value of an annotation, in characters, and most entries in it. */
+/** An annotation whose value is longer, in characters, or has more entries, counts as one that cannot be read. */
 const longestValue = 16_384;
 const mostEntries = 256;
 
@@ -90,7 +90,7 @@ export type AnnotatedOptions =
 
 /**
  * Reads the annotations of a cluster's object.
- * @param annotations those below {@link optionPrefix}, by their whole name
+ * @param annotations the annotations whose names begin with {@link optionPrefix}, keyed by their full names
  */
 export function parseAnnotations(annotations: Readonly<Record<string, string>>): AnnotatedOptions {
   const written: { [Name in OptionName]?: readonly string[] } = {};
@@ -135,7 +135,7 @@ function parseSelected(entry: string): Selected {
   return { group, resource, filter: filterOf(entry, braces) };
 }
 
-/** The filter in the braces of an entry. @throws Error whose message names the entry */
+/** The filter that the braces of an entry describe. @throws Error whose message names the entry */
 export function filterOf(entry: string, braces: NonNullable<ReturnType<typeof parseEntry>['braces']>): TypeFilter {
   const [namespaces, names] = [wordsOf(braces.get('namespaces')), wordsOf(braces.get('names'))];
   const labels = braces.get('labels');
@@ -144,7 +144,7 @@ export function filterOf(entry: string, braces: NonNullable<ReturnType<typeof pa
   return { ...(namespaces && { namespaces }), ...(names && { names }), ...(labels !== undefined && { labels }) };
 }
 
-/** The form of names that may be given, since they become parts of request paths and of field selectors. */
+/** The syntax of names in options. It is strict, since names become parts of request paths and of field selectors. */
 const nameForm = /^[A-Za-z0-9]([-A-Za-z0-9_.:]{0,251}[A-Za-z0-9])?$/;
 
 function requireNames(entry: string, ...lists: readonly (readonly string[] | undefined)[]): void {
@@ -158,7 +158,7 @@ function parsePruned(entry: string): Pruned {
   return { group, resource, fields: wordsOf(braces.get('fields'))!.map((text) => printPath(prunedPath(entry, text))) };
 }
 
-/** Fields below `metadata` that every row needs. */
+/** Fields below `metadata` that every row needs, so that they cannot be pruned. */
 const neededMetadata: ReadonlySet<string> = new Set([
   'name',
   'namespace',
@@ -170,7 +170,10 @@ const neededMetadata: ReadonlySet<string> = new Set([
   'ownerReferences',
 ]);
 
-/** The path of a field that may be pruned. A list at its end is pruned whole. */
+/**
+ * Parses the path of a field to prune. When the path ends in `[]`, the whole list is pruned.
+ * @throws Error when every row needs the field
+ */
 function prunedPath(entry: string, text: string): readonly PathStep[] {
   const path = parsePath(text, true);
   if (path.some(({ kind }) => kind === 'index'))

@@ -1,5 +1,5 @@
-// Applies the options of a cluster to one of its types: whether it is followed at all, which of its objects, and
-// without which fields.
+// Applies the options of a cluster to one of its types: whether the type is indexed at all, which of its objects are,
+// and which of their fields are dropped.
 import { typeKey, type TypeInfo, type TypeKey } from '../../types.ts';
 import { rbacGroup } from '../../rights/rbac.ts';
 import type { TypeFilter } from '../sync-types.ts';
@@ -13,7 +13,7 @@ export interface Narrowed {
   readonly pruned: readonly string[];
 }
 
-/** Groups that serve the same objects: what excludes them in one group excludes them in the other. */
+/** Types that serve the same objects in two API groups. An option for one of them applies to the other as well. */
 const twins: ReadonlyMap<TypeKey, TypeKey> = new Map([
   ['events.', 'events.events.k8s.io'],
   ['events.events.k8s.io', 'events.'],
@@ -22,7 +22,7 @@ const twins: ReadonlyMap<TypeKey, TypeKey> = new Map([
 /**
  * Returns the part of a type that the options leave to be indexed.
  * @param chosen the filter with which the type was chosen
- * @returns undefined when nothing of it is to be indexed
+ * @returns undefined when no object of the type is to be indexed
  */
 export function narrowed(type: TypeInfo, chosen: TypeFilter, options: IndexOptions): Narrowed | undefined {
   const twin = twinOf(type);
@@ -32,7 +32,8 @@ export function narrowed(type: TypeInfo, chosen: TypeFilter, options: IndexOptio
   if (exclusions.some(({ namespaces, names }) => namespaces === undefined && names === undefined)) return undefined;
   const selects = options.select.filter(concerns).map(({ filter }) => filter);
   const pruned = distinct(options.prune.filter(concerns).flatMap((each) => each.fields));
-  // The filter stays exactly as it is: if it were written in another way, all rows would be listed anew.
+  // The filter is returned unchanged. It is part of the stored `keptAs` text, so the same filter in another spelling
+  // would cause all rows to be listed again.
   if (selects.length === 0 && exclusions.length === 0) return { filter: chosen, pruned };
   const filter = joined(
     [chosen, ...selects],
@@ -47,7 +48,7 @@ function twinOf(type: TypeInfo): TypeInfo | undefined {
   return twin === undefined ? undefined : { ...type, group: twin.slice(twin.indexOf('.') + 1) };
 }
 
-/** Joins filters into one that accepts what all of them accept; undefined when nothing could pass it. */
+/** Joins filters into one that accepts what all of them accept; undefined when no object could pass. */
 function joined(
   filters: readonly TypeFilter[],
   notNamespaces: readonly string[],
@@ -72,7 +73,10 @@ function joined(
   };
 }
 
-/** The names that occur in every list, without those in `not`. Undefined lists are ignored; undefined when all are. */
+/**
+ * The names that occur in every list, without those in `not`. Undefined lists are ignored; the result is undefined when
+ * all lists are.
+ */
 function common(
   lists: readonly (readonly string[] | undefined)[],
   not: readonly string[],
@@ -89,8 +93,9 @@ function distinct(names: readonly string[]): readonly string[] {
 const decisiveFields: ReadonlySet<string> = new Set(['rules', 'roleRef', 'subjects', 'aggregationRule']);
 
 /**
- * Whether a type that decides access may appear in answers. Its objects are always stored whole, because access is
- * decided with them. So when options would leave out objects or fields of it that matter, the type is not shown at all.
+ * Whether a type that decides access (RBAC objects, namespaces, CRDs) may appear in answers. Its objects are always
+ * stored whole, because access is decided with them. So when options would leave out some of its objects, or fields
+ * that decide access, the type is not shown at all.
  */
 export function canBeShownWhole({ group, namespaced }: TypeInfo, { filter, pruned }: Narrowed): boolean {
   const { namespaces, notNamespaces, ...others } = filter;

@@ -3,7 +3,7 @@
 // braces.
 import type { TypeInfo } from '../../types.ts';
 
-/** What may stand in the braces of an entry. */
+/** The keys that may stand in the braces of an entry, as `namespaces` in `pods{namespaces=a b}`. */
 export type BraceKey = 'namespaces' | 'names' | 'labels' | 'fields';
 
 /** The resource that an entry names. */
@@ -14,7 +14,7 @@ export interface NamedResource {
   readonly resource: string;
 }
 
-/** One entry, as it was written. */
+/** One entry after it was parsed. */
 export interface ResourceEntry extends NamedResource {
   /** The text behind each key in the braces; undefined without braces. */
   readonly braces: ReadonlyMap<BraceKey, string> | undefined;
@@ -24,7 +24,7 @@ const entryForm = /^(\*|[a-z0-9][-a-z0-9]*)(?:\.([a-z0-9][-a-z0-9.]*|\*))?(?:\{(
 
 /**
  * Reads one entry.
- * @param keys what may stand in its braces
+ * @param keys the keys that its braces may have
  * @throws Error whose message names the faulty entry
  */
 export function parseEntry(entry: string, keys: readonly BraceKey[]): ResourceEntry {

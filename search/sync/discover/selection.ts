@@ -91,7 +91,7 @@ export function parseResources(entries: readonly string[]): readonly ResourceCho
 }
 
 /**
- * The resources that the configuration selects by name. When it has only patterns such as `*`, the default resources.
+ * The resources that the configuration selects by name; the default resources when it has only patterns such as `*`.
  */
 export function namedResources(resources: readonly string[] = defaultResources): readonly ResourceType[] {
   const named = parseResources(resources).filter(({ group, resource }) => resource !== '*' && group !== '*');
@@ -99,8 +99,9 @@ export function namedResources(resources: readonly string[] = defaultResources):
 }
 
 /**
- * Makes the selection from the configuration. For a cluster with the resources label or PediaCluster fields, these
- * apply instead. Options narrow either: those of the configuration, and those in annotations of the cluster's object.
+ * Makes the selection from the configuration. For a cluster with the resources label or with PediaCluster fields, the
+ * label or the fields apply instead of `resources`. Whatever was selected is narrowed by options: those of `rules`, and
+ * those in annotations of the cluster's object.
  * @param clusters names separated by commas, or a label selector; undefined means all clusters
  * @param rules options for all clusters, or for some
  * @throws Error when a resource, a selector or an option is invalid
@@ -209,7 +210,7 @@ interface RefusedResource {
   readonly message: string;
 }
 
-/** The resources that somebody named and that the cluster does not serve. */
+/** The resources that the configuration, a label or a PediaCluster names, but the cluster does not serve. */
 function notServed(types: ReadonlyMap<TypeKey, TypeInfo>, choice: ClusterChoice): RefusedResource[] {
   if (choice.isDefault === true) return [];
   const served = [...types.values()];
@@ -241,7 +242,7 @@ function choiceFor(type: TypeInfo, { resources, allCustomResources }: ClusterCho
 
 /**
  * What is indexed of a cluster. Undefined when the cluster is not selected, when its name belongs to another cluster,
- * or when it is the same cluster as another one that is indexed.
+ * or when the same cluster is indexed under another registration.
  */
 export function choiceOf(spec: ClusterSpec, selection: Selection): ClusterChoice | undefined {
   if (spec.problem?.reason === 'NameConflict') return undefined;

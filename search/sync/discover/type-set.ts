@@ -9,7 +9,8 @@ import { makeDocumentReader } from '../document/document.ts';
 import { startFollower, type Follower } from '../follow/follow.ts';
 import type { FollowOptions } from '../follow/following.ts';
 import { currentVersion } from '../follow/relist.ts';
-import { keptAsOf } from './kept-as.ts';
+import { rowForm } from '../../stores/row-form.ts';
+import { formOf, isKeptUnder, keptAsOf } from './kept-as.ts';
 import { rightsTypes, type ChosenType } from './selection.ts';
 import { SyncSetback } from '../member-faults.ts';
 import { typePath } from '../member-paths.ts';
@@ -17,7 +18,10 @@ import { type ReadAs } from '../sync-types.ts';
 import { makeReader, type MemberAsks, type MemberReader } from '../read-as.ts';
 import type { AskMember, MemberQuestion, SyncTiming, TypeFilter, TypeState } from '../sync-types.ts';
 
-/** Limits for one cluster, beside those of the process: lists at a time, and bytes that were not committed yet. */
+/**
+ * Most lists of one cluster that run at the same time, and most bytes of its changes that wait to be committed. Beyond
+ * them, further lists queue, and reading from the cluster pauses.
+ */
 const listsAtOnce = 4;
 const heldBytes = 16 * 1024 * 1024;
 
@@ -29,7 +33,10 @@ export interface TypeSetOptions extends Pick<
 > {
   readonly incarnation: Incarnation;
   readonly ask: AskMember;
-  /** The functions that send requests to the member cluster. Each type chooses between their identities separately. */
+  /**
+   * The functions that send requests to the member cluster. Which of their identities is used is decided for each type
+   * separately.
+   */
   readonly asks: MemberAsks;
   readonly store: Pick<IndexStore, 'types' | 'versions' | 'apply' | 'forget'>;
   /** Limits how many lists run at the same time, for all clusters together. */
@@ -39,16 +46,21 @@ export interface TypeSetOptions extends Pick<
    * Called with each object of a type that decides access (RBAC objects, namespaces, CRDs) that is listed or changes.
    */
   readonly onObject: (key: TypeKey, type: 'there' | 'gone', object: Buffer) => void;
-  /** Called when a type is now read with another identity. The next call of `follow` lists that type again. */
-  readonly onOtherReader: () => void;
+  /**
+   * Called when a type must be listed again: it is read with another identity now, or its rows are to be written in
+   * another format. The next call of `follow` lists it.
+   */
+  readonly onOutdated: () => void;
   readonly signal: AbortSignal;
 }
 
 /** The followers of one cluster: one list and watch for each type. */
 export interface TypeSet {
   /**
-   * Starts a follower for each chosen type that has none, ends all others, and deletes their rows.
-   * @param isAbsent whether discovery did not mention a type, which may exist nevertheless
+   * Starts a follower for each chosen type that has none. Ends the followers of types that are not chosen any more, and
+   * deletes their rows. The follower of a type that is chosen differently now, or is outdated, is replaced.
+   * @param isAbsent returns true for a type that discovery did not mention. It may exist nevertheless, so its rows are
+   * deleted only when the cluster answers 404 to a list
    */
   follow(chosen: readonly ChosenType[], isAbsent: (key: TypeKey) => boolean): Promise<void>;
   /**
@@ -71,7 +83,10 @@ interface Followed {
   readonly reader: MemberReader;
   readonly filter: TypeFilter;
   readonly signature: string;
-  /** True when another identity reads the type now than when it was listed, so it must be listed again. */
+  /**
+   * True when the type must be listed again: another identity reads it now than when it was listed, or its rows were
+   * written by a newer version of Portcullis and are now to be written in the format of this version.
+   */
   isOutdated: boolean;
 }
 
@@ -81,8 +96,8 @@ class FollowedTypes implements TypeSet {
   readonly #lists: Gate;
   readonly #budget: ByteBudget = makeByteBudget(heldBytes);
   /**
-   * Which identity reads each type. Kept apart from the followers, so that a restarted follower starts with the
-   * identity that was used last.
+   * The identity with which each type is listed and watched. It is kept here and not in the follower of the type, so
+   * that a follower that is started again begins with the identity that was used last.
    */
   readonly #readers = new Map<TypeKey, MemberReader>();
   #turn = 0;
@@ -159,13 +174,17 @@ class FollowedTypes implements TypeSet {
     const paths = indexedPaths(type);
     const redacts = key === 'secrets.';
     const { pruned = [] } = type;
-    const keptAs = keptAsOf(paths, redacts, filter, pruned);
+    const keepsForm = this.#keepsForm(stored, filter, pruned);
+    const keptAs = keptAsOf(paths, redacts, filter, pruned, keepsForm ? -rowForm : rowForm);
+    const oldest = Math.min(rowForm, Math.abs(formOf(stored?.type.keptAs)));
     const follower = startFollower({
       ...this.#options,
       type: Object.freeze({ ...type, keptAs }),
       isChosen,
       filter,
       stored,
+      keepsForm,
+      keptMeanwhile: keptAsOf(paths, redacts, filter, pruned, -oldest),
       listsAnew,
       ask: reader.ask,
       isAtomic: rightsKeys.has(key),
@@ -175,6 +194,30 @@ class FollowedTypes implements TypeSet {
       onObject: rightsKeys.has(key) ? (what, object) => onObject(key, what, object) : undefined,
     });
     this.#followers.set(key, { follower, reader, filter, signature, isOutdated: false });
+    if (keepsForm) this.#rewriteLater(key, follower);
+  }
+
+  /**
+   * Whether rows that a newer version of Portcullis wrote keep their format for now. During an upgrade, a replica of
+   * that version may soon take the cluster over, and would have to write all rows again. A store without a lease has
+   * one process only, so no replica of another version uses it.
+   */
+  #keepsForm(stored: StoredType | undefined, filter: TypeFilter, pruned: readonly string[]): boolean {
+    const keptAs = stored?.type.keptAs;
+    if (this.#options.writer === undefined || keptAs === undefined) return false;
+    return formOf(keptAs) > rowForm && isKeptUnder(keptAs, filter, pruned);
+  }
+
+  /**
+   * Marks the type to be listed again after `otherFormMs` milliseconds. If a replica of the newer version takes the
+   * cluster over before, this one stops following it and rewrites nothing.
+   */
+  #rewriteLater(key: TypeKey, follower: Follower): void {
+    const { timing, signal } = this.#options;
+    const timer = setTimeout(() => {
+      if (this.#followers.get(key)?.follower === follower) this.#outdate(key);
+    }, timing.otherFormMs).unref();
+    signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
   }
 
   #readerOf(key: TypeKey): MemberReader {
@@ -187,7 +230,7 @@ class FollowedTypes implements TypeSet {
     const followed = this.#followers.get(key);
     if (followed === undefined) return;
     followed.isOutdated = true;
-    this.#options.onOtherReader();
+    this.#options.onOutdated();
   }
 
   async #storedTypes(): Promise<ReadonlyMap<TypeKey, StoredType>> {

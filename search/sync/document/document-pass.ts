@@ -37,7 +37,10 @@ export class Repeated extends Error {
   }
 }
 
-/** The results of the pass. `labels` and `owners` are JSON texts; '' when the object has none. */
+/**
+ * What a DocumentPass has found in an object. `labels` and `owners` (the ownerReferences) are JSON texts, '' when the
+ * object has none. `dataCount` is the number of keys in the `data` of a Secret.
+ */
 interface Found {
   labels: string;
   owners: string;

@@ -7,15 +7,15 @@ import { parsePath } from '../../query/path.ts';
 
 /** What to do with the value of a tracked key. */
 export type Role =
-  /** Keep the value. Keys inside it are tracked, or it is recorded to be searchable. */
+  /** Keep the value. Keys inside the value are tracked, or the value itself is recorded for searching. */
   | 'pass'
   /** Remove the key and its value. */
   | 'cut'
-  /** Remove the key and its value because options prune the field, and note that the copy lacks something. */
+  /** Remove the key and its value because options prune the field, and record that the stored copy is not complete. */
   | 'prune'
   /** Remove the `data` of a Secret, but count its keys. */
   | 'data'
-  /** Remember the position of the string. */
+  /** Keep the string, and remember its position, since it is copied into a column of the row. */
   | 'slot'
   | 'metadata'
   | 'labels'
@@ -50,7 +50,7 @@ export interface TrackedKey {
 
 /** The tracked keys of an object, and of everything inside it. */
 export interface Shape {
-  /** The tracked keys, grouped by their length in bytes. */
+  /** The tracked keys by their length: element `n` has those of `n` bytes. */
   readonly keys: readonly (readonly TrackedKey[] | undefined)[];
   readonly size: number;
   /** What to track in the elements when the value is a list; undefined when nothing. */
@@ -83,7 +83,8 @@ const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
  * @param paths the paths that can be searched: keys separated by dots, with `[]` after a key for each element of a list
  * @param replaced annotations to remove, because the index writes its own values
  * @param redacts whether `data` and `stringData` are removed, as for Secrets
- * @param pruned paths of further fields to remove; none that is copied into a column of the row
+ * @param pruned paths of further fields to remove; a field that is copied into a column of the row must not be among
+ * them
  */
 export function makeShape(
   paths: readonly string[],
@@ -132,7 +133,7 @@ function addPath(root: Draft, path: string): void {
   draft.term = path;
 }
 
-/** Marks a field to be removed, unless it or something above it is removed already. */
+/** Marks a field to be removed, unless the field or one of its parents is removed already. */
 function prunePath(root: Draft, path: readonly PathStep[]): void {
   let draft = root;
   for (const [index, step] of path.entries()) {

@@ -32,7 +32,7 @@ export interface DocumentOptions {
 export interface DocumentReader {
   /**
    * Makes a row from the JSON bytes of an object.
-   * @throws MalformedAnswer when they are not an object of Kubernetes; the message quotes nothing from them
+   * @throws MalformedAnswer when the bytes are not an object of Kubernetes; the message quotes nothing from them
    */
   read(raw: Buffer): RowWrite;
 }

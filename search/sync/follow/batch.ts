@@ -11,26 +11,29 @@ import { pause, type ByteBudget } from './bounds.ts';
 /** Takes the changes of one type and commits them in batches. */
 export interface Batcher {
   /**
-   * Adds a row to the batch. When a promise is returned, the caller must await it before it reads on.
+   * Adds a row to the batch. When a promise is returned, the caller must await it before it reads the next object.
    * @param position the resourceVersion that is reached with this change; committed together with it
    */
   put(row: RowWrite, position?: SyncPosition): Promise<void> | undefined;
   remove(key: ObjectKey, position?: SyncPosition): Promise<void> | undefined;
   /**
-   * Says that all changes so far lead to this position (a resourceVersion and a time). It is committed with the next
-   * changes, or alone after a longer time. With `soon` it is committed shortly even without changes.
+   * Says that all changes so far lead to this position (a resourceVersion and a time). The position is committed with
+   * the next changes. Without changes it is committed after `positionEveryMs`, or after `waitMs` when `soon` is true.
    */
   reach(position: SyncPosition, soon: boolean): void;
-  /** Resolves when everything that was added is committed. Rejects when the index store is full. */
+  /**
+   * Resolves when everything that was added is committed. Rejects when the store has refused it for good (`failure`).
+   */
   flush(): Promise<void>;
   /**
-   * While held, batches are committed only by `flush`, or when `heldBytes` are exceeded. Used for lists of RBAC
-   * objects, so that access is never decided with half of a new list.
+   * While `isHeld` is true, batches are committed only by `flush`, or when `heldBytes` are exceeded. Used for lists of
+   * RBAC objects, so that access is never decided with half of a new list.
    */
   hold(isHeld: boolean): void;
   /**
-   * The store's error when it is full, otherwise undefined. While it is set, `put` and `remove` throw, until `retry` is
-   * called. Changes since the last commit are lost.
+   * The error with which the store refused a batch for good: it is full, or another process writes this cluster.
+   * Undefined otherwise. While it is set, `put` and `remove` throw, until `retry` is called. Changes since the last
+   * commit are lost.
    */
   readonly failure: Error | undefined;
   retry(): void;
@@ -192,7 +195,7 @@ class RowBatcher implements Batcher {
     gathered.position = position ?? gathered.position;
     if (!this.#isFull()) this.#arm(this.#options.waitMs);
     else if (this.#underWay === undefined) void this.#start();
-    // At most one full batch is collected while another is committed. Then the reader must wait.
+    // While a batch is committed, at most one further full batch is collected. Then the reader must wait.
     else return this.#underWay.done.then(() => void this.#start());
     return undefined;
   }
@@ -239,7 +242,10 @@ class RowBatcher implements Batcher {
     await done;
   }
 
-  /** Tries to commit until it succeeds, the index store is full, or `signal` is aborted. */
+  /**
+   * Repeats the commit until it succeeds, the index store is full, another process writes this cluster, or `signal` is
+   * aborted.
+   */
   async #commit(batch: Gathered): Promise<void> {
     const { apply, signal, waits, onCommit, onFault, onFenced } = this.#options;
     let isFailing = false;

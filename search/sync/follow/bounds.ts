@@ -5,8 +5,8 @@
 /** Lets only a limited number of tasks run at the same time. */
 export interface Gate {
   /**
-   * Runs `work` as soon as fewer tasks than the limit are running. Rejects with the signal's reason when it is aborted
-   * before.
+   * Runs `work` as soon as fewer tasks than the limit are running. Rejects with the signal's reason when the signal is
+   * aborted before `work` starts.
    */
   run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>;
 }
@@ -30,7 +30,7 @@ export function makeGate(places: number): Gate {
   };
 }
 
-/** A gate that several clusters share. */
+/** A limit on running tasks that several clusters share. */
 export interface SharedGate {
   /**
    * The gate for tasks of one cluster. When another task may run, the cluster with the fewest running tasks is next.
@@ -57,7 +57,7 @@ export function makeSharedGate(places: number): SharedGate {
       waiting.clear();
       return;
     }
-    // Puts the cluster at the end of the queue, behind others with as many running tasks.
+    // Puts the cluster at the end of the queue, behind clusters with the same number of running tasks.
     waiting.delete(next[0]);
     waiting.set(...next);
     count(next[0], 1);
@@ -88,8 +88,8 @@ export function makeSharedGate(places: number): SharedGate {
 /** A limited number of bytes that several readers share. */
 export interface ByteBudget {
   /**
-   * Takes bytes from the budget. Returns undefined when there is room, or a promise that resolves when there is. A
-   * request larger than the whole budget succeeds once nothing else is taken.
+   * Takes bytes from the budget. Returns undefined when they were taken at once; otherwise a promise that resolves when
+   * there was room and they are taken. A request larger than the whole budget succeeds once nothing else is taken.
    */
   take(bytes: number, signal: AbortSignal): Promise<void> | undefined;
   give(bytes: number): void;

@@ -1,6 +1,6 @@
-// Checks before a watch is resumed that the member cluster has not been set back. Easy to get wrong: an API server
-// accepts a watch from a resourceVersion that it has not reached. So the member must first prove that it is the same
-// incarnation, and that its version is at least the one to resume from.
+// Checks before a watch is resumed that the member cluster was not restored to an earlier state. Easy to get wrong: an
+// API server accepts a watch from a resourceVersion that it has not reached. So the member must first prove that it is
+// the same incarnation, and that its resourceVersion is not lower than the one from which the watch resumes.
 import { isOlder } from '../../../cache/hub/object-set.ts';
 import type { Following, Step } from './following.ts';
 import { currentVersion, hadThen } from './relist.ts';
@@ -22,10 +22,10 @@ export async function check(following: Following): Promise<Step> {
 }
 
 /**
- * Reads the member cluster's present resourceVersion. When it equals the last version seen, nothing has changed, and
- * the rows are confirmed as up to date. Bookmarks alone do not suffice: an API server only sends one when its cache has
- * moved since the watch began (cacheWatcher), and the cache of a type without changes may move only every ten minutes.
- * A consistent list moves the cache at once (KEP-2340), so the next bookmark comes.
+ * Reads the member cluster's present resourceVersion. When that is still the resourceVersion of the last event, nothing
+ * has changed, and the rows are confirmed as up to date. Bookmarks alone do not suffice: an API server only sends one
+ * when its cache has moved since the watch began (cacheWatcher), and the cache of a type without changes may move only
+ * every ten minutes. A consistent list moves the cache at once (KEP-2340), so the next bookmark comes.
  */
 async function confirm(following: Following): Promise<string> {
   const { options, signal } = following;

@@ -91,7 +91,7 @@ async function take(following: Following, line: Buffer): Promise<void> {
   if (event.type === 'ERROR') {
     const { code, reason } = event.status;
     if (code === 410 || reason === 'Expired' || reason === 'Gone') throw new Expired();
-    // The error is of an unknown kind, so a list is needed.
+    // After an error of an unknown kind, changes may be missing, so the type is listed again.
     following.resourceVersion = '';
     const { cluster } = options.incarnation;
     throw new SyncSetback('Refused', `cluster "${cluster}" ended the watch of ${what} with an error (${code})`);

@@ -81,11 +81,11 @@ export function site(t: TestContext, limits?: BatchLimits): Site {
 }
 
 /** Repeats `check` until it does not throw. After five seconds it rejects with the last error. */
-export async function until(check: () => void): Promise<void> {
+export async function until(check: () => void | Promise<void>): Promise<void> {
   const endMs = performance.now() + 5_000;
   for (;;) {
     try {
-      check();
+      await check();
       return;
     } catch (error) {
       if (performance.now() > endMs) throw error;

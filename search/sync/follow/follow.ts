@@ -15,7 +15,7 @@ import { Following, type FollowOptions, type Step } from './following.ts';
 export interface Follower {
   readonly type: TypeInfo;
   state(): TypeState;
-  /** The `confirmedAtMs` of state(): when the cluster last confirmed the type, in Unix milliseconds. */
+  /** When the rows were last known to be up to date, in Unix milliseconds: the `confirmedAtMs` of state(). */
   confirmedAtMs(): number | undefined;
   /** True when the rows are complete, the watch is open, and there is no fault. */
   isCurrent(): boolean;
@@ -51,7 +51,9 @@ async function run(following: Following): Promise<void> {
   }
 }
 
-/** Waits as long as the error demands. @returns the next step */
+/**
+ * Handles the error of a step: records the fault, and waits until the next attempt may begin. @returns the next step
+ */
 async function recover(following: Following, error: unknown, doing: Step): Promise<Step> {
   const { options, batcher, signal, what, waits, busy } = following;
   const { cluster } = options.incarnation;

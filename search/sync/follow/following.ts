@@ -2,7 +2,7 @@
 // use it.
 import { makeBackoff, makeBusyWaits } from '../../../lib/backoff.ts';
 import type { FencedError } from '../../stores/fenced-error.ts';
-import type { IndexStore, ShardWriter, StoredType, SyncPosition } from '../../stores/store.ts';
+import type { IndexStore, ShardWriter, StoredType, SyncPosition, WriteBatch } from '../../stores/store.ts';
 import type { Incarnation, TypeInfo } from '../../types.ts';
 import type { DocumentReader } from '../document/document.ts';
 import { typeName } from '../member-paths.ts';
@@ -19,10 +19,19 @@ export interface FollowOptions {
   readonly isChosen: boolean;
   readonly filter: TypeFilter;
   /**
-   * What the index store has of this type; undefined when it has nothing. Its resourceVersion is used only when the
-   * rows were stored in the present form (`keptAs`).
+   * What the index store has of this type; undefined when it has nothing. The stored resourceVersion is used only when
+   * the `keptAs` text of the rows equals that of `type`, or with `keepsForm`.
    */
   readonly stored: StoredType | undefined;
+  /**
+   * True when the stored rows stay as they are, although a newer version of Portcullis wrote them in another format.
+   */
+  readonly keepsForm?: boolean;
+  /**
+   * The `keptAs` text to store while a list rewrites the rows, so that some have the present format and some do not
+   * yet.
+   */
+  readonly keptMeanwhile?: string;
   /** True: start with a list, even when the index store has a resourceVersion from which a watch could be resumed. */
   readonly listsAnew?: boolean;
   /**
@@ -32,7 +41,10 @@ export interface FollowOptions {
   readonly reader: DocumentReader;
   readonly ask: AskMember;
   readonly store: Pick<IndexStore, 'apply' | 'versions'>;
-  /** The lease with which rows are written; undefined for a store of one process. */
+  /**
+   * The lease that permits this process to write the rows, when several replicas share the store; undefined for a store
+   * that only one process writes.
+   */
   readonly writer?: ShardWriter | undefined;
   readonly lists: Gate;
   readonly budget: ByteBudget;
@@ -54,18 +66,6 @@ export interface FollowOptions {
   readonly now: () => number;
 }
 
-/** Copies one type of one cluster into the index, by list and watch, until `close` is called. */
-export interface Follower {
-  readonly type: TypeInfo;
-  state(): TypeState;
-  /** When the rows were last known to be up to date, in Unix milliseconds; undefined when they never were. */
-  confirmedAtMs(): number | undefined;
-  /** True when the rows are complete, the watch is open, and there is no fault. */
-  isCurrent(): boolean;
-  /** Stops reading and commits what was read. Waits at most `graceMs` milliseconds for the index store. */
-  close(graceMs?: number): Promise<void>;
-}
-
 /**
  * The next step of the loop. `check` resumes the watch if the cluster was neither set up anew nor restored from a
  * backup.
@@ -83,13 +83,13 @@ export class Following {
   /** The resourceVersion of the last event that was read; '' when a list is needed. */
   resourceVersion: string;
   /**
-   * The existing object that changed last, with its resourceVersion. Used to check whether the member cluster was set
-   * back.
+   * The existing object that changed last, with its resourceVersion. Used to check whether the member cluster was
+   * restored from a backup.
    */
   seen: SeenObject | undefined;
   /** True when the index store has rows of this type, in whatever form. */
   hasRows: boolean;
-  /** True when the rows are stored in another form than the present one. The next list writes them all again. */
+  /** True when the rows are stored in another format than the present one. The next list writes them all again. */
   rewrites: boolean;
   /** True when the description of the type (names, versions, columns) differs from the stored one. */
   isOtherInfo: boolean;
@@ -112,9 +112,9 @@ export class Following {
   #storeFault: SyncFault | undefined;
 
   constructor(options: FollowOptions) {
-    const { stored, type, timing, random } = options;
+    const { stored, type, timing, random, keepsForm = false } = options;
     const isSameForm =
-      stored !== undefined && stored.type.keptAs === type.keptAs && stored.type.version === type.version;
+      stored !== undefined && (keepsForm || stored.type.keptAs === type.keptAs) && stored.type.version === type.version;
     this.options = options;
     this.what = typeName(type);
     this.waits = makeBackoff(timing.firstBackoffMs, timing.maxBackoffMs, random);
@@ -133,9 +133,9 @@ export class Following {
   }
 
   #makeBatcher(): Batcher {
-    const { incarnation, type, store, writer, budget, timing, random, limits, onState, onFenced } = this.options;
+    const { incarnation, store, writer, budget, timing, random, limits, onState, onFenced } = this.options;
     return makeBatcher({
-      apply: (batch) => store.apply({ incarnation, type, ...batch }, writer),
+      apply: (batch) => store.apply({ incarnation, type: this.#typeFor(batch), ...batch }, writer),
       budget,
       waitMs: timing.batchWaitMs,
       positionEveryMs: timing.positionEveryMs,
@@ -159,6 +159,17 @@ export class Following {
         onState();
       },
     });
+  }
+
+  /**
+   * The type to store with a batch. Its `keptAs` text says how the rows are stored once the batch is committed. While a
+   * list rewrites all rows, only the batch that ends the list says that all have the present format. A process that
+   * continues from an earlier batch must rewrite them all again.
+   */
+  #typeFor({ position }: Pick<WriteBatch, 'position'>): TypeInfo {
+    const { type, keptMeanwhile } = this.options;
+    if (!this.rewrites || keptMeanwhile === undefined || (position?.resourceVersion ?? '') !== '') return type;
+    return { ...type, keptAs: keptMeanwhile };
   }
 
   /** Aborted when reading from the member cluster shall end. */

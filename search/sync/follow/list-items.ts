@@ -28,7 +28,7 @@ const defaultLimits: ListLimits = { maxItemBytes: maxWatchLineBytes, maxHeadByte
 /** Where the scan is: outside the list of items, between two items, or inside one. */
 type Place = 'head' | 'between' | 'item';
 
-/** How deeply the scan is nested, kept from one chunk to the next. */
+/** The nesting of the JSON text at the position of the scan, kept from one chunk to the next. */
 interface Nesting {
   depth: number;
   inString: boolean;
@@ -90,7 +90,7 @@ export async function* readListItems(
   return readHead(head.bytes());
 }
 
-/** The depth of `items`: inside the array of the outermost object. */
+/** The nesting depth inside the array `items`, which is a member of the outermost object. */
 const depthOfItems = 2;
 
 /**
@@ -187,7 +187,7 @@ function readHead(bytes: Buffer): ListHead {
     continue: token,
     remainingItemCount,
   } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
-  // An API server encodes an empty list as null, since Go does so with an empty slice.
+  // An API server may send null for an empty list, since Go encodes a nil slice as null.
   if (typeof resourceVersion !== 'string' || resourceVersion === '' || (items !== null && !Array.isArray(items))) {
     throw new MalformedAnswer('a list without resourceVersion or items');
   }

@@ -26,9 +26,7 @@ export interface RelistOptions {
   readonly signal: AbortSignal;
   /** False when the index store certainly has no rows of this type, so that they need not be read. */
   readonly hasRows: boolean;
-  /**
-   * True when rows must be written even if their resourceVersion is unchanged, because they are stored in an old form.
-   */
+  /** True when rows must be written even if their resourceVersion is unchanged, because they have an old row format. */
   readonly rewrites: boolean;
   /** True when the index store is full: rows are not written, but rows that are not in the list are deleted. */
   readonly onlyDeletes: boolean;
@@ -143,7 +141,7 @@ class Comparison {
     }
   }
 
-  /** Writes the row unless the index store already has it in the same version. */
+  /** Writes the row unless the index store already has it with the same resourceVersion. */
   async write(row: RowWrite, attempt: number): Promise<void> {
     const { batcher, rewrites, onlyDeletes } = this.#options;
     const { namespace, name, uid, resourceVersion } = row;
@@ -194,17 +192,16 @@ export interface SeenObject extends ObjectKey {
   readonly resourceVersion: string;
 }
 
-/** The key and version of a row; undefined when the row has no version. */
+/** The key and resourceVersion of a row; undefined when the row has no resourceVersion. */
 export function seenOf({ namespace, name, resourceVersion }: SeenObject): SeenObject | undefined {
   return resourceVersion === '' ? undefined : { namespace, name, resourceVersion };
 }
 
 /**
- * Checks whether the member cluster still has the history that was followed: a list at exactly the version of a seen
- * object (resourceVersionMatch Exact, KEP-2523) must contain that object in that version. This detects a member that
- * was restored from a backup and has since passed the version that was seen here; its present version alone would not
- * show it.
- * @returns undefined when it cannot be told, since API servers drop old versions after about five minutes
+ * Checks that the member cluster was not restored from a backup after an object was seen. A list at exactly the
+ * resourceVersion of that object (resourceVersionMatch Exact, KEP-2523) must contain the object in that version. The
+ * present resourceVersion of the cluster is not enough: after a restore it may have grown past the seen one.
+ * @returns undefined when the cluster cannot tell, since API servers drop old versions after about five minutes
  */
 export async function hadThen(
   options: Pick<RelistOptions, 'ask' | 'type' | 'filter' | 'timing' | 'signal'>,

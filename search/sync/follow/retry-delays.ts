@@ -11,7 +11,7 @@ export interface RetryDelays {
   /** The first wait. Each further wait is twice as long, up to `maxMs`. */
   readonly firstMs: number;
   readonly maxMs: number;
-  /** How many waits grow that way. All later waits are a random time from `slowMs` to twice `slowMs`. */
+  /** How many waits grow as `firstMs` says. All later waits are a random time from `slowMs` to twice `slowMs`. */
   readonly fastTries: number;
   readonly slowMs: number;
 }

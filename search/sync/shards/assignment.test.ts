@@ -17,7 +17,7 @@ class Fleet {
   owners: Readonly<Record<number, string>> = {};
 
   constructor(...names: readonly string[]) {
-    this.replicas = names.map((name) => ({ name, weight: 1, known: all, isSilent: false }));
+    this.replicas = names.map((name) => ({ name, weight: 1, form: 1, known: all, isSilent: false }));
   }
 
   round(lately = 0): { readonly moves: number; readonly changed: readonly number[] } {
@@ -57,7 +57,7 @@ describe('who follows which shard', () => {
     const fleet = new Fleet('a', 'b');
     fleet.settle();
     const before = [...fleet.wanted];
-    fleet.replicas = [...fleet.replicas, { name: 'c', weight: 1, known: all, isSilent: false }];
+    fleet.replicas = [...fleet.replicas, { name: 'c', weight: 1, form: 1, known: all, isSilent: false }];
     for (let rounds = 0; ; rounds += 1) {
       assert.ok(rounds < 100);
       const { moves, changed } = fleet.round();
@@ -72,7 +72,7 @@ describe('who follows which shard', () => {
   it('moves of the last ten seconds count: after four there is none', () => {
     const fleet = new Fleet('a');
     fleet.settle();
-    fleet.replicas = [...fleet.replicas, { name: 'b', weight: 1, known: all, isSilent: false }];
+    fleet.replicas = [...fleet.replicas, { name: 'b', weight: 1, form: 1, known: all, isSilent: false }];
     assert.equal(fleet.round(4).changed.length, 0);
     assert.equal(fleet.round(3).changed.length, 1);
   });
@@ -95,14 +95,14 @@ describe('who follows which shard', () => {
     const fleet = new Fleet('a', 'b');
     const half = all.map((count, shard) => (shard < 64 ? count : 0));
     fleet.replicas = [
-      { name: 'a', weight: 1, known: all, isSilent: false },
-      { name: 'b', weight: 1, known: half, isSilent: false },
+      { name: 'a', weight: 1, form: 1, known: all, isSilent: false },
+      { name: 'b', weight: 1, form: 1, known: half, isSilent: false },
     ];
     fleet.settle();
     assert.ok(fleet.wanted.slice(64).every((name) => name === 'a'));
     fleet.replicas = [
-      { name: 'a', weight: 1, known: half, isSilent: false },
-      { name: 'b', weight: 1, known: all, isSilent: false },
+      { name: 'a', weight: 1, form: 1, known: half, isSilent: false },
+      { name: 'b', weight: 1, form: 1, known: all, isSilent: false },
     ];
     fleet.round();
     assert.ok(fleet.wanted.slice(64).every((name) => name === 'b'));
@@ -138,8 +138,8 @@ describe('who follows which shard', () => {
     assert.notEqual(fleet.wanted[0], fleet.wanted[1]);
     const weak = new Fleet('a', 'b');
     weak.replicas = [
-      { name: 'a', weight: 3, known: all, isSilent: false },
-      { name: 'b', weight: 1, known: all, isSilent: false },
+      { name: 'a', weight: 3, form: 1, known: all, isSilent: false },
+      { name: 'b', weight: 1, form: 1, known: all, isSilent: false },
     ];
     weak.settle();
     assert.ok(weak.counts()['b']! <= 36, `${weak.counts()['b']} shards`);
@@ -182,6 +182,43 @@ describe('who follows which shard', () => {
     fleet.settle();
     for (const shard of [...ofC, ofB[0]!]) assert.equal(fleet.wanted[shard], 'a');
     for (const shard of ofB.slice(1)) assert.equal(fleet.wanted[shard], 'b');
+  });
+
+  it('during an upgrade shards go to replicas of the newer form only, in a rollback back once the last of them is gone', () => {
+    const fleet = new Fleet('old-1', 'old-2', 'old-3');
+    fleet.settle();
+    const isNew = (name: string): boolean => name.startsWith('new');
+    const changes = fleet.wanted.map(() => 0);
+    const settle = (replicas: readonly string[]): void => {
+      const known = { weight: 1, known: all, isSilent: false };
+      fleet.replicas = replicas.map((name) => ({ ...known, name, form: isNew(name) ? 2 : 1 }));
+      const before = [...fleet.wanted];
+      fleet.settle();
+      for (const [shard, name] of fleet.wanted.entries())
+        changes[shard]! += Number(isNew(name) !== isNew(before[shard]!));
+    };
+    settle(['old-1', 'old-2', 'old-3', 'new-1']);
+    const { 'new-1': joined, ...others } = fleet.counts();
+    assert.ok(
+      joined! >= 25 && Object.values(others).every((count) => count >= 25),
+      'it gets its share, not everything',
+    );
+    for (const left of [
+      ['old-2', 'old-3', 'new-1'],
+      ['old-2', 'old-3', 'new-1', 'new-2'],
+      ['old-3', 'new-1', 'new-2', 'new-3'],
+      ['new-1', 'new-2', 'new-3'],
+    ]) {
+      settle(left);
+    }
+    assert.deepEqual(new Set(changes), new Set([1]), 'each shard has changed its form once');
+    for (const left of [
+      ['new-1', 'new-2', 'old-4'],
+      ['new-2', 'old-4', 'old-5'],
+      ['old-4', 'old-5'],
+    ])
+      settle(left);
+    assert.deepEqual(new Set(changes), new Set([2]), 'and once more in the rollback');
   });
 
   it('when all have missed a heartbeat the store is slow, and shards are given away as ever', () => {

@@ -1,7 +1,9 @@
 // Decides which replica shall follow which shard. A shard stays with its replica while the load is balanced well
 // enough, because each move ends watches at one replica and begins them at another. The order in which replicas are
 // considered for a shard depends only on the replica's name and weight and the shard's number (rendezvous hashing), so
-// that a new replica takes shards from all others alike.
+// that a new replica takes shards from all others alike. Easy to get wrong: while replicas with two row formats run, as
+// in an upgrade, shards may only go to those with the newer format. Otherwise each replica would rewrite in its own
+// format what the other one has written.
 import { createHash } from 'node:crypto';
 import type { Assignment, Situation } from '../../stores/leases.ts';
 
@@ -27,10 +29,11 @@ export function assign(situation: Situation): readonly Assignment[] {
 interface Replica {
   readonly name: string;
   readonly weight: number;
+  readonly form: number;
   readonly known: readonly number[];
   /** True when the replica has missed a heartbeat. It keeps its shards, and gets no new ones. */
   readonly isSilent: boolean;
-  /** The load of the replica's shards, in clusters. */
+  /** The load of the replica's shards, counted in clusters: rows and changes are converted with the constants above. */
   load: number;
 }
 
@@ -39,6 +42,8 @@ interface Shard {
   readonly load: number;
   /** The replicas that may own the shard, best first. */
   readonly candidates: readonly Replica[];
+  /** The candidates that may be given the shard: those that write rows in the newest format. */
+  readonly takers: readonly Replica[];
   /** Name of the replica that was meant to own the shard before this plan; '' for none. */
   readonly before: string;
   readonly isPinned: boolean;
@@ -68,7 +73,9 @@ class Plan {
       // A replica that knows no cluster of the shard does not follow any of them, so the shard is free.
       const keeps = owner !== undefined && (candidates.includes(owner) || owner.known[shard]! > 0 || owner.isSilent);
       const stays = keeps && candidates.length > 0;
-      return { shard, load, candidates, before: wanted, isPinned, owner: stays ? owner : undefined };
+      const newest = Math.max(...candidates.map(({ form }) => form));
+      const takers = candidates.filter(({ form }) => form === newest);
+      return { shard, load, candidates, takers, before: wanted, isPinned, owner: stays ? owner : undefined };
     });
     for (const { owner, load } of this.#shards) if (owner !== undefined) owner.load += load;
     const load = this.#shards.reduce((sum, each) => sum + each.load, 0);
@@ -102,11 +109,11 @@ class Plan {
       .sort((one, other) => scores.get(other)! - scores.get(one)!);
   }
 
-  /** Chooses the first candidate that has room for the shard, or else the one with the least load for its weight. */
-  #choose({ candidates, load }: Shard): Replica {
+  /** Chooses the first of `takers` that has room for the shard, or else the one with the least load for its weight. */
+  #choose({ takers, load }: Shard): Replica {
     const most = (1 + tolerance) * this.#share;
-    const roomy = candidates.find((each) => each.load === 0 || each.load + load <= most * each.weight);
-    return roomy ?? candidates.toSorted((one, other) => one.load / one.weight - other.load / other.weight)[0]!;
+    const roomy = takers.find((each) => each.load === 0 || each.load + load <= most * each.weight);
+    return roomy ?? takers.toSorted((one, other) => one.load / one.weight - other.load / other.weight)[0]!;
   }
 
   #give(shard: Shard, to: Replica): void {
@@ -132,7 +139,7 @@ class Plan {
     for (const from of fromMost) {
       const found = this.#shards
         .filter((shard) => shard.owner === from && shard.load > 0 && !shard.isPinned && !this.#moves.has(shard))
-        .flatMap((shard) => shard.candidates.map((to, rank) => ({ shard, to, rank })))
+        .flatMap((shard) => shard.takers.map((to, rank) => ({ shard, to, rank })))
         .filter(({ shard, to }) => this.#isWorth(shard, from, to))
         .sort((one, other) => one.rank - other.rank || other.shard.load - one.shard.load)[0];
       if (found === undefined) continue;

@@ -1,7 +1,9 @@
 // Renews the heartbeat of this replica in the store, takes the leases that are meant for it, and gives back the others.
-// Easy to get wrong: a replica that cannot renew its leases must stop writing before others may take them. So a lease
-// counts from when its heartbeat was sent, ends by a margin early, and is checked before each write.
+// Easy to get wrong: a replica that cannot renew its leases must stop writing before others may take them. So the time
+// of a lease is counted from when the heartbeat was sent, a margin is subtracted from it, and it is checked before each
+// write.
 import type { Leases, ShardState } from '../../stores/leases.ts';
+import { rowForm } from '../../stores/row-form.ts';
 import type { ShardWriter } from '../../stores/store.ts';
 import { assign } from './assignment.ts';
 import { makeStoreClock, type StoreClock } from './store-clock.ts';
@@ -19,7 +21,7 @@ export interface LeaseTiming {
    * have renewed their heartbeats after an outage.
    */
   readonly settleMs: number;
-  /** The longest wait for an answer of the store. */
+  /** The longest wait for an answer of the store. After it, the request counts as failed. */
   readonly answerMs: number;
   /** The states of shards that were read longer ago than this no longer count: their owners may have changed since. */
   readonly currentMs: number;
@@ -142,7 +144,7 @@ export class LeaseKeeper {
     for (const shard of [...this.#held.keys()]) this.#drop(shard, 'given back');
     await Promise.all(this.#ending.values());
     clearTimeout(this.#guard);
-    // Without this, other replicas would wait for this one until its last heartbeat is too old.
+    // Without this call, other replicas would wait for this one until its last heartbeat is too old.
     await this.#within(leases.leave(replica)).catch(() => undefined);
   }
 
@@ -177,7 +179,7 @@ export class LeaseKeeper {
     const uids = this.#options.uids();
     const sentAtMs = this.#localMs();
     const news = uids === undefined || uids === this.#sentUids ? {} : { uids };
-    const answer = await this.#within(leases.beat({ replica, weight, ...news, rates: rates() }));
+    const answer = await this.#within(leases.beat({ replica, weight, form: rowForm, ...news, rates: rates() }));
     this.clock.note(sentAtMs, this.#localMs(), answer.nowMs);
     this.#sentUids = answer.knowsUids ? uids : undefined;
     if (answer.life !== this.#life) this.#dropAll();
@@ -243,7 +245,7 @@ export class LeaseKeeper {
     const ended = onDrop(lease, end)
       .then(async () => {
         this.#held.delete(shard);
-        // If this fails, the lease ends when this replica takes it again or when its heartbeats end.
+        // If the release fails, the lease ends when this replica takes it again or when its heartbeats end.
         if (end === 'given back') await this.#within(leases.release([lease])).catch(() => undefined);
       })
       .finally(() => this.#ending.delete(shard));

@@ -23,7 +23,9 @@ export interface ShardedSyncOptions extends Omit<ShardFollowersOptions, 'keeper'
   readonly forgetAfterMs?: number;
 }
 
-/** The states of all clusters, whichever replica follows them. */
+/**
+ * Follows clusters together with other replicas, and knows the states of all clusters, whichever replica follows them.
+ */
 export interface ShardedSync extends SyncHandle {
   /**
    * The present time by the store's clock, in Unix milliseconds. Every replica notes `confirmedAtMs` by that clock, so

@@ -74,6 +74,16 @@ describe('what replicas tell each other of clusters', () => {
     assert.deepEqual(reader.of('r1')?.state, stateOf({ confirmedAtMs: 1_005_000, objects: 8 }));
   });
 
+  it('it is news when a cluster begins or ceases to serve resource metrics', async () => {
+    const { owner, reader } = bench();
+    const metrics = { ...info, group: 'metrics.k8s.io' };
+    for (const measured of [[], [metrics], []]) {
+      await owner.tell([{ state: { ...stateOf(), measured }, lease }], held);
+      assert.equal(await reader.hear(), true);
+      assert.deepEqual(reader.of('r1')?.state.measured, measured);
+    }
+  });
+
   it('who has lost the lease is not heard, and who has it tells everything anew', async () => {
     const { table, owner, reader } = bench();
     await owner.tell([{ state: stateOf(), lease }], held);

@@ -1,14 +1,17 @@
-// Exchanges between replicas, through the store, how clusters are followed. The owner of a shard publishes the states
-// of its clusters when they change, and every replica reads what is new. Times and counts change all the time, so they
-// are published separately and less often.
+// Exchanges between replicas, through the store, how far the copies of clusters in the index are. The owner of a shard
+// publishes the states of its clusters when they change, and every replica reads what is new. Times and counts change
+// all the time, so they are published separately and less often.
 import type { Leases, ToldState } from '../../stores/leases.ts';
 import type { ShardWriter } from '../../stores/store.ts';
 import type { ClusterState, SyncFault, TypeState } from '../sync-types.ts';
 import { toldState, type ToldState as KnownState } from '../told-state.ts';
 
-/** Confirmation times are published again when one is newer than the published one by this many milliseconds. */
+/**
+ * The times at which types were known to be up to date are published again when one of them has moved by this many
+ * milliseconds.
+ */
 const coarseMs = 4_000;
-/** How many numbers each type has in `ToldState.numbers`: when it was confirmed, and its number of objects. */
+/** How many numbers each type has in `ToldState.numbers`: its `confirmedAtMs` and its number of objects. */
 const numbersOfType = 2;
 
 /** The published state of one cluster, and the lease with which it was published. */
@@ -140,7 +143,8 @@ function isSameInfo(one: ClusterState, other: ClusterState): boolean {
     one.fault?.message === other.fault?.message &&
     one.types.length === other.types.length &&
     one.types.every((type, i) => isSameType(type, other.types[i]!)) &&
-    JSON.stringify(one.refused) === JSON.stringify(other.refused)
+    JSON.stringify(one.refused) === JSON.stringify(other.refused) &&
+    JSON.stringify(one.measured) === JSON.stringify(other.measured)
   );
 }
 

@@ -25,7 +25,7 @@ async function bench() {
     log: { info: () => undefined },
   });
   const beat = (replica: string, uids?: readonly string[]) =>
-    table.beat({ replica, weight: 1, rates: [], ...(uids === undefined ? {} : { uids }) });
+    table.beat({ replica, weight: 1, form: 1, rates: [], ...(uids === undefined ? {} : { uids }) });
   const lookAt = async (ms: number): Promise<readonly string[]> => {
     localMs = ms;
     await look();

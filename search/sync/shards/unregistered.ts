@@ -21,8 +21,8 @@ export interface UnregisteredOptions {
 }
 
 /**
- * Makes a function that looks once for such rows and deletes them. It is called at intervals, and rejects when the
- * store does.
+ * Makes a function that looks for rows of clusters that no replica has registered, and deletes them when the clusters
+ * have been missing for `missingMs`. To be called at intervals. It rejects when the store does.
  */
 export function makeUnregistered(options: UnregisteredOptions): () => Promise<void> {
   const { store, leases, types, leaseOf, onForgotten, missingMs, localMs, log } = options;

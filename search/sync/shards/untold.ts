@@ -1,17 +1,18 @@
 // Finds clusters that nobody follows because the owner of their shard does not have their records. An owner publishes a
-// state of each cluster that it follows, with the term of its lease. So when no state of the present term appears, the
-// owner does not know the cluster. Replicas have different records when their sources or selections differ, or when one
-// reads a source later.
+// state of each cluster that it follows, with the epoch of its lease: a number that grows each time a shard is taken.
+// So when no state with the present epoch appears, the owner does not know the cluster. Replicas have different records
+// when their sources or selections differ, or when one reads a source later.
 import type { ShardState } from '../../stores/leases.ts';
 
 /**
- * How long an owner may take to publish a state after it has taken a shard or a new cluster appeared, in milliseconds.
+ * How many milliseconds the replica that owns a shard has to publish the state of each cluster in it, counted from when
+ * it took the shard or the cluster appeared. A cluster without a state after that is reported as followed by nobody.
  */
 const graceMs = 5_000;
 
 export interface UntoldOptions {
   readonly shardOf: (uid: string) => number;
-  /** Returns the term in which a state of the cluster was published last; undefined when there is none. */
+  /** Returns the epoch with which a state of the cluster was published last; undefined when none was published. */
   readonly toldIn: (uid: string) => number | undefined;
   /** Returns milliseconds of a clock that never goes back. */
   readonly localMs: () => number;
@@ -24,7 +25,7 @@ interface Waiting {
 
 export class Untold {
   readonly #options: UntoldOptions;
-  /** The clusters without a published state in the present term, and since when they lack it, by UID. */
+  /** The clusters without a published state in the present epoch, and since when they lack it, by UID. */
   #waiting: ReadonlyMap<string, Waiting> = new Map();
   #isFirst = true;
 
@@ -34,8 +35,8 @@ export class Untold {
 
   /**
    * Notes which clusters lack a published state. Call it each time the states of all shards were read.
-   * @param uids of the clusters that other replicas shall follow
-   * @param states of all shards, by number
+   * @param uids the UIDs of the clusters that other replicas shall follow
+   * @param states the states of all shards, by shard number
    */
   look(uids: Iterable<string>, states: readonly ShardState[]): void {
     const { shardOf, toldIn, localMs } = this.#options;

@@ -1,4 +1,4 @@
-// The files of one simulated container, in memory. Paths are normalised first, so that `..` cannot leave the root
+// The files of one simulated container, in memory. Every path is normalised first, so that `..` cannot leave the root
 // directory, and `/tmp/` means `/tmp`.
 import { posix } from 'node:path';
 
@@ -34,6 +34,7 @@ export function resolvePath(workingDirectory: string, path: string): string {
   return posix.resolve('/', workingDirectory, path);
 }
 
+/** Permission bits and modification time of a file that is written; absent fields keep or get defaults. */
 interface FileDetails {
   readonly mode?: number;
   readonly modifiedAtMs?: number;
@@ -46,19 +47,22 @@ export class ContainerFiles {
   readonly #nodes: Map<string, FileNode>;
   #usedBytes = 0;
 
-  /** Makes an empty file system. `capacityBytes` limits the size of all files together. */
+  /**
+   * Makes an empty file system. `capacityBytes` limits the size of all files together; a write beyond it fails with
+   * ENOSPC.
+   */
   constructor(now: () => number, capacityBytes = 256 * 1024 * 1024) {
     this.#now = now;
     this.#capacityBytes = capacityBytes;
     this.#nodes = new Map([['/', { kind: 'directory', mode: 0o755, modifiedAtMs: now() }]]);
   }
 
-  /** Returns the entry at a path, following symbolic links; undefined when there is none. */
+  /** Returns the file or directory at a path, following symbolic links; undefined when nothing is there. */
   find(path: string): FileNode | undefined {
     return this.#nodes.get(this.#locate(path, true));
   }
 
-  /** Returns the entry at a path, without following a symbolic link at its end. */
+  /** The same as `find`, but a symbolic link at the end of the path is returned and not followed. */
   findLink(path: string): FileNode | undefined {
     return this.#nodes.get(this.#locate(path, false));
   }
@@ -129,7 +133,8 @@ export class ContainerFiles {
   }
 
   /**
-   * The absolute path after following symbolic links. A link in the last part is followed only if `followLast` is true.
+   * The absolute path after following symbolic links. A link in the last part of the path is followed only if
+   * `followLast` is true.
    */
   #locate(path: string, followLast: boolean, depth = 0): string {
     if (depth > 16) throw new FileFault('ELOOP');

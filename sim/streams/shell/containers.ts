@@ -1,5 +1,5 @@
-// The simulated containers: what programs in them see (files, environment, host name), and what stays between two
-// execs. After a restart, a container has its initial files again.
+// The simulated containers: what programs in them see (files, environment, host name). Files that one exec writes are
+// there for the next exec. After a restart, a container has its initial files again.
 import type { JsonObject, KubeObject } from '../../types.ts';
 import { ContainerFiles } from './container-files.ts';
 
@@ -17,15 +17,19 @@ export interface Container {
   readonly hasStdin: boolean;
 }
 
-/** The containers of all pods. When there are too many, the ones that were unused for longest are dropped. */
+/** The containers of all pods. Only the 200 containers that were used last are kept in memory. */
 export interface Containers {
   /**
-   * Returns a container of a pod; started anew when it is not in memory. Undefined when the pod has no container of
-   * that name.
+   * Returns a container of a pod. One that is not in memory begins with its initial files. Undefined when the pod has
+   * no container of this name.
    */
   open(pod: KubeObject, name: string): Container | undefined;
 }
 
+/**
+ * How many containers are kept in memory. A further one replaces the one that was not used for longest, whose files are
+ * lost.
+ */
 const keptContainers = 200;
 
 /** Makes an empty set of containers. `now` must return Unix milliseconds. */

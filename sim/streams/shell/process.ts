@@ -1,5 +1,5 @@
-// A program that runs in a simulated container, with its arguments and streams. Each write waits until the reader has
-// taken the data, so that large outputs are not buffered.
+// A program that runs in a simulated container, with its arguments and streams. A program waits after each write until
+// the reader has taken the data, so that large outputs are not buffered.
 import type { Readable, Writable } from 'node:stream';
 import type { Container } from './containers.ts';
 import type { Terminal } from './terminal.ts';
@@ -14,7 +14,7 @@ export interface Process {
   readonly stdin: Readable;
   readonly stdout: Writable;
   readonly stderr: Writable;
-  /** The terminal, when the streams belong to one; otherwise undefined. */
+  /** The terminal to which the streams belong; undefined when the client requested none. */
   readonly terminal: Terminal | undefined;
   /** Aborted when the client has disconnected, or Ctrl-C was pressed. */
   readonly signal: AbortSignal;
@@ -22,10 +22,15 @@ export interface Process {
   readonly isInstant?: boolean;
 }
 
-/** A program. Resolves to its exit code. When it throws, `name: message` is printed and the exit code is 1. */
+/**
+ * A program. Resolves to its exit code. When it throws an Error, `name: message` is printed to stderr and the exit code
+ * is 1.
+ */
 export type Program = (process: Process) => Promise<number>;
 
-/** The requested program does not exist. The container runtime reports this error, not the shell. */
+/**
+ * The program of an exec does not exist. The message is that of the container runtime; a shell prints its own message.
+ */
 export class ProgramNotFound extends Error {
   constructor(name: string) {
     super(
@@ -36,7 +41,7 @@ export class ProgramNotFound extends Error {
   }
 }
 
-/** Writes data, and waits until the reader has taken it or is gone. */
+/** Writes data, and waits until the reader has taken the data or the stream is closed. */
 export function put(stream: Writable, data: Buffer | string): Promise<void> {
   if (stream.destroyed || stream.writableEnded) return Promise.resolve();
   return new Promise((resolve) => {
@@ -52,7 +57,8 @@ export async function readAll(stream: Readable, signal: AbortSignal): Promise<Bu
 }
 
 /**
- * Yields chunks until the input ends or the signal is aborted. The stream stays open, even when the loop is left early.
+ * Yields chunks until the input ends or the signal is aborted. The stream stays open, even when the caller leaves its
+ * loop early, so that another program can read the rest.
  */
 export async function* chunksOf(stream: Readable, signal: AbortSignal): AsyncGenerator<Buffer> {
   let wake = (): void => undefined;

@@ -1,5 +1,5 @@
-// `tar` in a simulated container: `cf -` and `xf -`, which `kubectl cp` uses. A leading `/` is removed from names in
-// archives. Names with `..` cannot leave the target directory.
+// `tar` in a simulated container. Only `tar cf -` and `tar xf -` are supported, which `kubectl cp` uses. A leading `/`
+// is removed from names in archives. A name with `..` cannot lead out of the target directory.
 import { posix } from 'node:path';
 import { parseArgs } from 'node:util';
 import { packTar, unpackTar } from 'modern-tar';

@@ -1,5 +1,5 @@
-// The programs in a simulated container, each with the main features of the real one. Exit codes and messages follow
-// busybox, because scripts depend on them. An option that is not supported is an error.
+// The programs in a simulated container, each with the main features of the real program. Exit codes and messages
+// follow busybox, because scripts depend on them. An option that is not supported is an error.
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -7,7 +7,7 @@ import { resolvePath, type FileNode } from './container-files.ts';
 import { chunksOf, pause, put, readAll, type Process, type Program } from './process.ts';
 import { tar } from './program-tar.ts';
 
-/** The programs by name. `sh` is not among them, because shell.ts imports this file. */
+/** The programs by name. `sh` is in shell.ts, which imports this file. */
 export const programs: Readonly<Record<string, Program>> = {
   cat,
   date: async (process) => (await put(process.stdout, `${new Date().toUTCString().replace('GMT', 'UTC')}\n`), 0),
@@ -35,7 +35,7 @@ export const programs: Readonly<Record<string, Program>> = {
   whoami: async (process) => (await put(process.stdout, 'root\n'), 0),
 };
 
-/** Makes a path of an argument absolute. */
+/** The absolute path of a path that was given as an argument. */
 export function at(process: Process, path: string): string {
   return resolvePath(process.workingDirectory, path);
 }
@@ -189,7 +189,7 @@ async function stty(process: Process): Promise<number> {
   return 0;
 }
 
-/** `test` with one operator, as `kubectl cp` asks whether its target is a directory. */
+/** `test` with one operator. `kubectl cp` runs `test -d` to find out whether its target is a directory. */
 async function test(process: Process): Promise<number> {
   const [operator = '', path = '', ...more] = process.argv.slice(1);
   const node = process.container.files.find(at(process, path));

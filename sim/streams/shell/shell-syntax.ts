@@ -1,20 +1,20 @@
 // The syntax of the simulated shell: words with quotes and variables, pipelines, `&&`, `||`, `;` and redirections. This
-// is a small part of sh. Anything else (loops, `if`, subshells, here-documents, `$(…)`) gives an error that names it,
-// before any command runs.
+// is a small part of sh. For anything else (loops, `if`, subshells, here-documents, `$(…)`) parsing fails before any
+// command runs, and the error says what is not supported.
 
 /** A part of a word. The values of unquoted variables are split at white space. */
 type WordPart =
   | { readonly kind: 'text'; readonly value: string }
   | { readonly kind: 'variable'; readonly name: string; readonly isQuoted: boolean };
 
-/** One word, before variables in it are replaced. */
+/** One word of a command, before its variables are replaced by their values. */
 export type Word = readonly WordPart[];
 
 /** A redirection of one file descriptor. */
 export interface Redirection {
   readonly descriptor: 0 | 1 | 2;
   readonly kind: 'read' | 'write' | 'append' | 'duplicate';
-  /** The file name; for 'duplicate' the number of the descriptor to copy. */
+  /** The file name; for 'duplicate', as in `2>&1`, the number of the descriptor to copy. */
   readonly target: Word;
 }
 
@@ -119,8 +119,8 @@ function unexpected(token: Token | undefined): ShellSyntaxFault {
 }
 
 /**
- * In `2>`, the digit is a file descriptor only if it directly precedes the operator. The tokenizer puts this mark in
- * front of such a digit.
+ * In `2>`, the digit is a file descriptor only if it directly precedes the operator. The tokenizer puts this character
+ * in front of such a digit.
  */
 const descriptorMark = '\u0000';
 

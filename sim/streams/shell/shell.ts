@@ -1,6 +1,6 @@
 // Runs programs and scripts in a simulated container: `sh -c`, `sh` with commands from stdin, and an interactive `sh`
-// on a terminal. The exit code of a script is that of its last command. `exit` ends only the shell that runs it. 127
-// means that a command was not found.
+// on a terminal. The exit code of a script is the exit code of its last command; 127 means that a command was not
+// found. `exit` ends only the shell that runs the command.
 import { once } from 'node:events';
 import { posix } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
@@ -62,7 +62,7 @@ async function runShell(process: Process): Promise<number> {
   return state.exitStatus ?? state.lastStatus;
 }
 
-/** Runs the commands from stdin line by line. The commands themselves get an empty stdin. */
+/** Runs the commands from stdin line by line. The commands get an empty stdin, since the shell has read it. */
 async function runLines(process: Process, state: ShellState): Promise<void> {
   let text = '';
   const quiet = { ...process, stdin: Readable.from([]) };
@@ -148,7 +148,8 @@ async function runSimple(process: Process, state: ShellState, command: SimpleCom
   const argv: string[] = [];
   for (const word of command.words) argv.push(...expand(state, word));
   const [name] = argv;
-  // Without a command, assignments change the shell's own variables. In front of a command they only apply to it.
+  // Without a command, assignments change the shell's own variables. In front of a command, assignments apply to this
+  // command only.
   const assigned = name === undefined ? state.environment : new Map<string, string>();
   for (const { name: key, value } of command.assignments) {
     assigned.set(key, expand(state, value).join(' '));
@@ -238,7 +239,9 @@ function redirect(
   return { stdin, stdout, stderr };
 }
 
-/** A stream that is written to the file when it ends. Throws at once when the file cannot be written. */
+/**
+ * A stream whose bytes are written to the file when the stream ends. Throws at once when the file cannot be written.
+ */
 function openFile(process: Process, path: string, isAppend: boolean): Writable {
   const { files } = process.container;
   const isDevice = path === '/dev/null';
@@ -257,7 +260,10 @@ function openFile(process: Process, path: string, isAppend: boolean): Writable {
   });
 }
 
-/** Replaces variables in a word. Values of unquoted ones are split at white space, so one word can give several. */
+/**
+ * Replaces variables in a word. The value of an unquoted variable is split at white space, so one word can become
+ * several.
+ */
 function expand(state: ShellState, word: Word): string[] {
   const fields: string[] = [];
   let field: string | undefined;

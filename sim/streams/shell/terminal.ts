@@ -1,5 +1,5 @@
-// The line discipline of a terminal: echo, line editing, Ctrl-C, Ctrl-D, and `\r\n` for each `\n` of the output. Keys
-// that are typed while a program runs are echoed at once and kept for the next reader.
+// The line discipline of a terminal: echo, line editing, Ctrl-C, Ctrl-D, and `\r\n` for each `\n` of the output. What
+// is typed while no program reads is echoed at once, and the next program that reads gets it.
 import { StringDecoder } from 'node:string_decoder';
 import { Readable, Writable } from 'node:stream';
 
@@ -20,7 +20,7 @@ export interface TerminalSize {
 
 /**
  * A terminal on the raw streams of an exec or attach with `tty`. `size` is called whenever a program needs the size.
- * The program in the foreground reads whole lines.
+ * Programs read whole lines.
  */
 export class Terminal {
   readonly output: Writable;
@@ -55,15 +55,15 @@ export class Terminal {
   }
 
   /**
-   * Shows a prompt and waits for a line, returned without its newline. Undefined after Ctrl-D on an empty line, and
-   * when the input has ended.
+   * Shows a prompt, waits for a line and returns it without its newline. Returns undefined after Ctrl-D on an empty
+   * line, and when the input has ended.
    */
   readLine(prompt: string): Promise<string | undefined> {
     this.#show(prompt);
     return new Promise((resolve) => this.#lines.take((text) => resolve(text?.replace(/\n$/, ''))));
   }
 
-  /** Opens the terminal's input for one program. After `release`, unread input is left for the next reader. */
+  /** Opens the terminal's input for one program. `release` closes it and leaves unread input for the next program. */
   openInput(): { readonly stdin: Readable; release(): void } {
     return openInput(this.#lines);
   }
@@ -127,7 +127,10 @@ export class Terminal {
   }
 }
 
-/** The typed lines; each is given to one reader. An undefined line means the end of the input. */
+/**
+ * The lines that were typed and not read yet. Each line is given to one reader; undefined stands for the end of the
+ * input.
+ */
 class LineQueue {
   readonly #committed: (string | undefined)[] = [];
   #waiting: ((text: string | undefined) => void) | undefined;
@@ -140,7 +143,7 @@ class LineQueue {
     else waiter(text);
   }
 
-  /** Passes the next line to `use`, now or when it is typed. Returns a function that stops waiting for it. */
+  /** Passes the next line to `use`, now or when it is typed. Returns a function that stops waiting for the line. */
   take(use: (text: string | undefined) => void): () => void {
     if (this.#committed.length > 0) use(this.#committed.shift());
     else if (this.#isOver) use(undefined);
@@ -150,12 +153,12 @@ class LineQueue {
     };
   }
 
-  /** Returns text that a reader did not use, so that the next reader gets it. */
+  /** Puts text that a reader did not use back to the front of the queue, so that the next reader gets it. */
   putBack(text: string): void {
     this.#committed.unshift(text);
   }
 
-  /** Ends the input. `rest` is passed on as the last line unless it is ''. */
+  /** Ends the input. `rest`, an unfinished line, becomes the last line unless it is ''. */
   end(rest: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -170,7 +173,7 @@ function openInput(lines: LineQueue): ReturnType<Terminal['openInput']> {
   let ask = true;
   let cancel = (): void => undefined;
   const stdin = new Readable({
-    // Reads only one line ahead, so that as little as possible is taken from the next reader.
+    // The stream reads only one line ahead, so that it takes as little as possible that the next program should get.
     highWaterMark: 1,
     read() {
       if (!ask) return;

@@ -1,6 +1,7 @@
-// Encodes and decodes SPDY/3.1 frames, except those for flow control, which no peer of the simulator uses (see
-// spdy-session.ts). Header blocks are not decompressed in this file. In a control frame, the first 32 bits contain the
-// control bit, 15 bits of version and the type; the next 32 bits contain the flags and 24 bits of length.
+// Encodes and decodes SPDY/3.1 frames, except frames for flow control, which no peer of the simulator uses (see
+// spdy-session.ts). Header blocks stay compressed here; spdy-headers.ts decompresses them. In a control frame, the
+// first 32 bits contain the control bit, 15 bits of version and the type; the next 32 bits contain the flags and 24
+// bits of length.
 
 /** The version in control frames. Both SPDY/3 and SPDY/3.1 use 3. */
 const version = 3;
@@ -11,6 +12,7 @@ const frameTypes = { synStream: 1, synReply: 2, rstStream: 3, ping: 6, goAway: 7
 /** Status codes of RST_STREAM (SPDY/3.1 section 2.6.3). */
 export const resetCodes = { protocolError: 1, refusedStream: 3, cancel: 5 } as const;
 
+/** The flag FLAG_FIN: the frame is the last one of its sender on the stream. */
 const finFlag = 0x01;
 
 /** One SPDY frame, with the fields of its type. */
@@ -30,7 +32,7 @@ export function encodeSpdyFrame(frame: SpdyFrame): Buffer {
       return Buffer.concat([head, frame.data]);
     }
     case 'synStream':
-      // The associated stream is 0, and so are priority and slot.
+      // The fields associated stream, priority and slot of the frame are 0.
       return control(frameTypes.synStream, frame.fin, words(frame.streamId, 0), Buffer.alloc(2), frame.block);
     case 'synReply':
     case 'headers':
@@ -62,7 +64,8 @@ function words(...values: readonly number[]): Buffer {
 /**
  * Makes a function that splits received bytes into frames: it takes a chunk of any size and returns the frames that are
  * now complete. Unknown control frames are skipped, as the specification demands. The function throws an Error when the
- * bytes are not SPDY/3 frames, or a frame has more than `maxFrameBytes` of payload; it cannot be used after that.
+ * bytes are not SPDY/3 frames, or when a frame has more than `maxFrameBytes` of payload; after an Error it must not be
+ * called again.
  */
 export function createSpdyFrameReader(maxFrameBytes = 4 * 1024 * 1024): (chunk: Buffer) => readonly SpdyFrame[] {
   let chunks: Buffer[] = [];

@@ -1,9 +1,9 @@
 // Compresses and decompresses header blocks of SPDY/3.1. All blocks of one direction form a single zlib stream, which
-// starts with a fixed dictionary. Easy to get wrong: because the stream is shared, every block must be compressed or
-// decompressed, even that of a refused frame.
+// starts with a fixed dictionary. Easy to get wrong: because all blocks are one zlib stream, every block must be
+// decompressed, even the block of a frame that is refused.
 import zlib from 'node:zlib';
 
-/** Headers by lower-case name. The values of a repeated header are kept apart. */
+/** Headers by lower-case name. A repeated header has several values. */
 export type SpdyHeaders = ReadonlyMap<string, readonly string[]>;
 
 const words =
@@ -22,8 +22,8 @@ const tail =
   'sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0.';
 
 /**
- * The dictionary of SPDY/3 (section 2.6.10.1): words with length prefixes, then plain text. 1,423 bytes, Adler-32
- * 0xe3c6a7c2.
+ * The dictionary of SPDY/3 (section 2.6.10.1): words with length prefixes, then plain text. It has 1,423 bytes and the
+ * Adler-32 checksum 0xe3c6a7c2.
  */
 export function spdyDictionary(): Buffer {
   const prefixed = [
@@ -41,11 +41,13 @@ export function spdyDictionary(): Buffer {
   return Buffer.concat([...parts, Buffer.from(tail, 'latin1')]);
 }
 
+/** The Adler-32 checksum of the dictionary, by which a zlib header names it. */
 const dictionaryId = 0xe3c6a7c2;
 const windowBytes = 32 * 1024;
 /**
- * Limits that protect against decompression bombs. moby/spdystream accepts 1,000 headers of 1 MiB, which no client of
- * the simulator needs.
+ * Most bytes of a decompressed block, and most headers in it. A block beyond a limit ends the connection, as a
+ * protection against decompression bombs. moby/spdystream accepts 1,000 headers of 1 MiB, which no client of the
+ * simulator needs.
  */
 const maxBlockBytes = 256 * 1024;
 const maxHeaders = 1_000;
@@ -55,8 +57,8 @@ const maxHeaders = 1_000;
  * are sent.
  */
 export function createHeaderCompressor(): (headers: SpdyHeaders) => Buffer {
-  // After a sync flush, deflate has no state except its window. So each block can be compressed separately, with the
-  // window as the dictionary.
+  // After a sync flush, deflate has no state except its window. So each block can be compressed by a call of its own,
+  // with the window, the last 32 KiB of plain bytes, as the dictionary.
   let window = spdyDictionary();
   let isFirst = true;
   return (headers) => {
@@ -69,8 +71,8 @@ export function createHeaderCompressor(): (headers: SpdyHeaders) => Buffer {
     window = slide(window, plain);
     if (!isFirst) return block;
     isFirst = false;
-    // The zlib header (RFC 1950): deflate, window of 32 KiB, best compression, with dictionary. The two bytes are a
-    // multiple of 31.
+    // The zlib header (RFC 1950): deflate, window of 32 KiB, best compression, with dictionary. As RFC 1950 demands,
+    // the first two bytes are a multiple of 31.
     return Buffer.concat([Buffer.from([0x78, 0xf9]), uint32(dictionaryId), block]);
   };
 }

@@ -1,22 +1,25 @@
-// A SPDY/3.1 connection with many streams, compatible with moby/spdystream (kubectl, kubelet, kube-apiserver). That
-// library neither sends nor obeys WINDOW_UPDATE, so this file has no flow control either: a slow reader of one stream
-// holds up the whole connection.
+// A SPDY/3.1 connection with many streams, compatible with moby/spdystream (kubectl, kubelet, kube-apiserver).
+// moby/spdystream neither sends nor obeys WINDOW_UPDATE, so this file has no flow control either: when the reader of
+// one stream is slow, no stream of the connection receives data.
 import type { Duplex } from 'node:stream';
 import { createSpdyFrameReader, encodeSpdyFrame, resetCodes, type SpdyFrame } from './spdy-frames.ts';
 import { createHeaderCompressor, createHeaderDecompressor, type SpdyHeaders } from './spdy-headers.ts';
 import { SpdyStream, type StreamLink } from './spdy-stream.ts';
 
-/** How long, in milliseconds, a closed connection waits for the peer to close it, too. */
+/**
+ * How many milliseconds after `close()` the peer has to close the connection, too. After that, the connection is
+ * destroyed.
+ */
 const lingerMs = 5_000;
 
 /** The options of a session. */
 export interface SpdySessionOptions {
   readonly role: 'server' | 'client';
-  /** Bytes that arrived together with the upgrade request. */
+  /** Bytes after the upgrade request that were read together with it. */
   readonly head?: Buffer;
   /**
-   * Called for each stream that the peer opens. True accepts it (SYN_REPLY), false resets it. Without this function all
-   * streams are refused.
+   * Called for each stream that the peer opens. Return true to accept the stream (SYN_REPLY), false to reset it.
+   * Without this function all streams are refused.
    */
   readonly onStream?: (stream: SpdyStream) => boolean;
   /** Called once, when the connection has ended. */
@@ -68,8 +71,8 @@ export class SpdySession {
       clearTimeout(this.#linger);
       this.#finish();
     });
-    // The bytes are put back instead of being handled here. Otherwise callbacks would run before the caller has the
-    // session.
+    // The bytes are put back into the transport and not handled here. Otherwise `onStream` could be called before the
+    // caller has the session.
     if (options.head !== undefined && options.head.length > 0) transport.unshift(options.head);
     // If the socket was paused, adding a listener does not resume it.
     transport.resume();
@@ -86,7 +89,7 @@ export class SpdySession {
     return stream;
   }
 
-  /** Sends a ping. Resolves when the peer has answered it. */
+  /** Sends a ping. Resolves when the peer has answered, or the connection has ended. */
   ping(): Promise<void> {
     const id = this.#nextPingId;
     this.#nextPingId += 2;
@@ -97,8 +100,8 @@ export class SpdySession {
   }
 
   /**
-   * Resets all open streams, sends GOAWAY, ends this side of the connection, and waits a short time for the peer to end
-   * it.
+   * Resets all open streams, sends GOAWAY, ends this side of the connection, and waits up to 5 seconds for the peer to
+   * end its side.
    */
   close(): void {
     if (this.#isOver || this.#isClosing) return;

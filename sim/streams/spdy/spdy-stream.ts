@@ -8,18 +8,24 @@ import type { SpdyHeaders } from './spdy-headers.ts';
 export interface StreamLink {
   /** Sends a DATA frame. `written` is called when the bytes were written to the transport, or were dropped. */
   sendData(stream: SpdyStream, data: Buffer, fin: boolean, written: () => void): void;
-  /** Tells whether the stream's reader is behind (true) or can take data again (false). */
+  /**
+   * Tells the session whether the stream's buffer is full (true), so that the connection is paused, or has room again
+   * (false).
+   */
   holdBack(stream: SpdyStream, isHeld: boolean): void;
+  /** Sends RST_STREAM. */
   reset(stream: SpdyStream): void;
+  /** Removes the stream from the session, because it has ended. */
   forget(stream: SpdyStream): void;
 }
 
+/** A write that waits for SYN_REPLY. */
 interface PendingWrite {
   readonly data: Buffer;
   readonly done: () => void;
 }
 
-/** The largest DATA frame that is sent, in bytes. */
+/** Most bytes in one DATA frame; longer data is sent in several frames. */
 const maxPartBytes = 64 * 1024;
 
 /** A bidirectional stream. Each side can be ended separately. */
@@ -36,7 +42,7 @@ export class SpdyStream extends Duplex {
   #onReply: ((isAccepted: boolean) => void)[] = [];
 
   constructor(streamId: number, headers: SpdyHeaders, link: StreamLink) {
-    // A slow reader stops the whole connection. A large buffer makes that rare.
+    // A full buffer of one stream stops the whole connection, so the buffer is large.
     super({ allowHalfOpen: true, readableHighWaterMark: 1024 * 1024, writableHighWaterMark: maxPartBytes });
     this.streamId = streamId;
     this.headers = headers;
@@ -66,8 +72,8 @@ export class SpdyStream extends Duplex {
   }
 
   /**
-   * Called by the session when SYN_REPLY was sent or received. Data is held until then, because Go's implementation
-   * drops earlier data.
+   * Called by the session when SYN_REPLY was sent or received. Data to send waits until then, because Go's
+   * implementation drops data that it receives before SYN_REPLY.
    */
   markReplied(): void {
     this.#isReplied = true;

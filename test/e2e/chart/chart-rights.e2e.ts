@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import { clusterpediaDefinitions } from '../../../import/definitions/clusterpedia.ts';
 import { resourceRegistryDefinition } from '../../../import/definitions/karmada.ts';
 import { clusterJoinDefinition } from '../../../join/object/definition.ts';
+import { tenantBindingDefinition } from '../../../tenants/object/definition.ts';
 import { objectsOf, release, valueSets } from '../../chart/helm.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
@@ -45,12 +46,13 @@ before(async () => {
     clustersStandIn,
     resourceRegistryDefinition,
     clusterJoinDefinition,
+    tenantBindingDefinition,
     ...clusterpediaDefinitions.filter(({ metadata }) => metadata.name.endsWith('.policy.clusterpedia.io')),
   );
   const registries = '/apis/search.karmada.io/stored/resourceregistries';
   await until('registries', async () => (await hub.request('GET', registries)).status === 200);
-  const joins = '/apis/join.portcullis.io/v1alpha1/clusterjoins';
-  await until('joins', async () => (await hub.request('GET', joins)).status === 200);
+  for (const type of ['join.portcullis.io/v1alpha1/clusterjoins', 'tenancy.portcullis.io/v1alpha1/tenantbindings'])
+    await until(type, async () => (await hub.request('GET', `/apis/${type}`)).status === 200);
   for (const type of ['clusterimportpolicies', 'pediaclusterlifecycles']) {
     const path = `/apis/policy.clusterpedia.io/v1alpha1/${type}`;
     await until(type, async () => (await hub.request('GET', path)).status === 200);
@@ -294,6 +296,16 @@ test('with joins it reads and deletes bootstrap Secrets where they are, writes t
     [`update leases.coordination.k8s.io/another -n ${release}`, false],
   ];
   for (const [question, allowed] of table) assert.equal(await can(question), allowed, question);
+});
+
+test('with tenants it writes the status of TenantBindings, and reads the policy about their author and no other', async () => {
+  await grant(13);
+  const policies = 'validatingadmissionpolicies.admissionregistration.k8s.io';
+  const types = 'tenantbindings.tenancy.portcullis.io';
+  const yes = [`patch ${types}`, `patch ${types} --subresource=status`, `watch ${policies}/portcullis-tenant-author`];
+  const no = [`delete ${types}`, `watch ${policies}/another`, 'create clusterrolebindings.rbac.authorization.k8s.io'];
+  for (const question of yes) assert.equal(await can(question), true, question);
+  for (const question of no) assert.equal(await can(question), false, question);
 });
 
 test("in the place of Karmada's search it stores ResourceRegistries and their status, and nothing else of Karmada's", async () => {

@@ -37,7 +37,7 @@ let hub: Member;
 before(async () => {
   plane = await startControlPlane({ members: ['hub'], bare: ['hub'] });
   hub = plane.member('hub');
-  for (const file of ['certificates', 'servicemonitors']) {
+  for (const file of ['certificates', 'servicemonitors', 'prometheusrules']) {
     const text = readFileSync(join(import.meta.dirname, `../../chart/crds/${file}.yaml`), 'utf8');
     await hub.apply(...parseAllDocuments(text).map((document) => document.toJS() as object));
   }
@@ -46,6 +46,7 @@ before(async () => {
     'cert-manager.io/v1/issuers',
     'cert-manager.io/v1/certificates',
     'monitoring.coreos.com/v1/servicemonitors',
+    'monitoring.coreos.com/v1/prometheusrules',
   ])
     await until(path, async () => (await hub.request('GET', `/apis/${path}`)).status === 200);
 });
@@ -86,8 +87,8 @@ test('helm lint finds nothing, with every value set', async () => {
   }
 });
 
-test('the thirteen value sets render as their goldens say', async () => {
-  assert.equal(valueSets().length, 13);
+test('the fourteen value sets render as their goldens say', async () => {
+  assert.equal(valueSets().length, 14);
   for (const { name, values, golden } of valueSets()) {
     const { code, stdout, stderr } = await template('-f', values);
     assert.equal(code, 0, `${name}: ${stderr}`);

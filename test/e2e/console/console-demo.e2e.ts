@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eventually } from '../../site/polling.ts';
-import { missingChromium } from './console-site.ts';
+import { missingBrowser } from './browser.ts';
 import { startConsoleDemo } from './console-demo.ts';
 import type { ConsoleDemo } from './console-demo.ts';
 
-const missing = missingChromium();
+const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
 let demo: ConsoleDemo;
 

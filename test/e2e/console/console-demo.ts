@@ -3,9 +3,9 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { eventually } from '../../site/polling.ts';
+import { launchBrowser } from './browser.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
@@ -31,7 +31,7 @@ export async function startConsoleDemo(): Promise<ConsoleDemo> {
   let printed = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
   await eventually('the demo is ready', () => printed.includes('Ctrl-C stops everything.'), { timeoutMs: 60_000 });
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  const browser = await launchBrowser();
   return {
     printed: () => printed,
     linkOf: (user) => new RegExp(`as ${user} +(\\S+#login=\\S+)`).exec(printed)![1]!,

@@ -6,10 +6,11 @@ import type { AddressInfo } from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
 import { eventually } from '../../site/polling.ts';
 import { isLive, rowsOf, show } from './console-page.ts';
-import { missingChromium, protectedCluster, startConsoleSite } from './console-site.ts';
+import { missingBrowser } from './browser.ts';
+import { protectedCluster, startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, Visit, VisitOptions } from './console-site.ts';
 
-const missing = missingChromium();
+const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
 const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const checkout = '/console/c/frankfurt/apis/apps/v1/namespaces/shop/deployments/checkout';

@@ -1,59 +1,26 @@
 // Logging in to the console by a real OpenID provider, in a real Chromium.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
-import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
-import { freePort } from '../../controlplane/processes.ts';
-import { makeKey } from '../../issuer.ts';
-import { startOidcProvider } from '../../oidc-provider.ts';
 import type { OidcProvider } from '../../oidc-provider.ts';
-import { missingChromium, startConsoleSite } from './console-site.ts';
+import { missingBrowser } from './browser.ts';
+import { startOpenIdSite } from './console-openid-site.ts';
+import type { OpenIdSite } from './console-openid-site.ts';
 import type { ConsoleSite, Visit } from './console-site.ts';
 
-const missing = missingChromium();
+const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-login-'));
 const deepLink = '/console/search?kind=pods&q=ns%3Ashop';
-let provider: OidcProvider;
+let made: OpenIdSite;
 let site: ConsoleSite;
+let provider: OidcProvider;
 const visits: Visit[] = [];
 
 before(async () => {
   if (missing !== undefined) return;
-  const authority = await makeTestAuthority('provider');
-  const port = await freePort();
-  provider = await startOidcProvider({
-    authority,
-    keys: [makeKey('RS256')],
-    // Who logs in without saying who.
-    accounts: { nobody: { name: 'No Body' } },
-    clientIds: ['console'],
-    redirectUris: [`https://127.0.0.1:${port}/console/oidc`],
-  });
-  const authenticationConfig = join(folder, 'authentication.yaml');
-  const issuer = { url: provider.url, audiences: ['console'], certificateAuthority: authority.ca };
-  writeFileSync(
-    authenticationConfig,
-    JSON.stringify({
-      apiVersion: 'apiserver.config.k8s.io/v1',
-      kind: 'AuthenticationConfiguration',
-      jwt: [{ issuer, claimMappings: { username: { claim: 'sub', prefix: '' } } }],
-    }),
-  );
-  const console = {
-    consoleOidcIssuer: provider.url,
-    consoleOidcClientId: 'console',
-    consoleOidcScopes: 'openid profile',
-  };
-  site = await startConsoleSite({ authenticationConfig, ...console }, port);
+  made = await startOpenIdSite();
+  ({ site, provider } = made);
 });
-after(async () => {
-  await site?.close();
-  await provider?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+after(() => made?.close());
 afterEach(async () => {
   for (const { context } of visits.splice(0)) await context.close();
 });

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { eventually } from '../../site/polling.ts';
 import { show } from './console-page.ts';
-import { missingChromium, startConsoleSite } from './console-site.ts';
+import { missingBrowser } from './browser.ts';
+import { startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, Visit } from './console-site.ts';
 
-const missing = missingChromium();
+const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
 const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const checkout = '/console/c/frankfurt/apis/apps/v1/namespaces/shop/deployments/checkout';

@@ -4,7 +4,6 @@ import { readFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { chromium } from 'playwright-core';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { readConfig } from '../../../gateway/config/config.ts';
 import { makeLog } from '../../../gateway/operations/log.ts';
@@ -13,18 +12,9 @@ import type { Gateway } from '../../../gateway/start/gateway.ts';
 import { startSimulator } from '../../../sim/server.ts';
 import type { Simulator } from '../../../sim/server.ts';
 import { demoUsers, seedWorkloads } from '../../../sim/workloads/workloads.ts';
+import { launchBrowser } from './browser.ts';
 
 const root = join(import.meta.dirname, '../../..');
-
-/** Why there can be no browser here; undefined when there can. */
-export function missingChromium(): string | undefined {
-  try {
-    execFileSync('which', ['chromium'], { stdio: 'ignore' });
-    return undefined;
-  } catch {
-    return 'needs chromium (Debian: apt-get install chromium)';
-  }
-}
 
 /** A page with what it has complained about and asked for. */
 export interface Visit {
@@ -40,6 +30,8 @@ export interface ConsoleSite {
   readonly url: string;
   readonly simulators: readonly Simulator[];
   readonly folder: string;
+  /** The certificate of the authority that the gateway's own is from (PEM). */
+  readonly ca: Buffer;
   tokenOf(user: string): string;
   /** Asks the gateway itself; the JSON document. */
   ask<T>(user: string, path: string, body?: object): Promise<T>;
@@ -61,6 +53,9 @@ export interface VisitOptions extends BrowserContextOptions {
   readonly url?: string;
 }
 
+/** The URL at which the gateway reaches a cluster. */
+export type SimulatorAddress = (simulator: Simulator) => string;
+
 const names = ['frankfurt', 'virginia', 'staging'];
 const credential = 'credential-of-the-gateway';
 
@@ -69,11 +64,13 @@ const credential = 'credential-of-the-gateway';
  * @param settings further keys of the configuration file
  * @param port of the gateway; 0 for a free one
  * @param seed fills the clusters further, before the gateway knows them
+ * @param addressOf where the gateway reaches a cluster
  */
 export async function startConsoleSite(
   settings: Readonly<Record<string, unknown>> = {},
   port = 0,
   seed: (simulators: readonly Simulator[]) => void = () => undefined,
+  addressOf: SimulatorAddress = ({ url }) => url,
 ): Promise<ConsoleSite> {
   execFileSync(process.execPath, [join(root, 'console/build.ts')], { stdio: 'inherit' });
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-console-'));
@@ -85,7 +82,7 @@ export async function startConsoleSite(
     simulators.push(simulator);
   }
   seed(simulators);
-  writeFileSync(join(folder, 'members.yaml'), stringify(kubeconfigOf(simulators)));
+  writeFileSync(join(folder, 'members.yaml'), stringify(kubeconfigOf(simulators, addressOf)));
   const lines = demoUsers.map(({ name, groups }) => `${name}-token,${name},${name},"${groups.join(',')}"\n`);
   writeFileSync(join(folder, 'tokens.csv'), lines.join(''));
   writeFileSync(join(folder, 'config.yaml'), stringify({ probeIntervalSeconds: 1, indexResources: '*', ...settings }));
@@ -103,7 +100,7 @@ export async function startConsoleSite(
       '0.0.0',
     );
   const gateway = await start(`127.0.0.1:${port}`, 'state');
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  const browser = await launchBrowser();
   return makeSite({ gateway, start, simulators, browser, folder });
 }
 
@@ -118,13 +115,16 @@ interface SiteParts {
 /** The cluster in which changes need a typed name. */
 export const protectedCluster = 'virginia';
 
-function kubeconfigOf(simulators: readonly Simulator[]): object {
+function kubeconfigOf(simulators: readonly Simulator[], addressOf: SimulatorAddress): object {
   return {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: simulators.map(({ name, url, caPem }) => ({
-      name,
-      cluster: { server: url, 'certificate-authority-data': Buffer.from(caPem).toString('base64') },
+    clusters: simulators.map((simulator) => ({
+      name: simulator.name,
+      cluster: {
+        server: addressOf(simulator),
+        'certificate-authority-data': Buffer.from(simulator.caPem).toString('base64'),
+      },
     })),
     users: [{ name: 'gateway', user: { token: credential } }],
     contexts: simulators.map(({ name }) => ({
@@ -152,6 +152,7 @@ function makeSite({ gateway, start, simulators, browser, folder }: SiteParts): C
     url,
     simulators,
     folder,
+    ca,
     tokenOf,
     async ask<T>(user: string, path: string, body?: object) {
       const { request } = await import('node:https');

@@ -309,12 +309,28 @@ test('of two changes at once the last one counts', async () => {
   await eventually('the last is applied', async () => (await read(m1, configMapPath('q'))).data.n === '3');
 });
 
-test('two hundred objects of nearly as many bytes as a work may have are applied', async () => {
-  const data = 'x'.repeat(2_200);
-  const many = Array.from({ length: 200 }, (_, index) => configMap(`many-${index}`, { data }));
+test('two hundred objects of nearly as many bytes as OCM lets a work have are applied', async () => {
+  const sized = (bytes: number): object[] =>
+    Array.from({ length: 200 }, (_, index) => configMap(`many-${index}`, { data: 'x'.repeat(bytes) }));
+  const sizeOf = (objects: readonly object[]): number =>
+    objects.reduce((sum: number, each) => sum + JSON.stringify(each).length, 0);
+  const room = 499 * 1024 - sizeOf(sized(0));
+  const many = sized(Math.floor(room / 200));
+  const size = sizeOf(many);
+  assert.ok(size > 498.5 * 1024 && size <= 499 * 1024, `${size} bytes`);
   await put(hub, manifestWork('many', many));
   const work = await isAvailable('many');
   assert.equal(work.status.resourceStatus.manifests.length, 200);
+  for (const index of [0, 199])
+    assert.equal((await read(m1, configMapPath(`many-${index}`))).data.data.length, Math.floor(room / 200));
+});
+
+test('a work that is larger than the hub stores is refused by the hub, and nothing of it is applied', async () => {
+  const many = Array.from({ length: 20 }, (_, index) => configMap(`huge-${index}`, { data: 'x'.repeat(100_000) }));
+  const answer = await hub.request('POST', workPath('x').slice(0, -2), manifestWork('huge', many));
+  assert.ok(answer.status >= 400, String(answer.status));
+  assert.match(answer.body, /too large/);
+  assert.equal(await read(m1, configMapPath('huge-0')), undefined);
 });
 
 test('manifests in another order keep what was told of them', async () => {

@@ -103,8 +103,15 @@ test('the numbers of a Deployment are told, and follow it', async () => {
     ],
   );
   assert.deepEqual([synced(work).status, synced(work).reason], ['True', 'StatusFeedbackSynced']);
+  // Times are whole seconds.
+  const isLater = (): boolean => Date.now() >= Date.parse(synced(work).lastTransitionTime) + 1000;
+  await eventually('a second has passed', isLater);
   await setStatus(resourcePath('deployment', 'd1'), { ...status, readyReplicas: 2, availableReplicas: 2 });
-  await until('numbers', (found) => valuesOf(found)[0].fieldValue.integer === 2);
+  const later = await until('numbers', (found) => valuesOf(found)[0].fieldValue.integer === 2);
+  assert.equal(valuesOf(later)[2].fieldValue.integer, 2);
+  assert.ok(synced(later).lastTransitionTime > synced(work).lastTransitionTime, 'the time is that of the new values');
+  const applied = (found: Json): Json => conditionIn(manifestAt(found, 0), 'Applied').lastTransitionTime;
+  assert.equal(applied(later), applied(work));
 });
 
 test('a kind without well-known numbers, and a path to a list, are told as failed with the other values kept', async () => {

@@ -5,19 +5,26 @@ import { startSimulator, type Simulator, type SimulatorOptions } from '../../../
 import type { JsonObject } from '../../../sim/types.ts';
 import { chosen, definition, executorAccess, registerCluster } from './works-site.ts';
 
-/** Starts clusters `sim-1`, `sim-2` and so on, with AppliedManifestWorks, namespace `ns1` and the default executor. */
+const spec = loadKubernetesSpec();
+
+/**
+ * Starts clusters `sim-1`, `sim-2` and so on, with AppliedManifestWorks, namespace `ns1` and the default executor.
+ * @param before so many were started before, which have the first numbers
+ */
 export async function startSimulatedClusters(
   count: number,
   options: SimulatorOptions = {},
+  before = 0,
 ): Promise<readonly Simulator[]> {
-  const spec = loadKubernetesSpec();
   const seed = [
     definition('appliedmanifestworks'),
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ns1' } },
     ...executorAccess(),
   ] as JsonObject[];
   return await Promise.all(
-    Array.from({ length: count }, (_, index) => startSimulator({ name: `sim-${index + 1}`, spec, seed, ...options })),
+    Array.from({ length: count }, (_, index) =>
+      startSimulator({ name: `sim-${before + index + 1}`, spec, seed, ...options }),
+    ),
   );
 }
 

@@ -47,6 +47,8 @@ export interface WorksSite {
 
 export interface WorksSiteOptions extends Partial<ControlPlaneOptions> {
   readonly gateway?: Partial<GatewayOptions>;
+  /** Whether the gateway writes an audit log of everything. Default true. */
+  readonly gatewayAudit?: boolean;
   /** Members whose works the gateway does not execute. Default none. */
   readonly unchosen?: readonly string[];
 }
@@ -78,7 +80,7 @@ export async function startWorksSite(options: WorksSiteOptions = {}): Promise<Wo
       const dataDir = path.join(plane.dir, `gateway-${gateways.length + 1}`);
       const args = [
         ...['--execute-works', '--sources', 'ocm,cluster-gateway', '--works-lease', 'portcullis/works'],
-        ...auditArgs(dataDir),
+        ...(options.gatewayAudit === false ? [] : auditArgs(dataDir)),
         ...(options.gateway?.args ?? []),
         ...(further.args ?? []),
       ];

@@ -1,6 +1,6 @@
-// The examples of docs/how-to/informers.md, compiled and run as they are in the repository: informers of client-go and
-// of the JavaScript client over all clusters and over one. Both clusters have Deployments of the same namespace and
-// name, which an informer that keys by these would mix up.
+// The examples of docs/how-to/clients/informers.md, compiled and run as they are in the repository: informers of
+// client-go and of the JavaScript client over all clusters and over one. Both clusters have Deployments of the same
+// namespace and name, which an informer that keys by these would mix up.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -136,7 +136,7 @@ for (const { name, start: startExample } of examples) {
     try {
       const shows = (...known: string[]): Promise<unknown> =>
         eventually(`known: ${known.join(', ')}`, () => known.join() === example.known().join(), {
-          timeoutMs: 30_000,
+          timeoutMs: 60_000,
         }).catch((error: unknown) => assert.fail(`${String(error)}\n${example.lines.join('\n')}`));
       await shows('m1 shop/only-here', 'm1 shop/web', 'm2 shop/web');
       await remove('m1', 'web');
@@ -156,7 +156,8 @@ for (const { name, start: startExample } of examples) {
   test(`the informer in ${name} over one cluster knows that cluster only`, async () => {
     const example = startExample('m2');
     try {
-      await eventually('what m2 has', () => example.known().join() === 'm2 shop/web');
+      const began = { timeoutMs: 60_000 };
+      await eventually('what m2 has', () => example.known().join() === 'm2 shop/web', began);
       const made = await make('m2', 'second');
       await eventually('what was added', () => example.lines.includes(`ADDED m2 shop/second ${made}`));
       await remove('m2', 'second');

@@ -332,6 +332,7 @@ test('the same commands straight to the gateway with a token of the hub', async 
     'proxying.search.karmada.io',
     'resources.clusterpedia.io',
     'search.search.karmada.io',
+    'statistics.gateway.portcullis.io',
     'virtualclusters.cluster.core.oam.dev',
   ]);
   const watching = direct.start(['get', 'clustergateways', '-w']);

@@ -167,7 +167,13 @@ test('clusters that refuse a credential, cannot be reached or read, do not tell 
     await putPolicy(name, template);
     await hasReason(hub, cluster(name), 'SynchroRunning', reason);
   }
+  const { uid } = (await read(hub, cluster('unauthorized'))).metadata;
   await remove(hub, cluster('unauthorized'));
+  await eventually('it is made again', async () => {
+    const again = (await read(hub, cluster('unauthorized')))?.metadata.uid;
+    return again !== undefined && again !== uid;
+  });
+  await hasReason(hub, cluster('unauthorized'), 'SynchroRunning', 'InitialFailed');
   await remove(hub, `${secrets}/unreachable`);
   await isGone(hub, cluster('unreachable'));
 });
@@ -179,18 +185,20 @@ function without(object: Json, ...fields: readonly string[]): Json {
   };
 }
 
-async function ask(url: string): Promise<string> {
+async function ask(url: string, isExpected = (status: number): boolean => status === 200): Promise<string> {
   const { caPem, url: base } = site.gateway;
   const client = http1Client({ url: base, caPem, headers: { authorization: `Bearer ${hub.users.carol.token}` } });
   try {
     const answer = await client.get(url);
     await answer.ended;
-    assert.equal(answer.status, 200, url);
+    assert.ok(isExpected(answer.status), `${url}: ${answer.status}`);
     return answer.body().toString('utf8');
   } finally {
     client.close();
   }
 }
+
+const isFault = (status: number): boolean => status >= 500;
 
 test('no log, event, condition, metric, answer or audit event holds a mark', async () => {
   const [policies, lifecycles, clusters] = await Promise.all(Object.values(paths).map((each) => read(hub, each)));
@@ -209,6 +217,8 @@ test('no log, event, condition, metric, answer or audit event holds a mark', asy
     'requests to the hub': JSON.stringify((await hub.audit()).map(({ requestURI }) => requestURI)),
     clusters: await ask('/apis/gateway.portcullis.io/v1alpha1/clusters'),
     index: await ask('/apis/search.portcullis.io/v1alpha1/indexes/default/freshness'),
+    'the answer for a cluster that refuses the credential': await ask('/clusters/unauthorized/proxy/api', isFault),
+    'the answer for a cluster that cannot be used': await ask('/clusters/no-token/proxy/api', isFault),
     'audit log': readFileSync(auditFile, 'utf8'),
   };
   for (const [place, text] of Object.entries(places)) {

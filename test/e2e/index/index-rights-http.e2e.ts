@@ -65,6 +65,12 @@ interface Annotated {
   readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
 }
 
+/** An item of a collection. */
+interface Collected extends Annotated {
+  readonly kind: string;
+  readonly metadata: Annotated['metadata'] & ListedObject['metadata'];
+}
+
 interface Selection {
   readonly query: readonly string[];
   readonly takes: (row: Row) => boolean;
@@ -174,6 +180,69 @@ describe('what the index answers over HTTP is made of the rows each user may see
       found += answer.length;
     });
     assert.ok(found > 0, 'somebody sees what something owns');
+  });
+
+  test('a collection of every type, listed, in pages and watched, holds the rows of each type that the user may see', async () => {
+    const any = `/apis/clusterpedia.io/v1beta1/collectionresources/any?resources=${worldTypes
+      .map(({ group, resource }) => `${group}/${resource}`)
+      .join()}`;
+    const keyOf = ({ kind, metadata }: Collected): string =>
+      `${kind} ${metadata.annotations[clusterAnnotation]}/${metadata.namespace ?? ''}/${metadata.name}`;
+    let visible = 0;
+    await eachCaller(async (caller) => {
+      const expected = async (verb: 'list' | 'watch'): Promise<readonly string[]> => {
+        const found: string[] = [];
+        for (const type of worldTypes)
+          found.push(...keysOf(await caller.seen(verb, type)).map((key) => `${type.kind} ${key}`));
+        return found.toSorted();
+      };
+      const who = `${caller.user.name} ${caller.user.groups.join()}, seed ${seed}`;
+      const found: string[] = [];
+      for (let token: string | undefined = ''; token !== undefined && found.length < 10_000;) {
+        const page = (await json(caller, `${any}&limit=40&continue=${encodeURIComponent(token)}`)) as {
+          readonly continue?: string;
+          readonly items: readonly Collected[];
+        };
+        found.push(...page.items.map(keyOf));
+        token = page.continue;
+      }
+      visible += found.length;
+      assert.deepEqual(found.toSorted(), await expected('list'), who);
+      const { status, body } = await ask(gateway, caller.token, 'GET', `${any}&watch=1&timeoutSeconds=1`);
+      assert.equal(status, 200, body.toString('utf8'));
+      const events = body
+        .toString('utf8')
+        .split('\n')
+        .filter((line) => line !== '');
+      const told = events.map((line) => keyOf((JSON.parse(line) as { readonly object: Collected }).object));
+      assert.deepEqual(told.toSorted(), await expected('watch'), `watch of ${who}`);
+    });
+    assert.ok(visible > 0);
+  });
+
+  test('numbers of the fleet are of the rows that each user may list, and name no other cluster', async () => {
+    const deployments = worldTypes.find(({ resource }) => resource === 'deployments')!;
+    let told = 0;
+    await eachCaller(async (caller) => {
+      const { status, body } = await ask(gateway, caller.token, 'GET', '/metrics/fleet');
+      assert.equal(status, 200);
+      const text = body.toString('utf8');
+      const line = /^kube_deployment_spec_replicas\{cluster="(.+)",namespace="(.+)",deployment="(.+)"\} 0$/gm;
+      const found = [...text.matchAll(line)].map(([, cluster, namespace, name]) => `${cluster}/${namespace}/${name}`);
+      const seen = await caller.seen('list', deployments);
+      assert.deepEqual(found.toSorted(), keysOf(seen), `${caller.user.name}, seed ${seed}`);
+      told += found.length;
+      const samples = text.split('\n').filter((each) => each.startsWith('kube_'));
+      for (const { name } of members) {
+        const mayKnow = seen.some(({ cluster }) => cluster === name);
+        assert.equal(
+          samples.some((each) => each.includes(`cluster="${name}"`)),
+          mayKnow,
+          `${caller.user.name} ${name}`,
+        );
+      }
+    });
+    assert.ok(told > 0);
   });
 
   test('discovery holds every type of which the caller sees a row, and nothing for who may see nothing', async () => {

@@ -11,8 +11,16 @@ import type { WorldObject, WorldType } from './index-rights-world.ts';
 export interface Asked {
   readonly verb: string;
   readonly type: Pick<WorldType, 'group' | 'resource'>;
+  /** Default none. */
+  readonly subresource?: string;
   readonly namespace: string;
   readonly name: string;
+}
+
+/** What a request for a path that is no resource would be. */
+export interface AskedPath {
+  readonly verb: string;
+  readonly path: string;
 }
 
 export interface ListedObject {
@@ -34,7 +42,7 @@ export interface RightsMember {
   readonly remove: (objects: readonly WorldObject[]) => Promise<void>;
   readonly list: (type: Pick<WorldType, 'group' | 'version' | 'resource'>) => Promise<readonly ListedObject[]>;
   /** The member's own word on whoever it arrives at when the gateway sends this identity. */
-  readonly isAllowed: (outgoing: User, asked: Asked) => Promise<boolean>;
+  readonly isAllowed: (outgoing: User, asked: Asked | AskedPath) => Promise<boolean>;
   /** Questions so far. */
   readonly asked: () => number;
   readonly close: () => void;
@@ -104,7 +112,7 @@ export function makeRightsMember(member: Member): RightsMember {
       return (JSON.parse(await expect(await send(admin, 'GET', path, []), path, 200)) as { items: ListedObject[] })
         .items;
     },
-    isAllowed: async (outgoing, { verb, type, namespace, name }) => {
+    isAllowed: async (outgoing, question) => {
       asked += 1;
       const headers = upstreamHeaders(
         {
@@ -121,9 +129,11 @@ export function makeRightsMember(member: Member): RightsMember {
         },
         outgoing,
       );
-      const { group, resource } = type;
-      const spec = { resourceAttributes: { verb, group, resource, namespace, name } };
-      const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec };
+      const review = {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SelfSubjectAccessReview',
+        spec: attributesOf(question),
+      };
       const answer = await send(gateway, 'POST', reviewPath, headers.slice(2), review);
       const { status } = JSON.parse(await expect(answer, reviewPath, 201)) as { status: { allowed: boolean } };
       return status.allowed;
@@ -134,6 +144,12 @@ export function makeRightsMember(member: Member): RightsMember {
       gateway.destroy();
     },
   };
+}
+
+function attributesOf(question: Asked | AskedPath): object {
+  if ('path' in question) return { nonResourceAttributes: question };
+  const { type, ...asked } = question;
+  return { resourceAttributes: { ...asked, group: type.group, resource: type.resource } };
 }
 
 function pathOf({ apiVersion, kind, metadata }: WorldObject): string {

@@ -2,10 +2,7 @@
 // index asks it, through a whole gateway. Nothing in the member's objects tells of the webhook, only its answer that
 // the rules it lists are incomplete.
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -25,6 +22,8 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { makeRightsMember } from './index-rights-member.ts';
 import { copyMember } from './index-rights-site.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
+import { startWebhookAuthorizer } from './webhook-authorizer.ts';
+import type { WebhookAuthorizer } from './webhook-authorizer.ts';
 import { eventually } from '../../site/polling.ts';
 
 const rbac = 'rbac.authorization.k8s.io/v1';
@@ -34,64 +33,19 @@ const wanda = { name: 'wanda', groups: [], token: 'wanda-at-the-gateway' };
 const jane = { name: 'jane', groups: [], token: 'jane-at-the-gateway' };
 const nobody = { name: 'nobody', groups: [], token: 'nobody-at-the-gateway' };
 
-let webhook: Server;
+let webhook: WebhookAuthorizer;
 let folder: string;
 let plane: ControlPlane;
 let member: Member;
 let gateway: GatewayProcess;
 
-/** Allows wanda to list ConfigMaps in n1, and has no opinion on anything else. */
-function startWebhook(): Promise<Server> {
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const review = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Review;
-      const { user, resourceAttributes: asked } = review.spec;
-      const allowed =
-        user === 'wanda' && asked?.resource === 'configmaps' && asked.verb === 'list' && asked.namespace === 'n1';
-      response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify({ apiVersion: review.apiVersion, kind: review.kind, status: { allowed } }));
-    });
-  });
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
-}
-
-interface Review {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly spec: {
-    readonly user?: string;
-    readonly resourceAttributes?: { readonly resource?: string; readonly verb?: string; readonly namespace?: string };
-  };
-}
-
 before(async () => {
-  webhook = await startWebhook();
   folder = await mkdtemp(join(tmpdir(), 'portcullis-review-'));
-  const file = join(folder, 'webhook.kubeconfig');
-  const server = `http://127.0.0.1:${(webhook.address() as AddressInfo).port}`;
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'webhook', cluster: { server } }],
-    users: [{ name: 'apiserver', user: {} }],
-    contexts: [{ name: 'webhook', context: { cluster: 'webhook', user: 'apiserver' } }],
-    'current-context': 'webhook',
-  };
-  await writeFile(file, JSON.stringify(config));
-  plane = await startControlPlane({
-    members: ['m1'],
-    audit: false,
-    // A second one adds to the fixture's RBAC.
-    apiserverArgs: [
-      '--authorization-mode=Webhook',
-      `--authorization-webhook-config-file=${file}`,
-      '--authorization-webhook-version=v1',
-      '--authorization-webhook-cache-authorized-ttl=1s',
-      '--authorization-webhook-cache-unauthorized-ttl=1s',
-    ],
+  // Allows wanda to list ConfigMaps in n1.
+  webhook = await startWebhookAuthorizer(folder, ({ user, resourceAttributes: asked }) => {
+    return user === 'wanda' && asked?.resource === 'configmaps' && asked.verb === 'list' && asked.namespace === 'n1';
   });
+  plane = await startControlPlane({ members: ['m1'], audit: false, apiserverArgs: webhook.apiserverArgs });
   member = plane.member('m1');
   for (const name of namespaces) {
     await member.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });

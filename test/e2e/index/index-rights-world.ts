@@ -48,7 +48,7 @@ export const worldTypes: readonly WorldType[] = [
 ];
 
 export const worldNamespaces = ['n0', 'n1', 'n2', 'n3'];
-const objectNames = ['a', 'b', 'c'];
+export const objectNames = ['a', 'b', 'c'];
 const groups = ['g0', 'g1', 'g2', 'g3', 'g4'];
 const rbac = 'rbac.authorization.k8s.io';
 const aggregated = 'portcullis.test/aggregate-to';
@@ -115,11 +115,21 @@ function bodyOf(kind: string): object {
 const roleNames = ['r0', 'r1', 'r2', 'r3'];
 const clusterRoleNames = ['c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'aggregate-0', 'aggregate-1', 'view', 'missing'];
 
+/** Draws a rule of a Role or ClusterRole. */
+export type DrawRule = (pick: Pick, kind: 'Role' | 'ClusterRole') => object;
+
 /**
  * RBAC of one member for these users (as the member will see them), in the order in which it must be made.
  * @param prefix of the names of bindings, since a binding's role cannot be changed
  */
-export function randomRbac(pick: Pick, users: readonly { readonly name: string }[], prefix: string): WorldObject[] {
+export function randomRbac(
+  pick: Pick,
+  users: readonly { readonly name: string }[],
+  prefix: string,
+  drawRule: DrawRule = randomRule,
+): WorldObject[] {
+  const randomRules = (kind: 'Role' | 'ClusterRole'): object[] =>
+    Array.from({ length: pick([1, 1, 2, 3]) }, () => drawRule(pick, kind));
   const objects: WorldObject[] = [];
   for (const name of clusterRoleNames.filter((each) => each.startsWith('c'))) {
     const part = pick([undefined, undefined, '0', '1']);
@@ -128,7 +138,7 @@ export function randomRbac(pick: Pick, users: readonly { readonly name: string }
       apiVersion: `${rbac}/v1`,
       kind: 'ClusterRole',
       metadata: { name, labels },
-      rules: randomRules(pick),
+      rules: randomRules('ClusterRole'),
     });
   }
   for (const index of ['0', '1']) {
@@ -145,13 +155,18 @@ export function randomRbac(pick: Pick, users: readonly { readonly name: string }
         apiVersion: `${rbac}/v1`,
         kind: 'ClusterRole',
         metadata: { name: `part-${index}`, labels: { [aggregated]: index } },
-        rules: [randomRule(pick)],
+        rules: [drawRule(pick, 'ClusterRole')],
       },
     );
   }
   for (const namespace of worldNamespaces) {
     for (const name of roleNames) {
-      objects.push({ apiVersion: `${rbac}/v1`, kind: 'Role', metadata: { name, namespace }, rules: randomRules(pick) });
+      objects.push({
+        apiVersion: `${rbac}/v1`,
+        kind: 'Role',
+        metadata: { name, namespace },
+        rules: randomRules('Role'),
+      });
     }
   }
   const bind = (index: number, subject: object, wide: boolean): void => {
@@ -207,10 +222,6 @@ function subjectOf(pick: Pick, name: string): object {
   const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(name) ?? [];
   if (namespace !== undefined && pick([true, false])) return { kind: 'ServiceAccount', namespace, name: account };
   return { kind: 'User', apiGroup: rbac, name };
-}
-
-function randomRules(pick: Pick): object[] {
-  return Array.from({ length: pick([1, 1, 2, 3]) }, () => randomRule(pick));
 }
 
 function randomRule(pick: Pick): object {

@@ -120,3 +120,76 @@ test('a get, and a write, finds the one cluster from which the user may get the 
   process.stderr.write(`gets and writes: ${[...told].map(([what, count]) => `${what}: ${count}`).join(', ')}\n`);
   assert.deepEqual([...told.keys()].toSorted(), ['200 200', '200 403', '404 404', '409 409'], 'every outcome');
 });
+
+/** A selection that both sides can make of a row. */
+interface Selection {
+  readonly query: string;
+  readonly takes: (row: Row) => boolean;
+}
+
+function selections({ pick }: Caller, type: WorldType): readonly Selection[] {
+  const { namespace, name, cluster } = pick(site.rows.get(type)!);
+  const label = ({ object }: Row): string | undefined => object.metadata.labels?.['tier'];
+  return [
+    { query: `fieldSelector=metadata.name%3D${name}`, takes: (row) => row.name === name },
+    { query: `fieldSelector=metadata.name!%3D${name}`, takes: (row) => row.name !== name },
+    {
+      query: `fieldSelector=metadata.name%3D${name}${namespace && `,metadata.namespace%3D${namespace}`}`,
+      takes: (row) => row.name === name && row.namespace === namespace,
+    },
+    { query: 'labelSelector=tier%3Dweb', takes: (row) => label(row) === 'web' },
+    { query: 'labelSelector=tier!%3Dweb', takes: (row) => label(row) !== 'web' },
+    { query: `clusters=${cluster}&names=${name}`, takes: (row) => row.cluster === cluster && row.name === name },
+    { query: `nameContains=${name.slice(0, 1)}`, takes: (row) => row.name.includes(name.slice(0, 1)) },
+  ];
+}
+
+test('selectors, counts of what remains and every parameter hold to the rows that the members show', async () => {
+  let compared = 0;
+  await site.eachCaller(async (caller) => {
+    for (const type of worldTypes) {
+      const seen = await caller.seen('list', type);
+      for (const { query, takes } of selections(caller, type)) {
+        const expected = seen.filter(takes);
+        const path = pathBelow(caller.pick([cache, proxying]), type);
+        const what = `${about(caller, type)}: ${path}?${query}`;
+        const whole = (await site.json(caller, `${path}?${query}`)) as { readonly items: readonly Item[] };
+        assert.deepEqual(whole.items.map(keyOf).toSorted(), keysOf(expected), what);
+        const page = (await site.json(caller, `${path}?${query}&limit=1&withRemainingCount`)) as {
+          readonly metadata: { readonly remainingItemCount?: number };
+          readonly items: readonly Item[];
+        };
+        const { remainingItemCount = 0 } = page.metadata;
+        assert.equal(page.items.length + remainingItemCount, expected.length, what);
+        compared += 1;
+      }
+    }
+  });
+  process.stderr.write(`${compared} selections compared\n`);
+});
+
+test('an object that the user may get from no cluster is answered, and cannot be written, like one that no cluster has', async () => {
+  let hidden = 0;
+  await site.eachCaller(async (caller) => {
+    for (const type of worldTypes.filter((each) => each.owned !== true)) {
+      const same = sameNamed(caller, type);
+      if ((await gettable(caller, type, same)).length > 0) continue;
+      hidden += 1;
+      const { namespace, name } = same[0]!;
+      const missing = 'z'.repeat(name.length);
+      const merge = { 'content-type': 'application/merge-patch+json' };
+      for (const [method, body, headers] of [['GET'], ['PATCH', '{}', merge], ['DELETE'], ['PUT', '{}']] as const) {
+        const told = async (asked: string): Promise<string> => {
+          const path = `${pathBelow(proxying, type, namespace, asked)}?dryRun=All`;
+          const answer = await ask(site.gateway, caller.token, method, path, body, headers);
+          const { 'audit-id': _id, date: _date, ...rest } = answer.headers;
+          const text = answer.body.toString('utf8').replaceAll(`\\"${asked}\\"`, 'N').replaceAll(`"${asked}"`, 'N');
+          return JSON.stringify([answer.status, rest, text]);
+        };
+        assert.equal(await told(name), await told(missing), `${about(caller, type)} ${method} ${namespace}/${name}`);
+      }
+    }
+  });
+  process.stderr.write(`${hidden} hidden objects\n`);
+  assert.ok(hidden > 0);
+});

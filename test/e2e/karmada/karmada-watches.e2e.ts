@@ -142,6 +142,17 @@ test('a cluster that is down ends no watch of the others, and its rows stay with
   assert.equal(listed.stdout.trimEnd().split('\n').length, (await held([m1, m2])).length + lost.length);
 });
 
+test('a cluster that leaves is told as deletions by the watches that are open, and ends none of them', async () => {
+  const [m1, m2] = site.members as [Member, Member, Member];
+  const before = await informers.states();
+  const left = await site.hub.request('DELETE', '/apis/cluster.karmada.io/v1alpha1/clusters/m3');
+  assert.equal(left.status, 200, left.body);
+  const after = await allHave(() => held([m1, m2]));
+  assert.deepEqual(counts(after), counts(before));
+  const list = await carol.run(['--server', site.hub.url + proxying, 'get', 'configmaps', '-n', namespace]);
+  assert.doesNotMatch(list.stdout + list.stderr, /m3/);
+});
+
 /** What Karmada says of a cluster that it cannot reach. */
 async function notReady(name: string): Promise<void> {
   const lastTransitionTime = new Date().toISOString();

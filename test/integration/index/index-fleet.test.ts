@@ -60,8 +60,17 @@ function seedOf(cluster: string): readonly JsonObject[] {
       metadata: { name: `of-${cluster}`, namespace: 'shop' },
       containers: [{ name: 'c', usage: { cpu: '1m', memory: '1Mi' } }],
     },
+    ...(cluster === 'alpha' ? [pod('waits', 'Pending')] : inventedPhases),
   ];
 }
+
+function pod(name: string, phase: string): JsonObject {
+  const spec = { containers: [{ name: 'c', image: 'c' }] };
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'shop' }, spec, status: { phase } };
+}
+
+/** Phases that Kubernetes does not have, each of two pods. */
+const inventedPhases = Array.from({ length: 60 }, (_, i) => pod(`p${i}`, `Phase-${Math.floor(i / 2)}`));
 
 function rulesFile(): string {
   const everything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
@@ -111,6 +120,12 @@ test('a user whom the rules give one cluster gets the numbers of that cluster al
   assert.doesNotMatch(mine.text + JSON.stringify(mine.headers), /beta/);
 });
 
+test('a cluster that invents phases of pods hides none of another', async () => {
+  const { text } = await site.ask('/metrics/fleet');
+  const phases = text.split('\n').filter((line) => line.startsWith('kube_pod_status_phase{'));
+  assert.deepEqual(phases, ['kube_pod_status_phase{cluster="alpha",namespace="shop",phase="Pending"} 1']);
+});
+
 test('a user whom the rules do not give the page is refused, and so are writes to it', async () => {
   assert.equal((await site.ask('/metrics/fleet', 'reader')).status, 403);
   assert.equal((await site.ask('/metrics/fleet', 'stranger')).status, 401);
@@ -132,20 +147,37 @@ test('metrics of pods come from the clusters that the rules give, as lists and g
   assert.equal((await site.ask(inBeta, 'team')).status, 403);
 });
 
-test('discovery of the index lists resource metrics, which nobody can watch', async () => {
+/** What discovery of the index lists of resource metrics. @param below the path of one cluster, or '' */
+async function listed(user = 'admin', below = ''): Promise<readonly string[]> {
   const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
-  const { items } = (await site.ask(`${proxy}/apis`, 'admin', { headers: { accept } })).json<{
+  const { items } = (await site.ask(`${proxy}${below}/apis`, user, { headers: { accept } })).json<{
     items: { metadata: { name: string }; versions: { resources: { resource: string; verbs: string[] }[] }[] }[];
   }>();
-  const found = items.find(({ metadata: { name } }) => name === 'metrics.k8s.io')!.versions[0]!.resources;
-  assert.deepEqual(
-    found.map(({ resource, verbs }) => `${resource} ${verbs.join()}`),
-    ['nodes get,list', 'pods get,list'],
-  );
-  assert.equal(
-    (await site.ask(`${proxy}/apis/metrics.k8s.io/v1beta1`)).json<{ kind: string }>().kind,
-    'APIResourceList',
-  );
-  // No cluster serves these.
-  assert.equal((await site.ask(`${proxy}/apis/metrics.k8s.io/v1beta1/nodes`)).status, 404);
+  const found = items.find(({ metadata: { name } }) => name === 'metrics.k8s.io')?.versions[0]!.resources ?? [];
+  return found.map(({ resource, verbs }) => `${resource} ${verbs.join()}`);
+}
+
+test('discovery of the index lists the resource metrics that a cluster serves, to those who may read them there', async () => {
+  // No cluster serves those of nodes.
+  for (const below of ['', '/clusters/alpha', '/clusters/beta'])
+    assert.deepEqual(await listed('admin', below), ['pods get,list'], below);
+  assert.deepEqual(await listed('team'), ['pods get,list']);
+  assert.deepEqual(await listed('reader'), []);
+  const path = `${proxy}/apis/metrics.k8s.io/v1beta1`;
+  assert.equal((await site.ask(path)).json<{ kind: string }>().kind, 'APIResourceList');
+  assert.equal((await site.ask(path, 'reader')).status, 404);
+  assert.equal((await site.ask(`${path}/nodes`)).status, 404);
+});
+
+test('resource metrics leave discovery with the last cluster that serves them, and no user sees those of another', async () => {
+  const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pods.metrics.k8s.io';
+  const remove = async (cluster: string): Promise<void> =>
+    assert.equal((await site.ask(`/clusters/${cluster}/proxy${crd}`, 'admin', { method: 'DELETE' })).status, 200);
+  await remove('alpha');
+  await eventually('alpha has none', async () => (await listed('admin', '/clusters/alpha')).length === 0);
+  assert.deepEqual(await listed(), ['pods get,list'], 'beta has');
+  assert.deepEqual(await listed('team'), [], 'who may not reach beta is not told of it');
+  await remove('beta');
+  await eventually('no cluster has', async () => (await listed()).length === 0);
+  assert.equal((await site.ask(`${proxy}/apis/metrics.k8s.io/v1beta1`)).status, 404);
 });

@@ -207,3 +207,61 @@ test('the audit log says what was done in which cluster, not that a path was ask
   );
   await eventually('the end of it names the cluster', () => readFileSync(auditLog, 'utf8').includes('cluster":"beta"'));
 });
+
+/** What a caller is told: everything but what differs from request to request by itself. */
+function told({ status, headers, text }: Answer): object {
+  const { 'audit-id': _id, date: _date, ...rest } = headers;
+  return { status, headers: rest, text };
+}
+
+const upgrade = {
+  connection: 'upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': 'eA==',
+};
+const cache = '/apis/search.karmada.io/v1alpha1/search/cache';
+
+test('an object of a cluster that the caller may not reach is answered exactly like one that nobody has', async () => {
+  const requests: readonly (readonly [path: (name: string) => string, options?: AskOptions])[] = [
+    [(name) => `${configMaps}/${name}`],
+    [(name) => `${configMaps}/${name}`, { method: 'HEAD' }],
+    [(name) => `${configMaps}/${name}`, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } }],
+    [(name) => `${configMaps}?fieldSelector=metadata.name%3D${name}&limit=1&withRemainingCount`],
+    [(name) => `${configMaps}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3D${name}`],
+    [(name) => `${configMaps}?ownerName=${name}`],
+    [(name) => `${configMaps}/${name}`, { method: 'PATCH', headers: merge, body: {} }],
+    [(name) => `${configMaps}/${name}`, { method: 'PUT', body: configMap('two') }],
+    [(name) => `${configMaps}/${name}`, { method: 'PUT', body: 'x', headers: { 'content-type': 'text/plain' } }],
+    [(name) => `${configMaps}/${name}?dryRun=All`, { method: 'DELETE' }],
+    [(name) => `/api/v1/namespaces/shop/pods/${name}/log`],
+    [(name) => `/api/v1/namespaces/shop/pods/${name}/eviction`, { method: 'POST', body: {} }],
+    [(name) => `/api/v1/namespaces/shop/pods/${name}/exec?command=id`, { headers: upgrade }],
+    [(name) => `/api/v1/namespaces/shop/pods/${name}/proxy/x`],
+  ];
+  for (const [path, options] of requests) {
+    // `two` and `web` are in beta, which the deputy may not reach. Names are of one length, so that headers compare.
+    const there = path('N').includes('/pods/') ? 'web' : 'two';
+    const hidden = told(await ask(path(there), 'deputy', options));
+    const missing = told(await ask(path('zzz'), 'deputy', options));
+    const text = JSON.stringify(hidden).replaceAll(there, 'zzz');
+    assert.equal(text, JSON.stringify(missing), `${options?.method} ${path('N')}`);
+    assert.doesNotMatch(text, /beta/);
+  }
+  const list = async (name: string): Promise<string> =>
+    JSON.stringify(told(await site.ask(`${cache}${configMaps}/${name}`, 'deputy')));
+  assert.equal(await list('two'), await list('zzz'));
+  assert.deepEqual(heard('beta'), []);
+});
+
+test('resource metrics are asked of the clusters that the caller may reach, by both of the paths', async () => {
+  const path = '/apis/metrics.k8s.io/v1beta1/pods';
+  for (const prefix of [proxying, cache]) {
+    const answer = await site.ask(prefix + path, 'deputy');
+    // No cluster serves them, and each says so itself.
+    assert.equal(answer.status, 404, answer.text);
+    assert.doesNotMatch(answer.text + JSON.stringify(answer.headers), /beta|not indexed/);
+  }
+  assert.deepEqual(heard('alpha'), [`deputy GET ${path}`, `deputy GET ${path}`]);
+  assert.deepEqual(heard('beta'), []);
+});

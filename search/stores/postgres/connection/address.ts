@@ -1,6 +1,6 @@
-// Reads a `postgres://` URL as libpq does. Easy to get wrong: ignoring an unknown parameter could lead to a connection
-// that is not verified, so unknown parameters are refused. The modes of libpq that fall back to plain text are not
-// offered.
+// Reads a `postgres://` URL as libpq does. Easy to get wrong: if an unknown parameter were ignored, the connection
+// might not be verified as the parameter demands, so unknown parameters are refused. The modes of libpq that fall back
+// to plain text are not offered.
 import { readFile } from 'node:fs/promises';
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
 import type { ClientConfig } from 'pg';
@@ -15,8 +15,8 @@ export interface ServerOptions {
    */
   readonly url: string;
   /**
-   * File with the password. It is read for each connection, so a new password needs no restart. Overrides the URL's
-   * password.
+   * File with the password, which replaces the password of the URL. It is read for each connection, so a new password
+   * needs no restart.
    */
   readonly passwordFile?: string;
   /** Password from the environment; used when neither the URL nor a file has one. */
@@ -25,10 +25,10 @@ export interface ServerOptions {
   readonly applicationName?: string;
 }
 
-/** The settings of every connection, and the server's name for messages. */
+/** The settings of every connection, and a name of the server for messages. */
 export interface ServerAddress {
   readonly config: ClientConfig;
-  /** `host:port/database as user`. */
+  /** In the form `host:port/database as user`. */
   readonly name: string;
 }
 
@@ -75,7 +75,7 @@ export async function serverAddress(options: ServerOptions): Promise<ServerAddre
 }
 
 /**
- * Checks a database URL without reading its files and without connecting.
+ * Checks a database URL without reading the files that it names, and without connecting.
  * @returns whether the URL contains a password
  * @throws GatewayError INDEX_UNAVAILABLE that says what to correct; the message contains no password
  */
@@ -110,18 +110,19 @@ function readUrl(text: string): URL {
   if (!/^postgres(?:ql)?:\/\//.test(text) || !URL.canParse(text.replace(/^\w+:\/\/(?=\/)/, 'postgres://localhost'))) {
     refuse('the database URL cannot be read: write postgres://USER@HOST:PORT/DATABASE');
   }
-  // `postgres:///database?host=/run/postgresql` has no host, which URL refuses for some schemes.
+  // `postgres:///database?host=/run/postgresql` has no host. Node's URL needs one, so `localhost` is inserted.
   return new URL(text.replace(/^\w+:\/\/(?=\/)/, 'postgres://localhost'));
 }
 
-/** The password in the form that pg takes. A function is called for each new connection. */
+/** The password in the form that the driver pg takes. pg calls a function for each new connection. */
 async function passwordOf({ passwordFile, password }: ServerOptions, ofUrl: string): Promise<ClientConfig['password']> {
   if (passwordFile !== undefined) {
     const read = async (): Promise<string> => (await fileOf('password', passwordFile)).replace(/\r?\n$/, '');
     await read();
     return read;
   }
-  // Always a function, because for anything else pg would read PGPASSWORD and ~/.pgpass.
+  // Without a password in the URL, a function returns that of the environment or ''. For an empty text in place of the
+  // function, pg would read PGPASSWORD and ~/.pgpass.
   return ofUrl === '' ? () => password ?? '' : ofUrl;
 }
 
@@ -155,7 +156,7 @@ async function tlsOptions(
     ...(ca === undefined ? {} : { ca }),
     ...(certFile === undefined ? {} : { cert: await fileOf('sslcert', certFile) }),
     ...(keyFile === undefined ? {} : { key: await fileOf('sslkey', keyFile) }),
-    // As in libpq: when a root certificate is given, `require` verifies the chain like verify-ca.
+    // As in libpq: when a root certificate is given, `require` verifies the certificate chain, as `verify-ca` does.
     rejectUnauthorized: mode !== 'require' || ca !== undefined,
     checkServerIdentity: (_host, certificate) =>
       mode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,

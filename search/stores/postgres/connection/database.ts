@@ -1,5 +1,5 @@
 // Connections to the database: a pool, and transactions that set their options with SET LOCAL. Behind a PgBouncer in
-// transaction mode each transaction may run in another session, so session settings would be lost.
+// transaction mode each transaction may run in another server session, so options of a session would be lost.
 import {
   Client,
   escapeIdentifier,
@@ -28,37 +28,40 @@ export interface DatabaseOptions extends ServerOptions {
 
 const leastVersion = 150_000;
 const int8 = 20;
-/** How much longer than the server's own statement timeout this process waits for an answer. */
+/** Milliseconds that this process waits for an answer after the server's own statement timeout is over. */
 const graceMs = 5000;
-/** A transaction may take this many times the time limit of a statement. */
+/** A transaction may take this many times the time limit of a statement; then its connection is closed. */
 const statementsOfTransaction = 10;
 
-/** Reads int8 as a number: ids, times and counts stay below 2^53. Larger values are selected as text. */
+/** Reads int8 as a JavaScript number: ids, times and counts stay below 2^53. Larger values are selected as text. */
 const parsers: { readonly getTypeParser: typeof types.getTypeParser } = {
   getTypeParser: ((oid: number, format?: 'text') =>
     oid === int8 ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
 };
 
 /**
- * Settings for transactions that look up a few rows by complete keys. They force the use of the index, because
- * statistics can be wrong for tables that were empty a minute ago.
+ * Settings for transactions that look up a few rows by complete keys. They force the planner to use the database index,
+ * because its statistics can be wrong for tables that were empty a minute ago.
  */
 export const byIndexOnly = ['hashjoin', 'mergejoin', 'seqscan', 'bitmapscan', 'material', 'memoize']
   .map((way) => `SET LOCAL enable_${way} = off;`)
   .join(' ');
 
-/** A connection for reading. The texts are as for {@link runScript}. */
+/** A connection for reading. For the SQL texts the rules of {@link runScript} apply. */
 export interface ReadSession {
   /**
    * Begins a transaction that sees the database at one moment (REPEATABLE READ), and runs the statements in it. A
    * transaction that is still open is rolled back. Parallel workers are off, because those of one question would slow
-   * down others.
+   * down other questions.
    * @param first a query with one row, which names its tables with their schema
-   * @returns what `first` and each of the other statements have answered
+   * @returns the answers to `first` and to each of the other statements
    */
   readonly begin: (first: string, ...texts: readonly string[]) => Promise<readonly Answered[]>;
   readonly run: (text: string) => Promise<readonly Answered[]>;
-  /** The function that reads a value in text format. @param type number of the value's type */
+  /**
+   * Returns a function that parses a value in text format.
+   * @param type the OID of the value's type
+   */
   readonly readerOf: (type: number) => (value: string) => unknown;
 }
 
@@ -67,7 +70,7 @@ export class Database {
   /** Name of the schema, quoted for SQL. */
   readonly schema: string;
   readonly statementTimeoutMs: number;
-  /** Server and database for messages, without the password. */
+  /** Host, port, database and user for messages, without the password. */
   readonly name: string;
   readonly #config: ClientConfig;
 
@@ -79,7 +82,7 @@ export class Database {
     this.statementTimeoutMs = options.statementTimeoutMs ?? 30_000;
   }
 
-  /** A new connection outside of the pool; not connected yet. */
+  /** Makes a new connection outside of the pool. The caller must connect it. */
   newClient(): Client {
     return new Client(this.#config);
   }
@@ -96,8 +99,8 @@ export class Database {
   }
 
   /**
-   * Runs `work` in a transaction (READ COMMITTED) with the schema as search path, and commits it, unless
-   * `work` has done so. Any exception rolls it back.
+   * Runs `work` in a transaction (READ COMMITTED) with the schema as search path. Commits the transaction, unless
+   * `work` has done so. When `work` throws, rolls the transaction back.
    * @param settings more `SET LOCAL …` statements, each with its semicolon
    * @throws GatewayError INDEX_UNAVAILABLE (rejects). When the connection was lost, the transaction may have been
    *   committed or not
@@ -115,8 +118,8 @@ export class Database {
   }
 
   /**
-   * Runs `work`, which only reads, with a connection. A transaction that it leaves open is ended, but its result is
-   * given before the server has done so.
+   * Runs `work`, which only reads, with a connection. A transaction that `work` leaves open is committed. The result is
+   * returned without waiting for that.
    * @throws GatewayError INDEX_UNAVAILABLE (rejects)
    */
   async reading<T>(work: (session: ReadSession) => Promise<T>): Promise<T> {
@@ -134,7 +137,7 @@ export class Database {
   }
 
   #sessionOf(client: PoolClient): ReadSession {
-    // One statement sets all: each SET would be answered by a message of its own.
+    // One SELECT makes all settings. The server would answer each SET with a message of its own.
     const settings = `set_config('search_path', ${escapeLiteral(this.schema)}, true), set_config('jit', 'off', true),
       set_config('statement_timeout', '${this.statementTimeoutMs}', true),
       set_config('max_parallel_workers_per_gather', '0', true)`;
@@ -156,7 +159,7 @@ export class Database {
       SET LOCAL statement_timeout = ${this.statementTimeoutMs}; ${settings}`;
   }
 
-  /** Runs `work` with a connection, which it must release. When it throws, its transaction is rolled back. */
+  /** Runs `work` with a connection, which `work` must release. When `work` throws, its transaction is rolled back. */
   async #connected<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     let client: PoolClient;
     try {
@@ -164,8 +167,8 @@ export class Database {
     } catch (error) {
       throw databaseError(error);
     }
-    // pg's own time limit does not cover COPY. A transaction that hangs longer than this has lost its network, so its
-    // connection is closed.
+    // pg's own time limit does not cover COPY. A transaction that takes longer than this has most likely lost its
+    // network connection, so the connection is closed.
     const watchdog = setTimeout(() => void client.end(), statementsOfTransaction * this.statementTimeoutMs);
     try {
       return await work(client);
@@ -193,14 +196,14 @@ async function rollBack(client: ClientBase): Promise<boolean> {
 }
 
 /**
- * Connects once, so that mistakes in the settings are reported at the start.
+ * Opens the database and connects once, so that mistakes in the settings are reported at the start.
  * @throws GatewayError INDEX_UNAVAILABLE (rejects)
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { config, name } = await serverAddress(options);
   const all = { ...config, types: parsers };
   const pool = new Pool({ ...all, max: options.connections ?? 10, idleTimeoutMillis: 60_000 });
-  // The pool replaces lost connections when one is needed. A query that was running on a lost one fails by itself.
+  // The pool replaces lost connections when one is needed. A query that was running on a lost connection rejects.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   const database = new Database(pool, name, all, options);

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../../cache/model/errors.ts';
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Sentences for the operator, by SQLSTATE. Each text completes "the database of the index …". */
+/** Texts by SQLSTATE, for the operator. Each text completes the sentence "the database of the index …". */
 const ofServer: Texts = {
   '28P01': 'refuses the password: give the right one in the URL, the password file or the environment',
   '28000':
@@ -27,7 +27,7 @@ const ofServer: Texts = {
   '55P03': 'has kept a lock for too long: the work is tried again',
 };
 
-/** Sentences by the code of an error of Node or OpenSSL. */
+/** Such texts by the code of an error of Node or OpenSSL. */
 const ofConnection: Texts = {
   ECONNREFUSED: 'is not reachable, nothing listens there: start it, or correct the address',
   ENOENT: 'is not reachable, there is no such socket: start it, or correct the directory of the socket',
@@ -51,7 +51,7 @@ const ofConnection: Texts = {
   ERR_OSSL_X509_KEY_VALUES_MISMATCH: 'cannot be asked, sslkey is not the key of sslcert',
 };
 
-/** Sentences by the end of OpenSSL's error code (its beginning differs between versions) or by pg's error message. */
+/** Such texts by the end of OpenSSL's error code (its beginning differs between versions) or by pg's error message. */
 const ofText: readonly (readonly [form: RegExp, text: string])[] = [
   [/ALERT_CERTIFICATE_EXPIRED$/, 'says that our client certificate has expired: renew the file of sslcert'],
   [/ALERT_UNKNOWN_CA$/, 'does not trust the authority of our client certificate: use another for sslcert'],
@@ -64,14 +64,17 @@ const ofText: readonly (readonly [form: RegExp, text: string])[] = [
   [/Connection terminated|connection error|has been closed|Client was closed/, 'has cut the connection'],
 ];
 
-/** A failure of the database as GatewayError INDEX_UNAVAILABLE. Any other error is returned unchanged. */
+/** Turns a failure of the database into a GatewayError INDEX_UNAVAILABLE. Any other error is returned unchanged. */
 export function databaseError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof GatewayError) return error;
   const text = sentenceOf(error);
   return text === undefined ? error : unavailable(text, error);
 }
 
-/** The error for a client when the database fails. @param text completes the sentence "the database of the index …" */
+/**
+ * The error for a client when the database fails.
+ * @param text completes "the database of the index …"
+ */
 export function unavailable(text: string, cause?: unknown): GatewayError {
   return new GatewayError('INDEX_UNAVAILABLE', `the database of the index ${text}`, { cause });
 }
@@ -83,7 +86,8 @@ export function sqlState(error: unknown): string | undefined {
 }
 
 function sentenceOf(error: Error): string | undefined {
-  // Node tries all addresses of a host name and collects the errors in an AggregateError.
+  // Node tries all addresses of a host name, and collects their errors in an AggregateError. The first error is
+  // reported.
   const { code } = (error instanceof AggregateError ? (error.errors[0] as Error) : error) as { readonly code?: string };
   if (code !== undefined) {
     const known = ofServer[code] ?? ofConnection[code];

@@ -6,7 +6,7 @@ import { migrations, schemaForm, schemaMark } from '../schema.ts';
 import { openDatabase, type Database, type DatabaseOptions } from './database.ts';
 import { unavailable } from './errors.ts';
 
-/** Key of the advisory lock. It must be the same in all versions of this program. */
+/** Key of the advisory lock that is held during a migration. It must be the same in all versions of this program. */
 const migrationLock = 0x50436978;
 
 /**
@@ -19,7 +19,8 @@ export async function migrate(database: Database): Promise<void> {
 }
 
 /**
- * Tests whether {@link migrate} would succeed: runs the migration and a write in a transaction, and rolls it back.
+ * Tests whether {@link migrate} would succeed: runs the migration and a write in a transaction, then rolls the
+ * transaction back.
  * @throws GatewayError INDEX_UNAVAILABLE (rejects) that says why the migration would fail
  */
 export async function tryMigration(options: DatabaseOptions): Promise<void> {
@@ -55,7 +56,7 @@ async function bringToForm(database: Database, client: ClientBase): Promise<void
   await client.query('UPDATE form SET number = $1', [schemaForm]);
 }
 
-/** The version of the tables; undefined when there are none. */
+/** The version number of the tables; undefined when there are no tables. */
 async function formOf(
   database: Database,
   client: Pick<ClientBase, 'query'> = database.pool,

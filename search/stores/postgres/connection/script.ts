@@ -1,25 +1,25 @@
-// Sends several statements as one text, in one message, and waits once for the answers to all of them. Reading a page
-// so takes one round trip to the server. The same text also works through a PgBouncer in transaction mode.
+// Sends several statements as one text in one message, and waits once for the answers to all of them. So a page takes
+// one round trip to the server. This also works through a PgBouncer in transaction mode.
 import type { ClientBase, Connection, Submittable } from 'pg';
 
-/** The fields of a row of COPY … TO STDOUT (FORMAT binary); undefined for NULL. */
+/** The fields of one row of COPY … TO STDOUT (FORMAT binary); undefined for NULL. */
 export type CopyRow = readonly (Buffer | undefined)[];
 
-/** What one statement has answered. */
+/** The server's answer to one statement. */
 export interface Answered {
   /** The rows of a SELECT, in text format. */
   readonly rows: readonly (readonly (string | null)[])[];
-  /** The types of their columns, as numbers of the server. */
+  /** The OIDs of the types of the columns. */
   readonly columnTypes: readonly number[];
   /**
-   * The rows of COPY … TO STDOUT (FORMAT binary). Only COPY gives bytes that the driver does not read as text.
+   * The rows of COPY … TO STDOUT (FORMAT binary). Used for bytes, because the driver reads other answers as text.
    * https://www.postgresql.org/docs/15/sql-copy.html
    */
   readonly copied: readonly CopyRow[];
 }
 
 /**
- * Runs the statements of a text in order. When one fails, the server does not run those after it.
+ * Runs the statements of a text in order. When one fails, the server does not run the ones after it.
  * @param text Easy to get wrong: it has no parameters, so anything put into it is executed as SQL. It may contain only
  *   numbers, names and literals that this program has made (read/sql.ts)
  * @throws DatabaseError (rejects) what the server refuses, or Error when the connection is lost
@@ -28,7 +28,10 @@ export function runScript(client: ClientBase, text: string): Promise<readonly An
   return new Promise((resolve, reject) => void client.query(new Script(text, resolve, reject)));
 }
 
-/** Reads the rows of a query through COPY. @param query as for {@link runScript} */
+/**
+ * Reads the rows of a query through COPY.
+ * @param query SQL without parameters; see {@link runScript}
+ */
 export async function copyRows(client: ClientBase, query: string): Promise<readonly CopyRow[]> {
   return (await runScript(client, copyOf(query)))[0]!.copied;
 }
@@ -37,7 +40,7 @@ export function copyOf(query: string): string {
   return `COPY (${query}) TO STDOUT (FORMAT binary)`;
 }
 
-/** The driver calls these methods for the messages of the server. */
+/** Collects the answers to a script. The driver calls these methods for the messages of the server. */
 class Script implements Submittable {
   readonly #text: string;
   readonly #resolve: (answered: readonly Answered[]) => void;
@@ -67,9 +70,9 @@ class Script implements Submittable {
     this.#rows.push(fields);
   }
 
-  /** Each message is one row. The first one has the header of the format before it. */
+  /** Called for each row of COPY. The first message has the header of the format before its row. */
   handleCopyData({ chunk }: { readonly chunk: Uint8Array }): void {
-    // The driver writes later messages over this one.
+    // Copied, because the driver reuses the memory of this message for later messages.
     const message = this.#bytes.keep(chunk);
     const row = readRow(message, this.#isCopying ? 0 : headerBytes(message));
     this.#isCopying = true;
@@ -94,7 +97,7 @@ class Script implements Submittable {
 const slabBytes = 64 << 10;
 
 /**
- * Copies messages into pieces of memory that hold many of them. With one piece for each row, V8 would collect garbage
+ * Copies messages into pieces of memory that hold many messages. With one piece for each row, V8 would collect garbage
  * far more often.
  */
 class Bytes {
@@ -104,7 +107,8 @@ class Bytes {
   keep(chunk: Uint8Array): Buffer {
     const end = this.#used + chunk.byteLength;
     if (end > this.#slab.byteLength) {
-      // Small answers share the driver's own memory for small buffers.
+      // A small first message is copied into Node's pool of small buffers, so that a small answer needs no piece of its
+      // own.
       if (this.#slab.byteLength === 0 && chunk.byteLength <= Buffer.poolSize >>> 1) return Buffer.from(chunk);
       this.#slab = Buffer.allocUnsafeSlow(Math.max(slabBytes, chunk.byteLength));
       this.#used = 0;
@@ -125,7 +129,7 @@ function headerBytes(message: Buffer): number {
   return extensionAt + 4 + message.readInt32BE(extensionAt);
 }
 
-/** Reads a row; undefined for the end of the data, which is marked by a field count of -1. */
+/** Reads a row; undefined at the end of the data, which the server marks with a field count of -1. */
 function readRow(message: Buffer, from: number): CopyRow | undefined {
   const columns = message.readInt16BE(from);
   if (columns === -1) return undefined;

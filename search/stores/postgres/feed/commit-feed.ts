@@ -1,6 +1,6 @@
 // Tells this process about commits of all processes. It polls the database four times a second, and at once after a
-// NOTIFY of another process. NOTIFY is only a hint: it is sent after the commit, not for each one, and it does not work
-// through a PgBouncer in transaction mode.
+// NOTIFY of another process. NOTIFY only speeds this up: one is sent for several commits, a while after them, and it
+// does not work through a PgBouncer in transaction mode.
 import { escapeIdentifier, type Client } from 'pg';
 
 import type { Database } from '../connection/database.ts';
@@ -34,38 +34,41 @@ export class CommitFeed {
     void this.#listen();
   }
 
-  /** Time of the newest change this process knows of, in microseconds. All changes up to it can be read. */
+  /** Time of the newest change that this process knows of, in microseconds. All changes up to it can be read. */
   get lastUs(): number {
     return this.#lastUs;
   }
 
-  /** Why the database did not answer when it was asked last; undefined when it did. */
+  /** Why the database did not answer the last poll; undefined when it did answer. */
   get fault(): string | undefined {
     return this.#fault;
   }
 
-  /** Milliseconds since the database last answered which change is the newest. */
+  /** Milliseconds since the database last answered a poll. */
   get lagMs(): number {
     return performance.now() - this.#heardAtMs;
   }
 
   /**
-   * Calls the listener with the time of the last change whenever there are new ones. Returns a function that removes
-   * it.
+   * Calls the listener whenever there are new changes, with the time of the last one in microseconds. Returns a
+   * function that removes the listener.
    */
   subscribe(listener: (lastUs: number) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Notes a change that was seen in the database, and tells the listeners. @param lastUs its time in microseconds */
+  /**
+   * Notes a change that was seen in the database, and calls the listeners.
+   * @param lastUs its time in microseconds
+   */
   advance(lastUs: number): void {
     if (lastUs <= this.#lastUs) return;
     this.#lastUs = lastUs;
     for (const listener of this.#listeners) listener(lastUs);
   }
 
-  /** Notes a commit of this process, and notifies the other processes soon. */
+  /** Notes a commit of this process, and sends a NOTIFY to the other processes within 50 ms. */
   committed(lastUs: number): void {
     this.advance(lastUs);
     this.#notify ??= setTimeout(() => {
@@ -86,7 +89,7 @@ export class CommitFeed {
 
   /**
    * Handles a database that has lost the newest changes, for example because a standby that was behind took over.
-   * Watches that have sent lost changes no longer find their position in the log, and their clients must list again.
+   * Watches that have sent lost changes do not find their position in the change log, so their clients must list again.
    */
   #setBack(lastUs: number, known: number): void {
     if (this.#lastUs !== known) return;
@@ -126,7 +129,7 @@ export class CommitFeed {
       });
   }
 
-  /** Listens for notifications on its own connection until closed. */
+  /** Listens for notifications, on a connection of its own, until the feed is closed. */
   async #listen(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     const client = this.#database.newClient();

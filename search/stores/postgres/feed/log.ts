@@ -1,5 +1,5 @@
-// Reads the change log, with the body before and after each change. Entries never change, so they are read in portions
-// without one transaction around them. After each portion the reader checks whether old entries were dropped meanwhile.
+// Reads the change log, with the body before and after each change. Entries never change, so they are read in portions,
+// each in its own transaction. After each portion the reader checks whether old entries were dropped meanwhile.
 import { escapeLiteral } from 'pg';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -13,13 +13,13 @@ import { changeKind } from '../schema.ts';
 /** How many entries one statement reads. */
 const entriesAtOnce = 200;
 
-/** The newest changes in the store. */
+/** Which changes in the store are the newest. */
 export interface Moment {
   /** Time of the last change in microseconds. */
   readonly lastUs: number;
-  /** Time of the newest change of an RBAC object in microseconds; 0 when there is none. */
+  /** Time of the newest change of a role or binding in microseconds; 0 when there is none. */
   readonly rightsUs: number;
-  /** A number that grows with every new type, incarnation or followed type. */
+  /** A number that grows with every new type, new incarnation, and type that is followed in another incarnation. */
   readonly catalog: number;
 }
 
@@ -33,7 +33,7 @@ export class ChangeLog {
   }
 
   /**
-   * Reads the newest changes of the store.
+   * Reads which changes in the store are the newest.
    * @throws GatewayError (rejects) while the database cannot answer, as every method of this class does
    */
   async moment(): Promise<Moment> {
@@ -49,15 +49,15 @@ export class ChangeLog {
     return { resourceVersion: this.#versions.make(lastUs), rightsVersion };
   }
 
-  /** The oldest time from which the log is complete: it contains every later change. In microseconds. */
+  /** Microseconds since 1970. The log contains every change after this time. */
   async oldestUs(): Promise<number> {
     const [row] = await this.#database.query<[number]>(`SELECT trimmed FROM ${this.#database.schema}.store WHERE one`);
     return row![0];
   }
 
   /**
-   * Whether a client can resume from this time: a change was made at exactly this time, or the log was trimmed up to
-   * it, and all later changes are in the log.
+   * Whether a client can resume from this time. A change must have been made at exactly this time, or all entries up to
+   * exactly this time were dropped. All later changes must be in the log.
    */
   async isInLog(timeUs: number): Promise<boolean> {
     const { schema } = this.#database;
@@ -79,7 +79,7 @@ export class ChangeLog {
     for (let atUs = sinceUs; entries.length < limit && types.length > 0;) {
       const wanted = Math.min(entriesAtOnce, limit - entries.length);
       const rows = await this.#read(atUs, types, wanted);
-      // Partitions may have been dropped during the read, and then rows are missing.
+      // Partitions may have been dropped while the entries were read. Then entries may be missing.
       if ((await this.oldestUs()) > atUs) await this.#expire(atUs);
       for (const row of rows) entries.push(this.#entryOf(row));
       if (rows.length < wanted) break;
@@ -89,7 +89,7 @@ export class ChangeLog {
   }
 
   #read(sinceUs: number, types: readonly TypeKey[], limit: number): Promise<readonly CopyRow[]> {
-    // COPY takes no parameters: the numbers are this program's own, and type names are escaped.
+    // COPY takes no parameters. The numbers are this program's own, and the names of types are escaped.
     const keys = types.map((type) => escapeLiteral(type)).join();
     const query = `SELECT c.sequence, c.kind, t.key, i.incarnation, i.cluster, c.namespace, c.name, c.uid, b.raw,
         CASE WHEN c.kind <> ${changeKind.deleted} THEN coalesce(n.raw, o.raw) END

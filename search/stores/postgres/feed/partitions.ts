@@ -1,24 +1,24 @@
-// Partitions of the change log: created ahead of time, and dropped as a whole when old. Any process may do this, one at
-// a time. Dropping takes a lock that can block readers, so it is given up after half a second and tried again later.
+// Partitions of the change log: created ahead of time, and dropped as a whole when old. Any process may do so, one at a
+// time. Dropping needs a lock that blocks readers. If the lock is not free within half a second, dropping is put off.
 import type { ClientBase } from 'pg';
 
 import type { Database } from '../connection/database.ts';
 import { sqlState } from '../connection/errors.ts';
 
 export interface PartitionOptions {
-  /** Changes are kept in the log for at least this long. */
+  /** Milliseconds for which changes are kept in the log, or longer. */
   readonly keepMs: number;
-  /** Time span of one partition. */
+  /** Time span of one partition in milliseconds. */
   readonly partitionMs: number;
 }
 
 export const defaultPartitions: PartitionOptions = { keepMs: 2 * 3600_000, partitionMs: 600_000 };
 
-/** How many future partitions exist in advance, so that writing goes on for a while if no process creates more. */
+/** How many future partitions exist in advance, so that writes succeed for a while even if no process creates more. */
 const ahead = 6;
 const tables = ['change', 'change_body'] as const;
 type LogTable = (typeof tables)[number];
-/** Key of the advisory lock. It must be the same in all versions of this program. */
+/** Key of the advisory lock for this work. It must be the same in all versions of this program. */
 const partitionLock = 0x50436979;
 const lockTimeoutMs = 500;
 const noPartition = '23514';
@@ -41,7 +41,10 @@ export class Partitions {
     this.#options = options;
   }
 
-  /** Creates missing partitions. @throws GatewayError (rejects) */
+  /**
+   * Creates missing partitions.
+   * @throws GatewayError (rejects) when the database fails
+   */
   async extend(): Promise<void> {
     await this.#database.transaction(async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [partitionLock]);
@@ -51,7 +54,7 @@ export class Partitions {
         const own = partitions.filter((one) => one.table === table);
         for (let at = Math.floor(nowUs / stepUs) - 1; at <= Math.floor(nowUs / stepUs) + ahead; at++) {
           const [fromUs, toUs] = [at * stepUs, (at + 1) * stepUs];
-          // Another process may use another time span, so partitions that overlap count.
+          // Another process may use another time span. So a partition that overlaps this span counts as existing.
           if (own.some((one) => one.fromUs < toUs && fromUs < one.toUs)) continue;
           const name = `${table}_${fromUs}`;
           await client.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL);
@@ -62,8 +65,9 @@ export class Partitions {
   }
 
   /**
-   * Drops partitions that are old enough. When a reader holds a lock on one, nothing is dropped until a later call.
-   * @throws GatewayError (rejects)
+   * Drops partitions that are old enough. When a reader holds a lock on one of them, nothing is dropped until a later
+   * call.
+   * @throws GatewayError (rejects) when the database fails
    */
   async trim(): Promise<void> {
     try {
@@ -81,7 +85,7 @@ export class Partitions {
     const { partitions, nowUs } = await state(client);
     const { keepMs, partitionMs } = this.#options;
     const limitUs = nowUs - keepMs * 1000;
-    // A body is stored under an earlier time than its change, so it can lie in the partition before the change's.
+    // A body is stored under an earlier time than its change. So it can lie in an older partition than the change does.
     const isOld = ({ table, toUs }: Partition): boolean =>
       toUs <= (table === 'change' ? limitUs : limitUs - partitionMs * 1000);
     const old = partitions.filter(isOld);
@@ -110,7 +114,7 @@ async function state(client: ClientBase): Promise<{ partitions: readonly Partiti
     FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent JOIN pg_class c ON c.oid = i.inhrelid
     WHERE p.oid IN ('change'::regclass, 'change_body'::regclass)`,
   );
-  // If the clock was set back, the time of the last change counts: the next change is written after it.
+  // If the clock was set back, the time of the last change is used, because the next change gets a later time than it.
   const last = await client.query<{ now: number }>(
     'SELECT greatest(last, (extract(epoch FROM clock_timestamp()) * 1000000)::int8) AS now FROM sequencer',
   );

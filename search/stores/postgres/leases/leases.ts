@@ -1,7 +1,7 @@
-// Leases in PostgreSQL. A living replica renews its own row, and with it all its leases. When a replica has not renewed
-// its row for 15 s, any other replica deletes it: then its shards can be taken. If the silent replica still lives, its
-// next heartbeat makes a new row, which shows it that its leases are gone. Until then its writes are refused, because
-// their terms are outdated.
+// Leases in PostgreSQL. A living replica renews its own row of table `replica`, and with it all its leases. When a
+// replica has not renewed its row for 15 s, any other replica deletes the row. Then its shards can be taken. If the
+// silent replica is alive after all, its next heartbeat makes a new row, by which it notices that its leases are gone.
+// Until then its writes are refused as soon as a shard has a new owner, because that gives the shard a new epoch.
 import type { Assignment, Heartbeat, HeartbeatAnswer, Leases, ShardState, Situation, ToldState } from '../../leases.ts';
 import type { ShardWriter } from '../../store.ts';
 import type { Database } from '../connection/database.ts';
@@ -12,22 +12,19 @@ import { writerKey, type LeaseWrites } from '../write/lease-writes.ts';
 /** A replica loses its leases when it has sent no heartbeat for this many milliseconds. */
 export const leaseMs = 15_000;
 /**
- * After this time without a heartbeat, a shard no longer counts as followed: its owner has died, or is about to lose
- * its leases.
+ * Milliseconds without a heartbeat after which a replica's shards no longer count as followed (`ShardState.isHeld`):
+ * the replica has died, or is about to lose its leases.
  */
 const silentMs = 8_000;
-/** After this time without a heartbeat, a replica gets no further shards. */
+/** Milliseconds without a heartbeat after which a replica gets no further shards. */
 const lateMs = 5_000;
-/**
- * A shard that was given back counts as followed for this many milliseconds, because its next owner is about to take
- * it.
- */
+/** Milliseconds. A shard that was given back counts as followed for so long: its next owner is about to take it. */
 const handOverMs = 5_000;
 const planEveryMs = 1_000;
-/** How long a move of a shard counts as recent, in milliseconds. */
+/** Milliseconds for which a move of a shard counts as recent (`Situation.lately`). */
 const movesMs = 10_000;
 
-/** The name of the shared value that holds the pins: which shards an operator assigned to which replicas. */
+/** Name of the shared value with the pins: which shards an operator has assigned to which replicas. */
 const pinsName = 'pinned shards';
 
 const nowMs = '(extract(epoch FROM clock_timestamp()) * 1000)::float8';
@@ -39,28 +36,28 @@ export class PostgresLeases implements Leases {
   readonly #database: Database;
   readonly #writes: Pick<LeaseWrites, 'acknowledged'>;
 
-  /** @param writes the numbers of transactions that this process has written with its leases */
+  /** @param writes how many transactions this process has written with each of its leases */
   constructor(database: Database, writes: Pick<LeaseWrites, 'acknowledged'>) {
     this.#database = database;
     this.#writes = writes;
   }
 
-  async beat({ replica, weight, uids, rates }: Heartbeat): Promise<HeartbeatAnswer> {
+  async beat({ replica, weight, form, uids, rates }: Heartbeat): Promise<HeartbeatAnswer> {
     const known = uids && countByShard(uids);
     const [row] = await this.#database.query<[string, boolean, number]>(
-      `INSERT INTO ${this.#table('replica')} AS r (name, born, until, weight, known, uids, rates)
-      VALUES ($1, clock_timestamp(), clock_timestamp() + ${ms(leaseMs)}, $2, $3, $4, $5)
+      `INSERT INTO ${this.#table('replica')} AS r (name, born, until, weight, known, uids, rates, form)
+      VALUES ($1, clock_timestamp(), clock_timestamp() + ${ms(leaseMs)}, $2, $3, $4, $5, $6)
       ON CONFLICT (name) DO UPDATE SET until = excluded.until, weight = excluded.weight, rates = excluded.rates,
         known = coalesce(excluded.known, r.known), uids = coalesce(excluded.uids, r.uids)
       RETURNING born::text, uids IS NOT NULL, ${nowMs}`,
-      [replica, weight, known, uids, rates],
+      [replica, weight, known, uids, rates, form],
     );
     const [life, knowsUids, atMs] = row!;
     return { life, knowsUids, nowMs: atMs };
   }
 
   async look(): Promise<readonly ShardState[]> {
-    // Read before the database is asked: a later acknowledged write may be missing in the database's answer.
+    // Read before the database is asked. A write that was acknowledged later may be missing in the database's answer.
     const acknowledged = this.#writes.acknowledged();
     await this.#database.query(`DELETE FROM ${this.#table('replica')} WHERE until < clock_timestamp()`);
     const rows = await this.#database.query<[number, string, string, number, boolean, number]>(
@@ -113,7 +110,7 @@ export class PostgresLeases implements Leases {
       if (turn.rows.length === 0) return false;
       await client.query('UPDATE planner SET at = clock_timestamp()');
       const replicas = await client.query<Situation['replicas'][number] & { readonly rates: readonly number[] }>(
-        `SELECT name, weight, known, rates, until < clock_timestamp() + ${ms(leaseMs - lateMs)} AS "isSilent"
+        `SELECT name, weight, form, known, rates, until < clock_timestamp() + ${ms(leaseMs - lateMs)} AS "isSilent"
         FROM replica WHERE known IS NOT NULL AND until > clock_timestamp() ORDER BY name`,
       );
       const shards = await client.query<Situation['shards'][number] & { readonly late: boolean }>(
@@ -224,8 +221,8 @@ export class PostgresLeases implements Leases {
 }
 
 /**
- * The replica that each pinned shard was assigned to. A pin ends with its replica, because no later replica has the
- * same name.
+ * The name of the replica that each pinned shard was assigned to, by shard number. A pin ends with its replica, because
+ * no later replica has the same name.
  */
 type Pins = Readonly<Record<number, string>>;
 

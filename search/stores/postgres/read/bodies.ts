@@ -1,6 +1,6 @@
 // Reads the bodies of a page in chunks, each in its own transaction, as they were when the page's keys were read. A row
-// that has changed since is read from the log. So a list, and a watch from the list's resourceVersion, together show
-// every change exactly once.
+// that has changed since is read from the change log. So a list, and a watch from the list's resourceVersion, together
+// show every change exactly once.
 import type { RowRead } from '../../store.ts';
 import { changeKind } from '../schema.ts';
 import type { CopyRow } from '../connection/script.ts';
@@ -8,30 +8,31 @@ import type { FoundRow } from './key-order.ts';
 import type { Snapshot } from './snapshot.ts';
 import { piece } from './sql.ts';
 
-/** Ids of rows, with the numbers of their incarnations. */
+/** Ids of rows and, in the same order, the numbers of their incarnations. */
 interface RowIds {
   readonly ids: Float64Array;
   readonly incs: Int32Array;
 }
 
-/** The rows of a page in order, with the lengths that their bodies had. */
+/** The rows of a page in order, with the lengths of their bodies when the page's keys were read. */
 export interface PageRows extends RowIds {
   readonly bytes: Int32Array;
 }
 
 /**
- * The rows of a chunk. `done` counts the ids covered; it can be larger than `rows`, because deleted rows are left out.
+ * Some rows of a page. `done` is the number of ids that they cover; it can be larger than the number of rows, because
+ * deleted rows are left out.
  */
 export interface BodyChunk {
   readonly rows: readonly RowRead[];
   readonly done: number;
 }
 
-/** A chunk ends with the row that reaches this many bytes. */
+/** Bytes. A chunk ends with the row that reaches this size. */
 export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
 
-/** The bodies of rows, by row id. */
+/** Reads the bodies of rows as they are now. Returns them by row id. */
 export async function readRaw(
   snapshot: Snapshot,
   rows: readonly Pick<FoundRow, 'id' | 'slot'>[],
@@ -46,12 +47,15 @@ export async function readRaw(
   return new Map(copied.map(([id, raw]) => [Number(id!.readBigInt64BE()), raw!]));
 }
 
-/** Reads the first chunk of these rows. @param sequence when the page's keys were read, in microseconds */
+/**
+ * Reads the first chunk of these rows.
+ * @param sequence when the page's keys were read: microseconds since 1970
+ */
 export async function readBodies(snapshot: Snapshot, page: PageRows, sequence: number): Promise<BodyChunk> {
   const done = countOfChunk(page.bytes);
   if (done === 0) return { rows: [], done };
   const list = listed(snapshot, { ids: page.ids.subarray(0, done), incs: page.incs.subarray(0, done) });
-  // When the log no longer reaches back to `sequence`, rows are read as they are now.
+  // When the change log no longer reaches back to `sequence`, rows are read as they are now.
   const now = await snapshot.moment();
   const isNow = now.sequence === sequence || now.trimmed > sequence;
   const copied = await snapshot.copied(piece(isNow ? rowsNow(list) : rowsBefore(list, sequence)));
@@ -66,9 +70,11 @@ function countOfChunk(lengths: Int32Array): number {
   return count;
 }
 
-/** The rows of one statement, listed as SQL. The SQL is built from numbers only. */
+/** The rows that one statement reads, as pieces of SQL. These are made from numbers only. */
 interface ListedRows {
-  /** SQL after FROM: a table `j(shard, id, place)` with one entry for each row. */
+  /**
+   * SQL for use after FROM: a table `j(shard, id, place)` with one entry for each row; `place` is the row's position.
+   */
   readonly from: string;
   /** SQL for an array of the shards of the listed rows. */
   readonly shards: string;
@@ -77,16 +83,16 @@ interface ListedRows {
 function listed({ catalog }: Snapshot, { ids, incs }: RowIds): ListedRows {
   const shards = Array.from(incs, (inc) => catalog.byNumber.get(inc)!.shard);
   const numbers = (all: Iterable<number>): string => `'{${Array.from(all, wholeNumber).join(',')}}'`;
-  // Inside SELECT, the planner does not know how long the arrays are. If it knew, it would choose to read whole tables
-  // for a thousand rows.
+  // Because of the SELECT around them, the planner does not see how long the arrays are. Otherwise it would choose to
+  // read whole tables for a thousand rows.
   const from = `unnest((SELECT ${numbers(shards)}::int2[]), (SELECT ${numbers(ids)}::int8[]))
     WITH ORDINALITY j(shard, id, place)`;
   return { from, shards: `${numbers(new Set(shards))}::int2[]` };
 }
 
 /**
- * SQL that looks up the listed row in a table. A join of two partitioned tables takes 6 to 15 ms of planning. Looked up
- * like this, in the partitions of these shards only, both tables take 0.2 to 0.6 ms.
+ * SQL that looks up the row of each entry of `j` in a table. Planning a join of two partitioned tables takes 6 to 15
+ * ms. Looked up like this, only in the partitions of these shards, both tables take 0.2 to 0.6 ms.
  */
 function lookUp(table: 'obj' | 'body', as: string, { shards }: ListedRows, condition = 'true'): string {
   return `LATERAL (SELECT * FROM ${table} WHERE ${condition} AND ${table}.shard = ANY(${shards})
@@ -104,8 +110,8 @@ function rowsNow(list: ListedRows): string {
 }
 
 /**
- * SQL for rows as they were at time `sequence`, taken from their first change after it. Rows that were added later are
- * left out.
+ * SQL for rows as they were at time `sequence`. For a row that was changed later, its first change after that time has
+ * the body. Rows that were added later are left out.
  */
 function rowsBefore(list: ListedRows, sequence: number): string {
   const first = `SELECT * FROM change c WHERE c.id = j.id AND c.shard = j.shard AND c.sequence > ${wholeNumber(sequence)}

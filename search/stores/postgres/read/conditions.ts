@@ -1,5 +1,6 @@
 // Turns the conditions of a query for one type into SQL about a row `o` of table `obj`. SQL can test columns and terms
-// only. Conditions on paths that are not indexed for the type are left to a matcher, which reads the body.
+// only. Conditions on paths that are not indexed for the type are left to a matcher, which tests the object's JSON (its
+// body).
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import { allOf, type FieldRequirement, type ListQuery } from '../../../query/list-query.ts';
 import { compileMatcher, type Matcher } from '../../../query/match.ts';
@@ -11,13 +12,13 @@ import { bytes, isOneOf, numberPiece, piece, wholeTexts, type Piece } from './sq
 import { fieldTerms, labelTerms, textTerms, type TermSet, type TermsOf } from './term-sets.ts';
 
 export interface Conditions {
-  /** SQL conditions; all must be true. */
+  /** SQL conditions on `o`. A row must satisfy all of them. */
   readonly pieces: readonly Piece[];
-  /** Among the conditions that require terms, the one with the fewest rows. */
+  /** Among the conditions that require a term, the terms of the one with the fewest rows. */
   readonly best: TermSet | undefined;
-  /** Tests the body for the conditions that SQL cannot answer; undefined when there are none. */
+  /** Tests the body for those conditions that SQL cannot answer; undefined when there are none. */
   readonly recheck: Matcher | undefined;
-  /** The paths that `recheck` reads, as users write them. */
+  /** The paths on which `recheck` tests the body, as users write them. */
   readonly rechecked: readonly string[];
   /** True when no row can satisfy the conditions. */
   readonly isNever: boolean;
@@ -45,7 +46,7 @@ class Compiler {
   constructor(of: TermsOf, type: ResourceType) {
     this.#of = of;
     this.#type = type;
-    this.#indexed = new Set(indexedPaths(type));
+    this.#indexed = new Set(indexedPaths(type, of.snapshot.catalog.oldestForm));
   }
 
   async compile(query: ListQuery): Promise<Conditions> {
@@ -99,7 +100,7 @@ class Compiler {
     this.#pieces.push(piece(`(${inName} OR ${inTerms})`, bytes(text.toLowerCase()), ...values));
   }
 
-  /** SQL for one condition; undefined when only the body can answer it. */
+  /** Makes SQL for one condition; undefined when only the body can answer the condition. */
   async #field(field: FieldRequirement, isRequired: boolean): Promise<Piece | undefined> {
     const column = columnPiece(field);
     if (column !== undefined) return column;
@@ -112,10 +113,13 @@ class Compiler {
     return termPiece(terms);
   }
 
-  /** Adds SQL for "any of these conditions". @returns false when only the body can answer */
+  /**
+   * Adds SQL for "any of these conditions".
+   * @returns false when only the body can answer one of them
+   */
   async #anyOf(any: readonly FieldRequirement[]): Promise<boolean> {
     const pieces: Piece[] = [];
-    // Continues after a condition without SQL, so that every path without an index is named in the answer.
+    // All conditions are compiled even after one has no SQL, so that the answer names every path without an index.
     for (const field of any) {
       const condition = await this.#field(field, false);
       if (condition !== undefined) pieces.push(condition);
@@ -152,14 +156,14 @@ class Compiler {
   }
 }
 
-/** The elements for which the asynchronous test gives false. They are tested one after the other. */
+/** The elements for which `isAnswered` gives false. They are tested one after the other. */
 async function leftOver<T>(all: readonly T[], isAnswered: (one: T) => Promise<boolean>): Promise<readonly T[]> {
   const left: T[] = [];
   for (const one of all) if (!(await isAnswered(one))) left.push(one);
   return left;
 }
 
-/** Up to this many terms the index is used; more are compared through a hash table. */
+/** Up to this many terms are found through the database index; more are compared through a hash table. */
 const mostInIndex = 100;
 
 function termPiece({ ids, isNegative }: TermSet): Piece {

@@ -1,5 +1,5 @@
-// Counts the rows of a question, in total or by cluster, namespace or type. Counters are used only where they give the
-// same result as reading the rows.
+// Counts the rows of a question, in total or by cluster, namespace or type. The stored counters (table `counter`) are
+// used only where they give the same result as reading the rows.
 import type { BodyLooks } from '../../body-budget.ts';
 import type { NamedFacet } from '../../store.ts';
 import { countExtent, countExtents, isWithoutParts } from './extent-counts.ts';
@@ -9,7 +9,10 @@ import { KeyStream } from './key-stream.ts';
 import { isExtentOnly, planTypes, rowParts, selectRows, type Question, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** The number of rows. @throws TooManyBodies (rejects) when the budget of bodies is used up */
+/**
+ * Counts the rows.
+ * @throws TooManyBodies (rejects) when the budget of bodies is used up
+ */
 export async function countRows(snapshot: Snapshot, question: Question, looks: BodyLooks): Promise<number> {
   let sum = 0;
   await eachPlan(snapshot, question, looks, {
@@ -20,7 +23,7 @@ export async function countRows(snapshot: Snapshot, question: Question, looks: B
 }
 
 /**
- * The number of rows for each cluster, namespace, both or type.
+ * Counts the rows by cluster, by namespace, by both, or by type.
  * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
 export async function countBy(
@@ -54,14 +57,14 @@ function valueOf(cluster: string, namespace: string, by: Exclude<NamedFacet, 'ty
   return by === 'namespace' ? namespace : cluster;
 }
 
-/** Gets the plans of a question, or its rows when bodies decide which rows match. */
+/** Called with each plan of a question or, when bodies decide which rows match, with the matching rows. */
 export interface PlanVisitor {
   readonly plan: (plan: TypePlan) => Promise<void>;
   readonly rows: (rows: readonly FoundRow[]) => Promise<void>;
 }
 
 /**
- * Visits each plan of the question; or every row, when a plan needs bodies.
+ * Calls `visitor.plan` for each plan. When a plan needs bodies, calls `visitor.rows` for all rows instead.
  * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
 export async function eachPlan(
@@ -79,7 +82,7 @@ export async function eachPlan(
 }
 
 /**
- * Visits all rows in any order, some at a time.
+ * Visits all rows, several at a time and in no particular order.
  * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
 export async function eachRows(
@@ -92,8 +95,7 @@ export async function eachRows(
   const stream = new KeyStream(snapshot, { ...question, query }, undefined, { offset: 0, limit: undefined }, looks);
   await stream.open();
   if (looks.over !== undefined) {
-    // Counts the bodies that must be read at least, so that a question which needs too many is refused before any is
-    // read.
+    // The least number of bodies that will be read is compared with the budget before any body is read.
     const checked = stream.plans.filter((plan) => isExtentOnly(plan) && plan.conditions.recheck !== undefined);
     looks.budget.expect(await countExtents(snapshot, checked));
   }
@@ -112,7 +114,10 @@ async function countPlan(snapshot: Snapshot, plan: TypePlan): Promise<number> {
   return n;
 }
 
-/** The columns to group by. Where a facet groups by one of the two, the other gets a constant that no row has. */
+/**
+ * The columns to group by. Where a facet groups by only one of incarnation and namespace, the other is a constant that
+ * is the same for all rows.
+ */
 const groupColumns: Readonly<Record<Exclude<NamedFacet, 'type'>, string>> = {
   cluster: `o.inc, ''::bytea AS namespace`,
   namespace: '0 AS inc, o.namespace',
@@ -121,7 +126,7 @@ const groupColumns: Readonly<Record<Exclude<NamedFacet, 'type'>, string>> = {
 
 type Group = readonly [inc: number, namespace: Buffer, rows: number];
 
-/** The rows of a plan by incarnation, namespace or both. A group may occur several times. */
+/** Counts the rows of a plan by incarnation, namespace or both. A group may occur several times, with a part each. */
 async function countGroups(
   snapshot: Snapshot,
   plan: TypePlan,

@@ -1,16 +1,16 @@
-// Counts the rows a user may see from the counters alone, without reading rows.
+// Counts the rows that a user may see from the stored counters, without reading rows.
 import { partsOf, type Extent } from './extents.ts';
 import { selectRows } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** The number of rows in the extents of these plans. */
+/** The number of rows in the extents of these plans, which are the rows that the user may see. */
 export async function countExtents(snapshot: Snapshot, plans: readonly { readonly extent: Extent }[]): Promise<number> {
   let sum = 0;
   for (const { extent } of plans) sum += await countExtent(snapshot, extent);
   return sum;
 }
 
-/** The number of rows in an extent: the sum of the counters, plus the rows granted by name. */
+/** The number of rows in an extent: the sum of the stored counters, plus the rows granted by name. */
 export async function countExtent(snapshot: Snapshot, extent: Extent): Promise<number> {
   const { text, values } = selectRows('o.n', partsOf(snapshot, extent, 'counter'));
   const sum = { text: `SELECT coalesce(sum(o.n), 0)::int8 FROM (${text}) o`, values };
@@ -18,7 +18,7 @@ export async function countExtent(snapshot: Snapshot, extent: Extent): Promise<n
   return n + extent.singles.length;
 }
 
-/** Whether the extent consists of rows granted by name only. */
+/** Whether the extent consists only of rows granted by name. */
 export function isWithoutParts({ whole, places }: Extent): boolean {
   return whole.length === 0 && places.length === 0;
 }

@@ -1,5 +1,5 @@
-// The rows of one type that a question may examine for one user: the user's grants combined with the query's conditions
-// on cluster and namespace. The parts do not overlap; otherwise rows would be counted twice.
+// The extent of a question: the rows of one type that it may examine for one user. It combines the user's grants with
+// the query's conditions on cluster and namespace. Its parts do not overlap; otherwise rows would be counted twice.
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { Grant } from '../../../rights/scope.ts';
 import type { TypeKey } from '../../../types.ts';
@@ -7,26 +7,29 @@ import type { IncarnationRecord } from './catalog.ts';
 import type { Snapshot } from './snapshot.ts';
 import { allHold, bytes, bytesOf, concat, isOneOf, piece, wholeTexts, type Piece } from './sql.ts';
 
-/** The grants of a scope: by incarnation id, then by type. */
+/** What a user may see: the grants by incarnation id, then by type. */
 export type Grants = ReadonlyMap<string, ReadonlyMap<TypeKey, Grant>>;
 
-/** A namespace of an incarnation. */
+/** A namespace of an incarnation, given by the incarnation's number. */
 export interface Place {
   readonly inc: number;
   readonly namespace: string;
 }
 
-/** An object that was granted by its name. */
+/** An object that was granted by its name, as its row id and namespace. */
 export interface SingleRow extends Place {
   readonly id: number;
 }
 
-/** Rows of type `t`: those of whole incarnations, those of single namespaces (`places`), and single rows. */
+/**
+ * The rows of type `t` that a question may examine: those of whole incarnations (`whole`, their numbers), those of
+ * single namespaces (`places`), and single rows.
+ */
 export interface Extent {
   readonly t: number;
   readonly type: TypeKey;
   readonly whole: readonly number[];
-  /** Namespaces that the query asks for; applied to `whole` only. Undefined: all. */
+  /** Namespaces that the query asks for. They restrict only `whole`. Undefined: all. */
   readonly namespaces: readonly string[] | undefined;
   readonly notNamespaces: readonly string[];
   readonly places: readonly Place[];
@@ -43,7 +46,7 @@ export async function extentOf(
   const t = snapshot.catalog.types.get(type);
   if (t === undefined) return undefined;
   const isWanted = among(query.namespaces, query.notNamespaces);
-  // A namespace that is not valid UTF-16 is in no stored text. As bytes it would turn into a replacement character.
+  // A namespace that is not valid UTF-16 is in no stored text, but as UTF-8 it could equal one (U+FFFD).
   const passes = (namespace: string): boolean => isWanted(namespace) && namespace.isWellFormed();
   const ofCluster = among(query.clusters, query.notClusters);
   const whole: number[] = [];
@@ -87,14 +90,14 @@ export async function isOfAllRows(
   return (await rows(others)).length === 0;
 }
 
-/** The extent limited to some incarnations. */
+/** The part of the extent that is in some incarnations, given by their numbers. */
 export function extentIn(extent: Extent, incs: ReadonlySet<number>): Extent {
   const isThere = ({ inc }: Place): boolean => incs.has(inc);
   const whole = extent.whole.filter((inc) => incs.has(inc));
   return { ...extent, whole, places: extent.places.filter(isThere), singles: extent.singles.filter(isThere) };
 }
 
-/** Numbers of the incarnations in which the extent has rows. */
+/** Numbers of the incarnations in which the extent may have rows. */
 export function incarnationsOf({ whole, places, singles }: Extent): ReadonlySet<number> {
   return new Set([...whole, ...places.map(({ inc }) => inc), ...singles.map(({ inc }) => inc)]);
 }
@@ -116,7 +119,7 @@ interface NamedObject {
   readonly name: string;
 }
 
-/** The objects that exist among those granted by name, each once. */
+/** Those of the objects granted by name that exist, each once. */
 async function findNamed(snapshot: Snapshot, t: number, named: readonly NamedObject[]): Promise<readonly SingleRow[]> {
   const found = new Map<number, SingleRow>();
   const find = async (some: readonly NamedObject[], on: string, namespaces: readonly Buffer[]): Promise<void> => {
@@ -137,15 +140,15 @@ async function findNamed(snapshot: Snapshot, t: number, named: readonly NamedObj
   return [...found.values()];
 }
 
-/** An SQL source of rows `o`: the text after FROM, and the conditions. */
+/** A source of rows `o` for an SQL statement: the text after FROM, and conditions. */
 export interface Part {
   readonly from: Piece;
   readonly where: readonly Piece[];
 }
 
 /**
- * Sources that together give the rows of the extent. Tables `obj` and `counter` both have the columns t, inc and
- * namespace; only `obj` has ids, so `counter` leaves out single rows.
+ * Sources that together give the rows of the extent, from table `obj` or `counter`. Both tables have the columns t, inc
+ * and namespace. Only `obj` has ids, so with `counter` the single rows are left out.
  */
 export function partsOf(snapshot: Snapshot, extent: Extent, table: 'obj' | 'counter' = 'obj'): readonly Part[] {
   const { whole, places, singles, namespaces } = extent;
@@ -170,20 +173,20 @@ export function partsOf(snapshot: Snapshot, extent: Extent, table: 'obj' | 'coun
   return parts;
 }
 
-/** With more shards than this, nearly every partition has one of them, so naming them does not help. */
+/** With more shards than this, nearly every partition has one of them. Then a condition on shards excludes none. */
 const mostShards = 32;
 
-/** A condition that lets the planner leave out partitions without rows of these incarnations. */
+/** A condition on shards that lets the planner leave out partitions without rows of these incarnations. */
 function inShards({ catalog }: Snapshot, incs: readonly number[]): readonly Piece[] {
   const shards = new Set(incs.map((inc) => catalog.byNumber.get(inc)!.shard));
   return shards.size > mostShards ? [] : [isOneOf('o.shard', 'int2', [...shards])];
 }
 
-/** SQL that gives the rows with these ids the name `o`. */
+/** A source of the rows with these ids, named `o`. */
 export function rowsById({ catalog }: Snapshot, rows: readonly { readonly id: number; readonly inc: number }[]): Piece {
   const shards = rows.map(({ inc }) => catalog.byNumber.get(inc)!.shard);
-  // Inside SELECT, the planner does not know how long the arrays are. If it knew, it would choose to read whole tables
-  // for a thousand rows.
+  // Because of the SELECT around them, the planner does not see how long the arrays are. Otherwise it would choose to
+  // read whole tables for a thousand rows.
   const text =
     'unnest((SELECT ?::int2[]), (SELECT ?::int8[])) g(shard, id) JOIN obj o ON o.shard = g.shard AND o.id = g.id';
   const ids = rows.map(({ id }) => id);
@@ -197,7 +200,7 @@ function namespacePieces({ namespaces, notNamespaces }: Extent): readonly Piece[
   return pieces;
 }
 
-/** A condition that is true for the rows of the extent. */
+/** A condition on `o` that is true for the rows of the extent, and only for these. */
 export function memberPiece(extent: Extent): Piece {
   const any: Piece[] = [];
   const { whole, places, singles } = extent;
@@ -209,8 +212,8 @@ export function memberPiece(extent: Extent): Piece {
     });
   }
   if (places.length > 0) {
-    // `IS TRUE` makes it a value. From a plain condition the planner would make a join, and the rows would lose their
-    // order.
+    // `IS TRUE` makes the comparison a value. For the comparison alone the planner would choose a join, and the rows
+    // would lose their order.
     const text = '((o.inc, o.namespace) IN (SELECT * FROM unnest(?::int4[], ?::bytea[]))) IS TRUE';
     any.push(
       piece(

@@ -1,5 +1,5 @@
-// Counts the values of a label or a path, and completes values. A row with several values counts once for each value. A
-// row without a value is not counted.
+// Counts rows by the values of a label or a path, and completes the beginning of a value. A row with several values is
+// counted once for each of them. A row without a value is not counted.
 import { documentPaths, readDocument } from '../../../query/document.ts';
 import { parsePath, printPath } from '../../../query/path.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
@@ -66,7 +66,7 @@ async function countValues(
   bodyLimits: BodyLimits | undefined,
 ): Promise<ReadonlyMap<string, number>> {
   const { by, prefix, query } = question;
-  // Filtering and counting share one budget: a body that both read counts twice.
+  // Testing conditions and counting values share one budget, so a body that is read for both is counted twice.
   const looks: BodyLooks = { budget: new BodyBudget(query.types, bodyLimits), over: 'refuse' };
   if (typeof by === 'string') return countBy(snapshot, question, looks, by);
   const counts = new Map<string, number>();
@@ -74,7 +74,8 @@ async function countValues(
   const path = 'path' in by ? parsePath(by.path, true) : undefined;
   const label = path === undefined ? (by as { label: string }).label : labelKey(path);
   const printed = path === undefined ? '' : printPath(path);
-  if (label === undefined && query.types.some((type) => !indexedPaths(type).includes(printed))) {
+  const { oldestForm } = snapshot.catalog;
+  if (label === undefined && query.types.some((type) => !indexedPaths(type, oldestForm).includes(printed))) {
     await countInBodies(snapshot, question, looks, printed, add);
     return counts;
   }
@@ -98,7 +99,7 @@ async function countValues(
   return counts;
 }
 
-/** The values of one path, each with the number of rows that have it, among some rows or among all rows of a type. */
+/** The values of one path with the number of rows that have each: among the rows of a statement, or all of a type. */
 async function countTerms(
   snapshot: Snapshot,
   t: number,
@@ -114,7 +115,7 @@ async function countTerms(
     const counted = `SELECT k.value, sum(k.n)::int8 FROM term k WHERE ${wanted.text} GROUP BY k.value`;
     return valuesOf(await snapshot.rows({ text: counted, values: wanted.values }));
   }
-  // Each shard stores the texts of its own terms, so equal terms occur several times.
+  // Each shard stores the texts of its own terms, so a term that several shards have occurs several times.
   const terms = `SELECT DISTINCT k.id, k.value FROM term k WHERE ${wanted.text}`;
   const text = `WITH k AS MATERIALIZED (${terms}), o AS (${rows.text})
     SELECT k.value, count(*) FROM o CROSS JOIN LATERAL unnest(o.terms) x(id) JOIN k ON k.id = x.id GROUP BY k.value`;

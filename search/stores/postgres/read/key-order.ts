@@ -1,18 +1,18 @@
-// The order of a query in SQL: the expressions to sort by, and the condition for rows after a given row.
+// The order of a query in SQL: the expressions to sort by, and the condition for rows that come after a given row.
 import type { KeyRow, RowOrder, RowPlace } from '../../row-order.ts';
 import { compareText } from '../../text-order.ts';
 import type { IncarnationRecord } from './catalog.ts';
 import { bytes, join, numberPiece, piece, type Piece } from './sql.ts';
 
-/** A namespace in an incarnation. */
+/** A namespace in an incarnation, with the incarnation's number and shard. */
 export interface FoundPlace extends RowPlace {
   readonly incarnation: IncarnationRecord;
 }
 
-/** The key of a row, and the length of its body. */
+/** The sort keys of a row, and the length of its body in bytes. */
 export interface FoundRow extends KeyRow<FoundPlace> {
   readonly bytes: number;
-  /** The rest of the row, where the statement that read the key has read it, too. */
+  /** The uid and body of the row, when the statement that read the keys has read these, too. */
   readonly rest?: { readonly uid: string; readonly raw: Buffer };
 }
 
@@ -20,18 +20,19 @@ export interface FoundRow extends KeyRow<FoundPlace> {
 interface SqlKey {
   readonly by: Piece;
   readonly isDescending: boolean;
-  /** SQL for the value of the expression for a given row. */
+  /** SQL for the value that a given row has for this expression. */
   readonly of: (row: KeyRow) => Piece;
 }
 
-/** The order of rows of one type in some incarnations. */
+/** The order of the rows of one type in some incarnations. */
 export class KeyOrder {
   readonly #keys: readonly SqlKey[];
   readonly #type: string;
 
   /**
    * @param incarnations those that can have rows
-   * @param isOfOne true when all rows, and the rows they are compared with, are in one incarnation
+   * @param isOfOne true when all rows, and the rows they are compared with, are in one incarnation: then no comparison
+   *   of clusters is needed
    */
   constructor(order: RowOrder, type: string, incarnations: readonly IncarnationRecord[], isOfOne: boolean) {
     const ranks = new ClusterRanks(incarnations);
@@ -56,7 +57,8 @@ export class KeyOrder {
             key('o.rv', ({ rv }) => piece('?::bytea', bytes(rv))),
           ];
         default:
-          // All rows here have the same type, so it needs no key. Values of paths are sorted outside of the database.
+          // All rows here have the same type, so the type needs no key. Values at paths are sorted outside of the
+          // database.
           return [];
       }
     });
@@ -69,9 +71,9 @@ export class KeyOrder {
     );
   }
 
-  /** Conditions for the rows that come after `row`, which may be of another type. */
+  /** Conditions for the rows that come after `row`. `row` may be of another type. */
   after(row: KeyRow): readonly Piece[] {
-    // The type is the last key of every order.
+    // The type is the last sort key of every order. It decides when all other keys are equal.
     const isEqualAfter = compareText(this.#type, row.type) > 0;
     let rest: Piece = isEqualAfter ? piece('true') : piece('false');
     for (const { by, isDescending, of } of this.#keys.toReversed()) {
@@ -82,7 +84,8 @@ export class KeyOrder {
       rest = { text, values: [...than.values, ...equal.values, ...rest.values] };
     }
     const [first] = this.#keys;
-    // The condition `from` repeats the first key as a simple comparison, so that an index on its column can be used.
+    // `from` repeats the condition on the first key as a simple comparison, for which PostgreSQL can use an index on
+    // its column.
     const from = first && compared(first.by, first.isDescending ? '<=' : '>=', first.of(row));
     return from === undefined ? [rest] : [from, rest];
   }
@@ -92,10 +95,13 @@ function compared(one: Piece, operator: string, other: Piece): Piece {
   return { text: `${one.text} ${operator} ${other.text}`, values: [...one.values, ...other.values] };
 }
 
-/** When numbers have gaps larger than this on average, ranks are looked up in a list instead of an array by number. */
+/**
+ * When the numbers of incarnations have gaps larger than this on average, SQL looks up a rank by searching a list. With
+ * smaller gaps the rank is the element of an array at the incarnation's number.
+ */
 const mostGap = 64;
 
-/** Ranks incarnations by the names of their clusters. */
+/** Ranks of incarnations in the order of their clusters' names, as SQL and for a given row. */
 class ClusterRanks {
   readonly #sorted: readonly IncarnationRecord[];
   readonly piece: Piece;
@@ -113,7 +119,10 @@ class ClusterRanks {
     this.piece = piece('(?::int4[])[o.inc]', ranks);
   }
 
-  /** The rank: even for an incarnation of the list, odd for one that would stand between two of them. */
+  /**
+   * The rank of a row's incarnation: even for an incarnation of the list, odd for one that would stand between two of
+   * them.
+   */
   of({ slot }: KeyRow): Piece {
     const { incarnation } = slot;
     const before = this.#sorted.filter((one) => compareIncarnations(one, incarnation) < 0).length;
@@ -128,7 +137,7 @@ export function compareIncarnations(one: Named, other: Named): number {
   return compareText(one.cluster, other.cluster) || compareText(one.id, other.id);
 }
 
-/** Whether the order lists one cluster after the other. */
+/** Whether rows in this order are grouped by cluster. */
 export function isByCluster({ keys, paths }: RowOrder): boolean {
   return keys[0]!.by === 'cluster' && paths.length === 0;
 }

@@ -1,5 +1,5 @@
-// Reads the rows of one type in the order of a query, some at a time. Where the order begins with the cluster, the
-// first clusters are read on their own, so that one page does not sort the rows of all clusters.
+// Reads the rows of one type in the order of a query, some at a time. When the order begins with the cluster, the rows
+// of the first clusters are read alone, so that not all clusters' rows are sorted for one page.
 import type { RowKey } from '../../../query/match.ts';
 import { documentPaths, readDocument } from '../../../query/document.ts';
 import type { BodyBudget } from '../../body-budget.ts';
@@ -14,22 +14,22 @@ import { isExtentOnly, passedPart, rowParts, selectRows, type TypePlan } from '.
 import type { Snapshot } from './snapshot.ts';
 import { isOneOf, piece, type Piece } from './sql.ts';
 
-/** Gives rows in order, some at a time; undefined when there are no more. */
+/** Gives rows in order. `next` returns some rows at a time; undefined when there are no more. */
 export interface RowSource {
   next(want: number): Promise<readonly FoundRow[] | undefined>;
 }
 
-/** Which rows of a plan are wanted. */
+/** Which rows of a plan are wanted, and in which order. */
 export interface SourceOptions {
   readonly order: RowOrder;
   /** Only rows after this one are wanted. */
   readonly after: KeyRow | undefined;
-  /** The most rows the caller will need. Infinite when it needs all, or when rows are filtered later. */
+  /** The most rows that the caller needs. Infinite when it needs all, or when it leaves out rows later. */
   readonly most: number;
   readonly offset: number;
   /**
    * How many rows the page shows. Their bodies are read by the statement that reads the keys. Undefined when bodies are
-   * read later, because rows may be left out.
+   * read later, because the caller may leave out rows.
    */
   readonly shown: number | undefined;
 }
@@ -48,11 +48,11 @@ const columns = 'o.id, o.inc, o.namespace, o.name, o.created, o.rv, o.bytes';
 const wholeColumns = `${columns}, o.uid, o.shard`;
 
 /**
- * The most rows with a required term that are all read and then sorted. When more rows have the term, rows are read in
- * order and tested.
+ * When fewer rows than this have a required term, all of them are read and then sorted. When more rows have it, rows
+ * are read in order and tested.
  */
 const mostCollected = 20_000;
-/** A statement for more rows than this uses a cursor. */
+/** The most rows that one statement returns. For more, a database cursor is used. */
 const mostAtOnce = 2000;
 
 export async function keySource(snapshot: Snapshot, plan: TypePlan, options: SourceOptions): Promise<RowSource> {
@@ -65,15 +65,15 @@ export async function keySource(snapshot: Snapshot, plan: TypePlan, options: Sou
   return statementSource(snapshot, { ...plan, isPassed }, options, order);
 }
 
-/** A plan. With `isPassed`, all rows of the type are read in order and those the user may not see are skipped. */
+/** A plan. With `isPassed`, all rows of the type are read in order, and those that the user may not see are skipped. */
 type WalkedPlan = TypePlan & { readonly isPassed?: boolean };
 
-/** With fewer namespaces than this, the rows of all of them are read and sorted. */
+/** When the user sees fewer namespaces than this, the rows of all of them are read and sorted. */
 const manyPlaces = 256;
 
 /**
- * Whether fewer rows have to be read when all rows of the type are read in order and tested, than when all rows in the
- * user's namespaces are read and sorted.
+ * Whether it takes fewer rows to read all rows of the type in order and test each, than to read and sort all rows in
+ * the user's namespaces.
  */
 async function passesRows(
   snapshot: Snapshot,
@@ -91,7 +91,7 @@ async function passesRows(
   return ((most + offset) * all) / own < own;
 }
 
-/** Whether a condition matches so few rows that all of them are read and sorted. */
+/** Whether so few rows can match that all of them are read and sorted. */
 function isSelective({ conditions, only }: TypePlan): boolean {
   return only !== undefined || (conditions.best?.postings ?? Number.POSITIVE_INFINITY) < mostCollected;
 }
@@ -101,16 +101,19 @@ function recordsOf({ byNumber }: Catalog, { extent, only }: TypePlan): readonly 
   return [...numbers].map((number) => byNumber.get(number)!);
 }
 
-/** How many clusters probably have enough rows. @param clusters the number of all */
+/**
+ * How many clusters probably have enough rows for the page.
+ * @param clusters the number of all clusters
+ */
 function clustersToBegin(plan: TypePlan, most: number, clusters: number): number {
   const { conditions, extent } = plan;
   const postings = conditions.best?.postings ?? Number.POSITIVE_INFINITY;
   if (isSelective(plan)) return Math.min(clusters, Math.ceil((2 * most * clusters) / Math.max(1, postings)));
-  // A whole cluster usually has enough rows for a page, a part of one often has not.
+  // A whole cluster usually has enough rows for a page. A part of a cluster often has not.
   return isExtentOnly(plan) && extent.whole.length > 0 && extent.namespaces === undefined ? 1 : 4;
 }
 
-/** Reads some clusters, then the next four times as many, and so on. */
+/** Reads the rows of some clusters, then of the next four times as many clusters, and so on. */
 function clusterSource(snapshot: Snapshot, plan: TypePlan, options: SourceOptions): RowSource {
   const { order, after } = options;
   const { direction } = order.keys[0]!;
@@ -170,7 +173,7 @@ function statementSource(snapshot: Snapshot, plan: WalkedPlan, options: SourceOp
   return cursorSource(snapshot, plan, statement);
 }
 
-/** A statement for the plan's rows in order. */
+/** Makes a statement for the plan's rows in order. */
 function sortedRows(
   snapshot: Snapshot,
   plan: WalkedPlan,
@@ -181,7 +184,8 @@ function sortedRows(
   const parts = plan.isPassed === true ? [passedPart(plan)] : rowParts(snapshot, plan);
   const behind = after === undefined ? [] : order.after(after);
   const { orderBy } = order;
-  // MATERIALIZED keeps the planner from reading all rows in order and testing each one for its terms.
+  // MATERIALIZED makes the planner find the rows with the term and sort these. Otherwise it may choose to read all rows
+  // in order and test each one for the term.
   if (isSelective(plan)) {
     const rows = selectRows(selected, parts);
     const where =
@@ -209,8 +213,8 @@ function keyRows({ catalog }: Snapshot, plan: TypePlan, rows: readonly KeyColumn
 }
 
 /**
- * Adds the bodies to a statement for some rows in order: those of the first `shown` rows, until they fill a chunk. A
- * short page is so read by one statement.
+ * Adds bodies to a statement for some rows in order: the bodies of the first `shown` rows, until they fill a chunk. So
+ * one statement reads a short page.
  */
 function withBodies(sorted: Piece, shown: number, shards: Piece): Piece {
   const counted = `SELECT *, row_number() OVER () AS place, sum(o.bytes) OVER (ROWS UNBOUNDED PRECEDING) AS up_to`;
@@ -241,7 +245,7 @@ function wholeRows({ catalog }: Snapshot, plan: TypePlan, rows: readonly CopyRow
   });
 }
 
-/** A condition on `b.shard` that lets the planner leave out partitions. */
+/** A condition on `b.shard` that lets the planner leave out partitions without rows of these incarnations. */
 function shardsOf(records: readonly IncarnationRecord[]): Piece {
   const shards = new Set(records.map(({ shard }) => shard));
   return isOneOf('b.shard', 'int2', [...shards]);
@@ -261,7 +265,9 @@ function onceSource(read: () => Promise<readonly FoundRow[]>): RowSource {
   };
 }
 
-/** Reads the rows of a statement through a cursor, which stays open until the transaction ends. */
+/**
+ * Reads the rows of a statement through a database cursor, which is open until its last row or the transaction's end.
+ */
 function cursorSource(snapshot: Snapshot, plan: TypePlan, statement: Piece): RowSource {
   const name = `rows_${snapshot.newNumber()}`;
   let isOpen = false;
@@ -288,7 +294,7 @@ function cursorSource(snapshot: Snapshot, plan: TypePlan, statement: Piece): Row
 const bodiesAtOnce = 64;
 
 /**
- * All rows of a plan, ordered by paths of the object. Every body is read, and rows whose body does not match are left
+ * All rows of a plan, sorted by paths of the object. Every body is read, and rows whose body does not match are left
  * out.
  * @throws TooManyBodies (rejects) when there are more rows than the budget allows
  */
@@ -319,7 +325,7 @@ export async function sortedByPaths(
   return onceSource(async () => wanted.sort(order.compare));
 }
 
-/** The key of a row in the form that a matcher takes. */
+/** The key of a row as a {@link RowKey}, which a matcher takes. */
 export function matchKey({ type, slot, name }: KeyRow): RowKey {
   return { cluster: slot.incarnation.cluster, type, namespace: slot.namespace, name };
 }

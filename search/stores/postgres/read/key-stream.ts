@@ -1,4 +1,5 @@
-// All rows of a question in order: merges the rows of its types, and reads bodies where a condition needs them.
+// All rows of a question in order. It merges the sorted rows of each type, and reads bodies where a condition needs
+// them.
 import { printPath } from '../../../query/path.ts';
 import type { BodyLooks } from '../../body-budget.ts';
 import { readCursor, rowOrder, type KeyRow, type RowOrder } from '../../row-order.ts';
@@ -9,7 +10,7 @@ import { keySource, matchKey, sortedByPaths, type RowSource } from './key-source
 import { planTypes, type Question, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** The rows of one type, some of them read ahead. */
+/** One of the sorted sequences of rows that are merged: the rows of one type, some of them read ahead. */
 interface Lane {
   readonly plan: TypePlan;
   readonly source: RowSource;
@@ -18,35 +19,35 @@ interface Lane {
   isOver: boolean;
 }
 
-/** How many rows the caller wants. */
+/** How many rows the caller of {@link KeyStream} wants. */
 export interface Wanted {
-  /** How many rows to skip first. */
+  /** How many rows to skip at the beginning. */
   readonly offset: number;
-  /** How many rows to give after that. Undefined: all. */
+  /** How many rows to give after the skipped ones. Undefined: all. */
   readonly limit: number | undefined;
 }
 
-/** How many bodies are read at a time. */
+/** How many rows are taken at a time when their bodies must be tested. */
 const recheckedAtOnce = 64;
-/** The clock is read once for this many bodies. */
+/** The clock is read after every 16 bodies that were tested. */
 const checkedAtOnce = 16;
-/** A larger offset is skipped by the database, not here. */
+/** Rows. A larger offset is skipped by the database; up to this many rows are read and dropped here. */
 const mostDropped = 2000;
-/** The bodies of a page of at most this many rows are read together with its keys. */
+/** On a page of at most this many rows, the bodies are read together with the keys. */
 const mostWithBodies = 501;
-/** The most rows read ahead at a time. */
+/** The most rows that are read ahead at a time. */
 const mostReadAhead = 2000;
 
 export class KeyStream {
   readonly order: RowOrder;
-  /** How many rows of the query come before the first one of this stream. */
+  /** How many rows of the query come before the first row of this stream, as its cursor says. */
   readonly rowsBefore: number;
   readonly #snapshot: Snapshot;
   readonly #question: Question;
   readonly #after: KeyRow | undefined;
   readonly #wanted: number;
   readonly #offset: number;
-  /** The budget of bodies, shared by all types. */
+  /** The budget of bodies, which all types share. */
   readonly #looks: BodyLooks;
   #lanes: readonly Lane[] = [];
   #isRechecked = false;
@@ -59,7 +60,8 @@ export class KeyStream {
 
   /**
    * @param looks the budget of bodies, and what happens when it is used up: the stream ends early, or the question is
-   *   refused. A question ordered by paths is always refused, because it cannot end early
+   *   refused. A question that is sorted by paths is always refused, because its first row is known only after all
+   *   bodies were read
    * @throws GatewayError BAD_REQUEST for a cursor that belongs to another order
    */
   constructor(
@@ -83,7 +85,7 @@ export class KeyStream {
 
   /**
    * Compiles the question to SQL. To be called before the first {@link next}.
-   * @returns how many rows of the offset the database skips
+   * @returns how many rows of the offset the database skips; the caller must skip the others
    */
   async open(): Promise<number> {
     const { budget } = this.#looks;
@@ -91,13 +93,13 @@ export class KeyStream {
     for (const { conditions } of plans) budget.isFor(conditions.rechecked);
     const isOfBodies = plans.some(({ conditions }) => conditions.recheck !== undefined);
     const isByPaths = this.order.paths.length > 0;
-    // With an order by paths, the bodies are checked while they are read for sorting.
+    // When rows are sorted by paths, their bodies are tested when they are read for sorting.
     this.#isRechecked = isOfBodies && !isByPaths;
     const isPassed = plans.length === 1 && !isOfBodies && !isByPaths && this.#offset > mostDropped;
     const offset = isPassed ? this.#offset : 0;
     if (isPassed) this.#given = offset;
     const most = this.#isRechecked ? Number.POSITIVE_INFINITY : this.#wanted - offset;
-    // Not for several types, and not where rows are skipped here: then bodies would be read that nobody sees.
+    // With several types, or when rows are skipped here, bodies would be read of rows that are not on the page.
     const isWhole = plans.length === 1 && !isOfBodies && this.#offset === offset && most <= mostWithBodies;
     const options = { order: this.order, after: this.#after, most, offset, shown: isWhole ? most - 1 : undefined };
     const lanes: Lane[] = [];
@@ -111,7 +113,7 @@ export class KeyStream {
     return offset;
   }
 
-  /** The last row that was examined, if the stream ended early because its budget was used up. */
+  /** The last row that was examined when the stream has ended early because its budget was used up; else undefined. */
   get cutAt(): KeyRow | undefined {
     return this.#isCut ? this.#last : undefined;
   }
@@ -120,7 +122,10 @@ export class KeyStream {
     return this.#lanes.map(({ plan }) => plan);
   }
 
-  /** The next rows, in order; undefined at the end. An empty list means that none of the rows just read matched. */
+  /**
+   * The next rows, in order; undefined at the end. An empty list means that none of the rows just read has matched, but
+   * there may be more.
+   */
   async next(): Promise<readonly FoundRow[] | undefined> {
     if (this.#isCut) return undefined;
     const wanted = Math.max(1, this.#wanted - this.#given);
@@ -133,7 +138,7 @@ export class KeyStream {
     return kept;
   }
 
-  /** Keeps the rows whose body matches. Stops where the budget is used up. */
+  /** Keeps the rows whose body matches. Stops when the budget is used up. */
   async #matching(rows: readonly FoundRow[]): Promise<readonly FoundRow[]> {
     const { budget, over } = this.#looks;
     this.#readAhead = Math.min(this.#readAhead * 4, mostReadAhead);
@@ -162,7 +167,10 @@ export class KeyStream {
     return kept;
   }
 
-  /** Whether the time for checking bodies is over. @param fromMs when the current checks began */
+  /**
+   * Whether the time for testing bodies is over.
+   * @param fromMs when the present round of tests began
+   */
   #isLate(fromMs: number): boolean {
     if (++this.#checked % checkedAtOnce !== 0) return false;
     return this.#looks.budget.isLate(this.#checkedMs + performance.now() - fromMs);
@@ -170,7 +178,7 @@ export class KeyStream {
 
   /**
    * Takes the next rows of all types in order; undefined at the end.
-   * @param readAhead how many rows a lane reads when it has none left
+   * @param readAhead how many rows are read for a type when none is left
    */
   async #merged(want: number, readAhead: number): Promise<readonly FoundRow[] | undefined> {
     const rows: FoundRow[] = [];
@@ -187,7 +195,10 @@ export class KeyStream {
   }
 }
 
-/** Reads more rows into the lane. @returns whether it has a next row */
+/**
+ * Reads more rows into the lane.
+ * @returns whether the lane has a next row
+ */
 async function fill(lane: Lane, want: number): Promise<boolean> {
   if (lane.isOver) return false;
   lane.rows = (await lane.source.next(want)) ?? [];

@@ -1,6 +1,6 @@
-// Follows owner references downwards: from an owner to the objects it owns, and on to what those own. The caller must
-// be allowed to see every object on the way. A uid identifies an object only together with its incarnation, because a
-// cluster restored from a backup has the uids of the original.
+// Follows owner references downwards: from an owner to the objects it owns, and on to the objects that these own. The
+// user must be allowed to see every object in between. A uid identifies an object only together with its incarnation,
+// because a cluster restored from a backup has the same uids as the original.
 import type { OwnerQuery } from '../../../query/list-query.ts';
 import { grantAllows, noGrant } from '../../../rights/grants.ts';
 import { typeKey } from '../../../types.ts';
@@ -16,7 +16,7 @@ interface OwnedRow extends SingleRow {
 
 const columns = 'SELECT o.id, o.inc, o.namespace, o.t, o.name, o.uid';
 
-/** The owned rows, of any type. They are not yet limited to what the caller may see. */
+/** The owned rows, of any type. They still include rows that the user may not see. */
 export async function ownedRows(snapshot: Snapshot, owner: OwnerQuery, grants: Grants): Promise<readonly SingleRow[]> {
   const isVisible = visibility(snapshot, grants);
   let rows =

@@ -10,11 +10,11 @@ import { KeyStream } from './key-stream.ts';
 import type { Question } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** The keys of a page, and the fields of the answer besides its rows. */
+/** The result of reading keys: which rows are on the page, and what the answer says about the rows after it. */
 export interface KeyPage {
   /** Ids of the rows, in order. */
   readonly ids: PageRows;
-  /** The first rows, where they were read together with their keys. */
+  /** The first rows, when they were read together with their keys; otherwise empty. */
   readonly first: readonly RowRead[];
   readonly next: Cursor | undefined;
   readonly remaining: number | undefined;
@@ -87,7 +87,10 @@ class PageReading {
     return this.#rows.count < this.#page.limit!;
   }
 
-  /** Adds rows to the page. @returns true when the page is full and at least one more row exists */
+  /**
+   * Adds rows to the page.
+   * @returns true when the page is full and there is at least one row after it
+   */
   #take(rows: readonly FoundRow[]): boolean {
     const { limit, offset = 0 } = this.#page;
     for (const row of rows) {
@@ -104,8 +107,8 @@ class PageReading {
   }
 
   /**
-   * The number of matching rows after the first `rows`; undefined where counting would read more bodies than a question
-   * may.
+   * The number of matching rows after the first `rows`; undefined when counting them would read more bodies than a
+   * question may.
    */
   async #remainingAfter(rows: number): Promise<number | undefined> {
     if (this.#stream.cutAt !== undefined) return undefined;
@@ -119,7 +122,7 @@ class PageReading {
   }
 }
 
-/** Ids of rows in compact form: a list may contain every row of the index. */
+/** The rows of a page as arrays of numbers, which take little memory: a list may contain every row of the index. */
 class Rows {
   readonly #ids: number[] = [];
   readonly #incs: number[] = [];
@@ -150,8 +153,8 @@ class Rows {
 }
 
 /**
- * What to do when the budget of bodies is used up. A list without a limit reads on, whatever it costs. With an offset a
- * page cannot end early, because no cursor can point into the skipped rows.
+ * What to do when the budget of bodies is used up. A list without a limit reads on beyond the budget. A page with an
+ * offset cannot end early, because no cursor can point to one of the skipped rows.
  */
 function overBudgetOf({ limit, offset = 0, overBudget }: PageRequest): PageRequest['overBudget'] {
   if (limit === undefined) return undefined;

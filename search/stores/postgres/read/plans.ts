@@ -1,5 +1,5 @@
-// Compiles a question in one transaction: for each of its types, the rows that the user may see, and the conditions on
-// them.
+// Compiles a question in one transaction: for each of its types, which rows the user may see, and the conditions on
+// them as SQL.
 import type { ListQuery } from '../../../query/list-query.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../../types.ts';
 import { narrowNamespaces } from '../../narrow-namespaces.ts';
@@ -24,17 +24,17 @@ export interface Question {
   readonly grants: Grants;
 }
 
-/** A query compiled for one type: the rows that the user may see, and the conditions on them. */
+/** A query compiled for one type: which rows the user may see, and the conditions that rows must satisfy. */
 export interface TypePlan {
   readonly type: TypeKey;
   readonly extent: Extent;
   readonly conditions: Conditions;
-  /** For a query by owner: the owned objects. No other rows can match. */
+  /** For a query by owner: the owned objects. Only these rows can match. Undefined for other queries. */
   readonly only: readonly SingleRow[] | undefined;
 }
 
 /**
- * The plans of all types that can have rows.
+ * The plans of those types of the question that can have matching rows.
  * @throws GatewayError (rejects) with code BAD_REQUEST when the query has too many conditions
  */
 export async function planTypes(snapshot: Snapshot, { query, grants }: Question): Promise<readonly TypePlan[]> {
@@ -52,7 +52,7 @@ export async function planTypes(snapshot: Snapshot, { query, grants }: Question)
   return plans;
 }
 
-/** Whether the plan has no SQL conditions beyond its extent. It may still need bodies. */
+/** Whether all rows of the plan's extent match, as far as SQL can tell. A condition on bodies may remain. */
 export function isExtentOnly({ conditions, only }: TypePlan): boolean {
   return conditions.pieces.length === 0 && only === undefined;
 }
@@ -66,7 +66,10 @@ export function rowParts(snapshot: Snapshot, { extent, conditions, only }: TypeP
   return parts.map(({ from, where }) => ({ from, where: [...where, ...conditions.pieces] }));
 }
 
-/** Joins the rows of all parts with UNION ALL into one statement. */
+/**
+ * A statement for the rows of all sources, joined with UNION ALL.
+ * @param and more conditions for each source
+ */
 export function selectRows(columns: string, parts: readonly Part[], and: readonly Piece[] = []): Piece {
   if (parts.length === 0) return piece(`SELECT ${columns} FROM obj o WHERE false`);
   const selects = parts.map(({ from, where }): Piece => {
@@ -76,7 +79,7 @@ export function selectRows(columns: string, parts: readonly Part[], and: readonl
   return join(selects, ' UNION ALL ');
 }
 
-/** A source of all rows of the type, with a condition that keeps the rows of the plan. */
+/** A source that reads all rows of the type, with a condition that keeps only the rows of the plan. */
 export function passedPart({ extent, conditions }: TypePlan): Part {
   return { from: piece('obj o'), where: [piece('o.t = ?', extent.t), memberPiece(extent), ...conditions.pieces] };
 }

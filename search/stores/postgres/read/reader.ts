@@ -23,7 +23,7 @@ export type Reader = Pick<IndexStore, 'types' | 'versions' | 'list' | 'count' | 
 export interface ReaderOptions {
   readonly database: Pick<Database, 'reading' | 'schema'>;
   readonly storeId: string;
-  /** How many bodies one question may read for conditions that no index answers. */
+  /** Limits of what one question may read of bodies, for conditions that no database index answers. */
   readonly bodyLimits?: BodyLimits | undefined;
 }
 
@@ -66,12 +66,12 @@ function questionOf(query: ListQuery, { grants }: RowScope): Question {
   return { query, grants };
 }
 
-/** Whether one statement probably reads the whole page. */
+/** Whether one statement will probably read the whole page. */
 function isShort(query: ListQuery, { limit, withRemaining = false }: PageRequest): boolean {
   return limit !== undefined && !withRemaining && query.types.length === 1 && isPlain(query);
 }
 
-/** Whether the query has no conditions that always need a statement before the one that reads rows. */
+/** Whether no condition of the query needs a statement of its own before the one that reads rows. */
 function isPlain({ labels, fields, text, anyOf, owner }: ListQuery): boolean {
   const isEqual = ({ operator }: { readonly operator: string }): boolean => ['In', 'Equals'].includes(operator);
   return owner === undefined && text.length + anyOf.length === 0 && [...labels, ...fields].every(isEqual);
@@ -116,7 +116,8 @@ async function* chunksOf(
 ): AsyncGenerator<readonly RowRead[]> {
   let chunk = first;
   for (let done = chunk.done; ; done += chunk.done) {
-    // The next chunk is already being read while this one is consumed. The consumer may stop before it needs it.
+    // The next chunk is read while this one is consumed. The consumer may stop early, so an error of reading it is
+    // ignored until the chunk is needed.
     const next =
       done < ids.length
         ? read({ ids: ids.subarray(done), incs: incs.subarray(done), bytes: bytes.subarray(done) })
@@ -139,7 +140,7 @@ async function storedTypes({ rows, catalog }: Snapshot, incarnation?: string): P
   return storedTypesOf(found);
 }
 
-/** How many rows a database cursor fetches at a time. */
+/** How many rows are fetched from a database cursor at a time. */
 const versionsAtOnce = 10_000;
 
 async function storedVersions(

@@ -1,6 +1,7 @@
-// A read-only transaction that sees the database at one moment. Every statement of an answer runs in it. No transaction
-// stays open while a consumer is waited for. BEGIN and the read point are sent together with the first statement, which
-// is made with the catalog in memory. When the catalog turns out to be outdated, the work is done again.
+// A read-only transaction that sees the database at one moment. All statements of an answer run in it. It does not stay
+// open while a consumer is slow. BEGIN and the read of the index's state are sent together with the first statement,
+// which was made with the catalog in memory. When the answer shows that this catalog is outdated, the work is done
+// again.
 import type { Database, ReadSession } from '../connection/database.ts';
 import { copyOf, type Answered, type CopyRow } from '../connection/script.ts';
 import { readCatalog, type Catalog } from './catalog.ts';
@@ -10,43 +11,43 @@ import { TermCounts } from './term-counts.ts';
 /** A transaction, and the state of the index that it sees. */
 export interface Snapshot {
   readonly catalog: Catalog;
-  /** What the transaction sees. Asked before any other statement, it costs a round trip to the server. */
+  /** What state of the index the transaction sees. When called before any other statement, it costs a round trip. */
   readonly moment: () => Promise<Moment>;
   /** Runs a statement. Each row is an array of its columns; bytea is a Buffer and int8 a number. */
   rows<Row extends readonly unknown[]>(statement: Piece): Promise<readonly Row[]>;
   /** Runs a query through COPY, which gives bytes without conversion. */
   copied(query: Piece): Promise<readonly CopyRow[]>;
-  /** How many rows have a term, as of half a minute ago at most. */
+  /** How many rows have a term. The numbers are at most half a minute old. */
   readonly termCounts: TermCounts;
   /** A number that is unique in this transaction, for the name of a cursor. */
   newNumber(): number;
 }
 
-/** The state of the index that a transaction sees. All times are in microseconds. */
+/** The state of the index that a transaction sees. All times are microseconds since 1970. */
 export interface Moment {
-  /** Time of the last commit. */
+  /** Time of the newest change. */
   readonly sequence: number;
-  /** Time of the newest change of an RBAC object; 0 when there is none. */
+  /** Time of the newest change of a role or binding; 0 when there is none. */
   readonly rights: number;
-  /** The log contains all changes after this time. */
+  /** The change log contains all changes after this time. */
   readonly trimmed: number;
 }
 
 export interface WorkOptions {
   /**
-   * True when the work probably needs one statement only: the transaction is then committed together with it. Work that
-   * needs another one is done again from the beginning.
+   * True when the work probably needs only one statement. Then COMMIT is sent together with the first statement. Work
+   * that needs a second statement after all is done again from the beginning.
    */
   readonly isShort?: boolean;
 }
 
-/** Runs `work` in its own transaction. It may be run several times; only the last result counts. */
+/** Runs `work` in a transaction of its own. `work` may be called several times; only its last result is returned. */
 export type InSnapshot = <T>(work: (snapshot: Snapshot) => Promise<T>, options?: WorkOptions) => Promise<T>;
 
-/** The work must be done again: the catalog was outdated, or the transaction has already ended. */
+/** Thrown when the work must be done again: the catalog was outdated, or the transaction has already ended. */
 class AgainError extends Error {}
 
-/** Makes the function that runs work in a read-only transaction. */
+/** Makes the function that runs work in read-only transactions. They share the catalog in memory. */
 export function snapshotsOf(database: Pick<Database, 'reading' | 'schema'>): InSnapshot {
   let catalog: Catalog | undefined;
   const termCounts = new TermCounts();
@@ -56,7 +57,7 @@ export function snapshotsOf(database: Pick<Database, 'reading' | 'schema'>): InS
     database.reading(async (session) => {
       const attempt = async <T>(of: Transaction, all: (snapshot: Snapshot) => Promise<T>): Promise<T> => {
         const result = await all(of);
-        // Work without a statement may have trusted an outdated catalog.
+        // Work that has run no statement may have relied on an outdated catalog. This compares the catalog's version.
         await of.moment();
         return result;
       };
@@ -79,11 +80,12 @@ const emptyCatalog: Catalog = {
   typeKeys: new Map(),
   incarnations: new Map(),
   byNumber: new Map(),
+  oldestForm: undefined,
 };
 
 interface Parts {
   readonly session: ReadSession;
-  /** SQL for the read point. */
+  /** SQL that reads the state of the index, and the version of its catalog. */
   readonly point: string;
   readonly termCounts: TermCounts;
 }
@@ -92,7 +94,7 @@ class Transaction implements Snapshot {
   readonly termCounts: TermCounts;
   readonly #session: ReadSession;
   readonly #point: string;
-  /** Whether the transaction ends with its first statement. */
+  /** Whether COMMIT was sent together with the first statement. */
   readonly #isShort: boolean;
   #catalog: Catalog;
   #isBegun = false;
@@ -111,7 +113,7 @@ class Transaction implements Snapshot {
     return this.#catalog;
   }
 
-  /** Begins the transaction, and reads the catalog if it is a newer one. */
+  /** Begins the transaction, and reads the catalog when the database has a newer version of it. */
   async begin(): Promise<Catalog> {
     this.#isBegun = true;
     const [point] = await this.#session.begin(this.#point);
@@ -139,7 +141,7 @@ class Transaction implements Snapshot {
 
   readonly newNumber = (): number => ++this.#number;
 
-  /** Runs a statement, the first one together with the beginning of the transaction. */
+  /** Runs a statement. With the first one, also begins the transaction. */
   async #run(text: string): Promise<Answered> {
     if (this.#isBegun) {
       if (this.#isShort) throw new AgainError();
@@ -152,7 +154,10 @@ class Transaction implements Snapshot {
     return answered ?? point!;
   }
 
-  /** Notes what the transaction sees. @returns the version of the catalog */
+  /**
+   * Notes which state of the index the transaction sees.
+   * @returns the version of the catalog in the database
+   */
   #begun({ rows }: Answered): number {
     const [sequence, rights, version, trimmed] = rows[0]!.map(Number) as [number, number, number, number];
     this.#moment = { sequence, rights, trimmed };

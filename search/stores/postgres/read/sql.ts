@@ -1,8 +1,8 @@
-// Pieces of SQL with their values. The text has a `?` for each value and never contains text of a caller. Values are
-// put in when the statement is complete. They are literals and not parameters, because only a text without parameters
-// can have several statements, and because COPY takes none.
+// Pieces of SQL with their values. The text has a `?` for each value, and never contains text of a caller. The values
+// replace the `?` when the statement is complete. They become literals and not parameters, because a text with several
+// statements can have no parameters, and neither can COPY.
 
-/** A piece of SQL with its values in order. */
+/** A part of an SQL statement, with the values for its `?` in order. */
 export interface Piece {
   readonly text: string;
   readonly values: readonly unknown[];
@@ -28,8 +28,8 @@ export function allHold(pieces: readonly Piece[]): Piece {
 }
 
 /**
- * Replaces each `?` by its value as a literal. Bytes become hexadecimal digits and all other values are numbers, so no
- * text of a caller can end a literal.
+ * Replaces each `?` by its value as a literal. Bytes become hexadecimal digits, and all other values are numbers. So no
+ * text of a caller can end a literal early.
  */
 export function withLiterals({ text, values }: Piece): string {
   let at = 0;
@@ -45,21 +45,27 @@ function element(value: unknown): string {
   return Buffer.isBuffer(value) ? `"\\\\\\\\x${value.toString('hex')}"` : numberText(value);
 }
 
-/** A number, or the decimal text of one. @throws RangeError for anything else */
+/**
+ * The decimal text of a number, or of a text that is a number.
+ * @throws RangeError for anything else
+ */
 function numberText(value: unknown): string {
   const text = String(value);
   if (!/^-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|Infinity)$/.test(text)) throw new RangeError('no number for a statement');
   return text;
 }
 
-/** A condition that a column has one of these values. */
+/** A condition that a column has one of some values. */
 export function isOneOf(column: string, type: 'int2' | 'int4' | 'bytea', values: readonly unknown[]): Piece {
-  // Only for a comparison with one value can an index give the rows in order.
+  // A database index gives rows in order only for a comparison with one value.
   if (values.length === 1) return piece(`${column} = ?::${type}`, values[0]);
   return piece(`${column} = ANY(?::${type}[])`, values);
 }
 
-/** Texts of clusters are stored as UTF-8 bytes: their order is the order of code points, and a NUL is allowed. */
+/**
+ * Texts of clusters are stored as UTF-8 bytes. They then sort by code points, and may contain NUL, which PostgreSQL's
+ * type text refuses.
+ */
 export function bytes(text: string): Buffer {
   return Buffer.from(text);
 }
@@ -68,14 +74,14 @@ export function bytesOf(texts: Iterable<string>): readonly Buffer[] {
   return Array.from(texts, bytes);
 }
 
-/** A number to compare with a column of integers. */
+/** A number as SQL, for a comparison with a column of integers. */
 export function numberPiece(value: number): Piece {
   return piece(Number.isSafeInteger(value) ? '?::int8' : '?::float8', String(value));
 }
 
 /**
- * Texts to compare with a column for equality. Texts that are not valid UTF-16 are left out, because no row contains
- * them.
+ * Texts to compare with a column for equality. Texts that are not valid UTF-16 are left out: no row has them, but as
+ * UTF-8 they could equal the text of a row (U+FFFD).
  */
 export function wholeTexts(texts: readonly string[]): readonly Buffer[] {
   return bytesOf(texts.filter((text) => text.isWellFormed()));

@@ -1,10 +1,10 @@
-// Remembers how many rows have a term, so that a question by label need not ask for it first.
+// Remembers how many rows have a term, so that a question by label need not ask the database for it first.
 
-/** How long the number of rows with a term is remembered, in milliseconds. It only decides how rows are looked for. */
+/** Milliseconds for which the number of rows with a term is kept. It only decides in which way rows are searched. */
 const rememberedMs = 30_000;
 const mostRemembered = 10_000;
 
-/** The numbers of rows with a term that were read lately. */
+/** The numbers of rows that have a term, by the term's number, as read within the last half minute. */
 export class TermCounts {
   readonly #counts = new Map<string, { readonly rows: number; readonly untilMs: number }>();
 

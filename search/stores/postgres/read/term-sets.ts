@@ -1,5 +1,6 @@
-// Finds the terms that a condition on a label or an indexed path matches. Only search/query/match.ts knows what a
-// condition means, so it is asked about each value, unless the condition is a plain comparison for equality.
+// Finds the terms that a condition on a label or an indexed path matches. The meaning of a condition is defined in
+// search/query/match.ts alone. So this code tests each value with it, unless the condition is a plain comparison for
+// equality or existence.
 import { compileMatcher } from '../../../query/match.ts';
 import { allOf, type FieldRequirement, type LabelRequirement } from '../../../query/list-query.ts';
 import { fieldPath, labelPath } from '../../term-paths.ts';
@@ -8,30 +9,29 @@ import { termId } from '../write/terms.ts';
 import type { Snapshot } from './snapshot.ts';
 import { allHold, bytes, piece, type Piece } from './sql.ts';
 
-/** The rows that have one of these terms; with `isNegative`, the rows that have none of them. */
+/** Stands for the rows that have one of these terms or, with `isNegative`, for those that have none of them. */
 export interface TermSet {
   /** Numbers of the terms, 64 bits each, as decimal text. */
   readonly ids: readonly string[];
   /**
-   * The sum of rows over all terms. It can be more than the number of rows, because a row may have several of the
-   * terms.
+   * The sum of rows over all terms. It can be more than the number of rows, since a row may have several of the terms.
    */
   readonly postings: number;
   readonly isNegative: boolean;
 }
 
-/** Where terms are looked up: in a transaction, and for the type with the number `t`. */
+/** What terms are looked up for: a transaction, and the type with the number `t`. */
 export interface TermsOf {
   readonly snapshot: Snapshot;
   readonly t: number;
 }
 
-/** When a path has more values than this, they are not tested one by one; bodies are read instead. */
+/** When a path has more values than this, they are not tested one by one. The bodies of rows are read instead. */
 const mostEnumerated = 100_000;
 
 type TermRow = readonly [id: string, n: number, value: Buffer];
 
-/** The terms that match a label requirement. Undefined when there are too many values to test. */
+/** The terms that match a label requirement. Undefined when the label has too many values to test. */
 export async function labelTerms(of: TermsOf, requirement: LabelRequirement): Promise<TermSet | undefined> {
   const path = labelPath(requirement.key);
   switch (requirement.operator) {
@@ -50,7 +50,7 @@ export async function labelTerms(of: TermsOf, requirement: LabelRequirement): Pr
 }
 
 /**
- * The terms that match a condition on an indexed path. Undefined when there are too many values to test.
+ * The terms that match a condition on an indexed path. Undefined when the path has too many values to test.
  * @param path as in indexed-paths.ts; it must be indexed for the type
  */
 export async function fieldTerms(
@@ -82,7 +82,7 @@ export async function fieldTerms(
   }
 }
 
-/** The terms of labels that contain the text in key or value, ignoring case. */
+/** The terms of labels whose key or value contains the text, in upper or lower case. */
 export async function textTerms(of: TermsOf, text: string): Promise<TermSet> {
   const lower = bytes(text.toLowerCase());
   const found = `(position(?::bytea in substr(coalesce(k.path_fold, k.path), 3)) > 0
@@ -99,8 +99,8 @@ function set(rows: readonly TermRow[], isNegative = false): TermSet {
 }
 
 /**
- * SQL conditions for terms `k` of a path. The index `term_text` holds the first bytes of a path only, so both the
- * beginning and the whole path are compared.
+ * SQL conditions for terms `k` of a path. The database index `term_text` holds only the first bytes of a path. So the
+ * beginning is compared for the index, and then the whole path.
  */
 export function ofPath(path: string): readonly Piece[] {
   const text = bytes(path);
@@ -138,7 +138,7 @@ async function enumerated(
   );
 }
 
-/** Reads terms that some row has. Every shard counts its own rows, so counts of equal terms are added up. */
+/** Reads the terms that rows have. Every shard counts its own rows, so the numbers of equal terms are added up. */
 function terms({ snapshot, t }: TermsOf, where: readonly Piece[], limit?: number): Promise<readonly TermRow[]> {
   const all = allHold([piece('k.t = ?', t), ...where]);
   const text = `SELECT k.id::text, sum(k.n)::int8, k.value FROM term k WHERE ${all.text} GROUP BY k.id, k.value`;

@@ -1,5 +1,5 @@
 // Arrays in PostgreSQL's binary format (array_send in src/backend/utils/adt/arrayfuncs.c), with one dimension. The
-// driver would send arrays as text, with bytes in hexadecimal, and the server would have to parse it.
+// driver would send arrays as text, with bytes in hexadecimal, which the server would have to parse.
 const headBytes = 20;
 const lengthBytes = 4;
 /** OIDs of the element types (pg_type.dat of PostgreSQL). */

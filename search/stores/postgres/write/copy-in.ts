@@ -1,4 +1,4 @@
-// Writes rows with COPY … FROM STDIN (FORMAT binary). Bytes are sent as they are, without the escapes of a text format.
+// Writes rows with COPY … FROM STDIN (FORMAT binary). Bytes are sent as they are; a text format would need escapes.
 import { from } from 'pg-copy-streams';
 import type { ClientBase } from 'pg';
 import { Readable } from 'node:stream';
@@ -30,7 +30,10 @@ export function int8(value: number | bigint): Buffer {
   return bytes;
 }
 
-/** Copies rows into a table. @param into table and columns, such as `obj (id, name)` */
+/**
+ * Copies rows into a table.
+ * @param into the table and its columns, such as `obj (id, name)`
+ */
 export async function copyIn(client: ClientBase, into: string, rows: Iterable<readonly Field[]>): Promise<void> {
   const stream = client.query(from(`COPY ${into} FROM STDIN (FORMAT binary)`));
   await pipeline(Readable.from(chunks(rows)), stream);

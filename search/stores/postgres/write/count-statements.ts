@@ -1,13 +1,13 @@
-// Statements that update what is stored about many rows together: the number of rows by namespace, the terms of rows,
-// and how their types are followed.
+// Statements that update what is stored about rows together: the number of rows by namespace, the number of rows by
+// term, and how types are followed.
 import { byteas, int2s, int4s, int8s, texts } from './arrays.ts';
 import { targetArrays } from './find.ts';
 import type { Statement } from './pipeline.ts';
 import { folded, type NamespaceCount, type TermCount, type WriteSet } from './write-set.ts';
 
 /**
- * Updates the counters of rows by namespace. A counter stays at 0 when its last object is gone, so that the namespace
- * remains known.
+ * Statements that update the number of rows by namespace. A counter stays at 0 when the last row of its namespace is
+ * gone, so that the namespace remains known.
  */
 export function countRows({ counts }: WriteSet): readonly Statement[] {
   const changed = [...counts.values()].filter(({ n }) => n !== 0).sort(byNamespace);
@@ -24,7 +24,7 @@ export function countRows({ counts }: WriteSet): readonly Statement[] {
   ];
 }
 
-/** Updates how many rows of a shard have each term. */
+/** Statements that update how many rows of a shard have each term. */
 export function countTerms({ terms }: WriteSet): readonly Statement[] {
   const changed = [...terms.values()].filter(({ n }) => n !== 0).sort(byTerm);
   const gained = changed.filter((count): count is Required<TermCount> => count.n > 0 && count.term !== undefined);
@@ -56,7 +56,7 @@ function gainTerms(gained: readonly Required<TermCount>[]): Statement {
   };
 }
 
-/** Subtracts from the numbers of terms, and deletes terms that no row has any more. */
+/** Statements that lower the numbers of rows of terms, and delete terms that no row has any more. */
 function loseTerms(shard: number, some: readonly TermCount[]): readonly Statement[] {
   const ids = int8s(some.map(({ id }) => id));
   return [
@@ -72,7 +72,7 @@ function loseTerms(shard: number, some: readonly TermCount[]): readonly Statemen
   ];
 }
 
-/** Writes the rows of table `follow`. */
+/** Statements that write the rows of table `follow`. */
 export function writeFollows({ follows }: WriteSet): readonly Statement[] {
   const changes = [...follows.values()];
   if (changes.length === 0) return [];
@@ -94,7 +94,7 @@ export function writeFollows({ follows }: WriteSet): readonly Statement[] {
   return [{ text, values }];
 }
 
-/** All writers update rows in the same order. With different orders, two writers of one shard could deadlock. */
+/** All writers update counters in this order. With different orders, two writers of one shard could deadlock. */
 function byNamespace(one: NamespaceCount, other: NamespaceCount): number {
   return one.target.inc - other.target.inc || one.target.t - other.target.t || one.namespace.compare(other.namespace);
 }

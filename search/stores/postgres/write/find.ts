@@ -1,12 +1,12 @@
-// Reads what a write has to know before its changes can be computed: the rows as they are stored now, and how their
-// types are followed.
+// Reads what a write must know before its changes can be computed: the rows as they are stored now, and how their types
+// are followed.
 import type { ClientBase } from 'pg';
 
 import { byteas, int2s, int4s } from './arrays.ts';
 import { bytesOf, run, type Statement, type TextRow } from './pipeline.ts';
 import { followKey, type FollowedType, type FoundRow, type Target } from './write-set.ts';
 
-/** The key of a row to look up. */
+/** Which row to look up: its type in an incarnation (`target`), namespace and name. */
 export interface SoughtKey {
   readonly target: Target;
   readonly namespace: string;
@@ -14,21 +14,22 @@ export interface SoughtKey {
 }
 
 export interface Found {
-  /** The rows that exist. The map's keys are positions in the list of keys. */
+  /** The rows that exist. A key of the map is the position of the row's key in the list that was searched. */
   readonly rows: ReadonlyMap<number, FoundRow>;
   /** The rows of table `follow`, by {@link followKey}. Types that were never followed are missing. */
   readonly follows: ReadonlyMap<string, FollowedType>;
-  /** The server's time when the rows were read, in microseconds; 0 when no row was found. */
+  /** The server's time when the rows were read, in microseconds since 1970; 0 when no row was found. */
   readonly atUs: number;
 }
 
 /**
- * SQL for the server's time in microseconds, but never earlier than the last change, in case the clock was set back.
+ * SQL for the server's time in microseconds since 1970, but never earlier than the last change, in case the clock was
+ * set back.
  */
 export const nowUs = `(SELECT greatest(last, (extract(epoch FROM statement_timestamp()) * 1000000)::int8)
   FROM sequencer WHERE one)`;
 
-/** Looks up rows by their keys, and how these types are followed. */
+/** Looks up rows by their keys, and the rows of table `follow` of their types. */
 export async function find(client: ClientBase, keys: readonly SoughtKey[], targets: readonly Target[]): Promise<Found> {
   const [follows, rows = []] = await run(client, [findFollows(targets), ...(keys.length > 0 ? [findRows(keys)] : [])]);
   return {
@@ -44,15 +45,15 @@ export async function find(client: ClientBase, keys: readonly SoughtKey[], targe
 }
 
 /**
- * The different shards of rows, as an array for `= ANY`. With this condition the planner looks only at the partitions
- * of these shards, which makes planning several times shorter.
+ * The shards of rows, each once, as an array for `= ANY`. With such a condition the planner considers only the
+ * partitions of these shards, which makes planning several times as fast.
  */
 export function distinctShards(rows: readonly { readonly shard: number }[]): Buffer {
   return int2s([...new Set(rows.map(({ shard }) => shard))]);
 }
 
-// LATERAL with LIMIT makes PostgreSQL look into the index once for each key. For a join it may read whole tables,
-// because tables that were not analyzed yet count as empty.
+// LATERAL with LIMIT makes PostgreSQL search the index once for each key. For a join it may read whole tables, because
+// it takes tables that were not analyzed yet for empty ones.
 
 function findRows(keys: readonly SoughtKey[]): Statement {
   const targets = keys.map(({ target }) => target);
@@ -96,7 +97,7 @@ function findFollows(targets: readonly Target[]): Statement {
   };
 }
 
-/** The columns shard, inc and t as arrays. */
+/** The columns shard, inc and t of some targets, as one array each. */
 export function targetArrays(targets: readonly Target[]): readonly Buffer[] {
   return [
     int2s(targets.map(({ shard }) => shard)),

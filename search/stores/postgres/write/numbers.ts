@@ -1,6 +1,6 @@
-// Gives out numbers for types and incarnations, and ids for new rows. Numbers are inserted outside of write
-// transactions, so that no writer waits for another one. What was inserted can be lost when a standby takes over, so
-// each write checks its numbers (seal.ts). Of an incarnation only the cluster's name can change.
+// Gives numbers to types and incarnations, and ids to new rows. Numbers are inserted outside of write transactions, so
+// that no writer waits for another one. The database can lose inserted numbers when a standby takes over, so each write
+// checks the numbers that it uses (seal.ts). The id of an incarnation never changes, but the name of its cluster can.
 import type { ClientBase } from 'pg';
 
 import type { Incarnation, TypeKey } from '../../../types.ts';
@@ -26,7 +26,7 @@ export class Numbers {
   }
 
   /**
-   * Finds or gives out the number of an incarnation.
+   * Finds the number of an incarnation, or gives it one.
    * @returns the number; `isRenamed` when the table may hold another name for the cluster
    */
   async ofIncarnation({ id, cluster }: Incarnation): Promise<{ readonly number: number; readonly isRenamed: boolean }> {
@@ -42,13 +42,13 @@ export class Numbers {
     return { number: known.number, isRenamed: known.cluster !== cluster };
   }
 
-  /** Notes that the new name of a cluster was committed. */
+  /** Notes that a transaction with the new name of a cluster was committed. */
   renamed({ id, cluster }: Incarnation): void {
     const known = this.#incarnations.get(id);
     if (known !== undefined) known.cluster = cluster;
   }
 
-  /** The number of an incarnation that has or had rows; undefined otherwise. */
+  /** The number of an incarnation; undefined when it never had one, so that it has no rows. */
   async knownIncarnation(id: string): Promise<number | undefined> {
     const known = this.#incarnations.get(id);
     if (known !== undefined) return known.number;
@@ -60,7 +60,7 @@ export class Numbers {
   }
 
   /**
-   * Forgets all remembered numbers. Called when a write has failed, because the database may have lost numbers that it
+   * Drops all numbers from memory. Called when a write has failed, because the database may have lost numbers that it
    * had given out, for example when a standby that was behind has taken over.
    */
   forget(): void {
@@ -70,8 +70,8 @@ export class Numbers {
 
   /**
    * Claims row ids that no row ever had.
-   * @param client of the transaction that uses them: a database that loses the claim has lost the rows, too
-   * @returns gives one id at each call, at most `count` in all
+   * @param client of the transaction that uses the ids: a database that loses the claim has then lost the rows, too
+   * @returns a function that gives another id at each call, at most `count` in all
    */
   async claimIds(client: Pick<ClientBase, 'query'>, count: number): Promise<() => number> {
     const { rows: blocks } =

@@ -1,6 +1,6 @@
 // Sends several statements at once and waits once for the answers to all of them. Sent one by one, each statement would
-// wait for the network and for this process, and the last ones would do so while they hold the lock that all other
-// writers wait for.
+// wait for the network and for this process. The last statements would do so while they hold the lock for which all
+// other writers wait.
 import type { ClientBase, Connection, Submittable } from 'pg';
 
 /** A statement with its values. Buffers are sent in binary format (arrays.ts), strings in PostgreSQL's text format. */
@@ -13,7 +13,7 @@ export interface Statement {
 export type TextRow = readonly (string | null)[];
 
 /**
- * Runs statements in order. When one fails, the server does not run those after it.
+ * Runs statements in order. When one fails, the server does not run the ones after it.
  * @returns the rows of each statement
  * @throws DatabaseError (rejects) for the statement that failed, or Error when the connection is lost
  */
@@ -22,12 +22,12 @@ export function run(client: ClientBase, statements: readonly Statement[]): Promi
   return new Promise((resolve, reject) => void client.query(new Pipeline(statements, resolve, reject)));
 }
 
-/** The bytes of a bytea in a {@link TextRow}. */
+/** The bytes of a bytea value of a {@link TextRow}. */
 export function bytesOf(text: string): Buffer {
   return Buffer.from(text.slice(2), 'hex');
 }
 
-/** The driver calls these methods for the messages of the server. */
+/** Collects the answers to the statements. The driver calls these methods for the messages of the server. */
 class Pipeline implements Submittable {
   readonly #statements: readonly Statement[];
   readonly #resolve: (rows: TextRow[][]) => void;
@@ -53,7 +53,7 @@ class Pipeline implements Submittable {
       connection.bind({ values: [...values] }, true);
       connection.execute(null, true);
     }
-    // The Sync message ends the pipeline: after an error the server skips all messages before it.
+    // The Sync message ends the pipeline: after an error the server skips all messages up to it.
     connection.sync();
     connection.stream.uncork();
   }

@@ -1,6 +1,6 @@
-// Statements that write rows and their bodies, each for all rows of a transaction, with an array for each column.
-// Existing rows are updated by INSERT … ON CONFLICT on their id: that uses the primary key whatever the planner's
-// statistics say. Many new rows are written by COPY.
+// Statements that write rows and their bodies. Each is for all rows of a transaction, with an array for each column.
+// Existing rows are updated by INSERT … ON CONFLICT on their id, because that uses the primary key whatever the
+// planner's statistics say. Many new rows are written by COPY.
 import type { ClientBase } from 'pg';
 
 import { byteas, int2s, int4s, int8s, texts } from './arrays.ts';
@@ -10,9 +10,9 @@ import type { Statement } from './pipeline.ts';
 import { arrayText } from './terms.ts';
 import type { BodyRow, ObjectRow, WriteSet } from './write-set.ts';
 
-/** With at least this many new rows, COPY is faster despite its three round trips. */
+/** From this number of new rows on, COPY is faster, although it takes three round trips. */
 const leastCopied = 64;
-/** The most bytes of bodies in one statement. The server keeps them in its work_mem, which is 4 MiB by default. */
+/** The most bytes of bodies in one statement. The server holds them in its work_mem, which is 4 MiB by default. */
 const bytesAtOnce = 2 << 20;
 
 interface Key {
@@ -20,7 +20,10 @@ interface Key {
   readonly id: number;
 }
 
-/** Copies bodies that are about to change into the log. @param beforeAt the time under which they are stored */
+/**
+ * Copies bodies that are about to change into the log.
+ * @param beforeAt time in microseconds under which to store them
+ */
 export function keepBodies({ before }: WriteSet, beforeAt: number): readonly Statement[] {
   if (before.length === 0) return [];
   const text = `INSERT INTO change_body (before_at, id, shard, raw) SELECT $4::int8, k.id, k.shard, b.raw
@@ -40,7 +43,7 @@ export function deleteRows({ gone }: WriteSet): readonly Statement[] {
   );
 }
 
-/** Writes the new rows by COPY when there are many. {@link writeRows} writes all others. */
+/** Writes the new rows by COPY when there are many of them. {@link writeRows} writes the other rows. */
 export async function copyNewRows(client: ClientBase, { objects, bodies }: WriteSet): Promise<void> {
   const newObjects = objects.filter(({ isNew }) => isNew);
   if (newObjects.length < leastCopied) return;
@@ -68,8 +71,8 @@ export function writeRows(set: WriteSet): readonly Statement[] {
 const objectColumns = 'id, created, t, inc, bytes, shard, namespace, name, fold, uid, owner, rv, digest, terms';
 
 /**
- * An update that leaves the indexed columns as they are stays in the row's page if there is room, and then changes no
- * index (a heap-only tuple).
+ * An update that changes no indexed column stays in the row's page if the page has room, and then changes no index (a
+ * heap-only tuple).
  */
 function writeObjects(rows: readonly ObjectRow[]): Statement {
   const [shards, incs, types] = targetArrays(rows.map(({ target }) => target));
@@ -102,7 +105,7 @@ function writeBodies(rows: readonly BodyRow[]): Statement {
   };
 }
 
-/** The columns shard and id as arrays. */
+/** The columns shard and id of some rows, as one array each. */
 function keyArrays(rows: readonly Key[]): readonly Buffer[] {
   return [int2s(rows.map(({ shard }) => shard)), int8s(rows.map(({ id }) => id))];
 }
@@ -117,7 +120,7 @@ function bodyFields({ id, shard, raw }: BodyRow): readonly Field[] {
   return [int8(id), int2(shard), raw];
 }
 
-/** Splits the rows into groups for one statement each. */
+/** Splits rows into groups, each for one statement, by the size of their bodies. */
 function pieces(rows: readonly BodyRow[]): readonly (readonly BodyRow[])[] {
   const all: BodyRow[][] = [];
   let left = 0;

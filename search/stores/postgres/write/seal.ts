@@ -1,8 +1,8 @@
-// The last statement of a write. It checks that each writer still owns its shard and that the database has lost no
-// commit it has acknowledged, takes numbers for the changes from the sequencer, and writes the log. The sequencer's row
-// is locked until the commit is visible, so whoever sees a number also sees every change up to it. All values, and the
-// COMMIT after this statement, are sent to the server before the lock is taken, so no other writer waits for this
-// process.
+// The last statement of a write. It checks that each writer still holds the lease of its shard, and that the database
+// has lost no commit that it had acknowledged. It takes numbers (times) for the changes from the sequencer, and writes
+// the change log. The sequencer's row is locked until the commit is visible, so whoever sees a number also sees every
+// change up to it. All values, and the COMMIT after this statement, are sent to the server before the lock is taken. So
+// no other writer waits for this process.
 import type { ClientBase, DatabaseError } from 'pg';
 
 import type { TypeKey } from '../../../types.ts';
@@ -18,11 +18,11 @@ import { run, type Statement } from './pipeline.ts';
 import type { LogRow } from './write-set.ts';
 
 /**
- * Some writers of a transaction no longer own their shard. The batches of the other writers can be written without
- * them.
+ * Some writers of a transaction have lost the leases of their shards. The batches of the other writers can be written
+ * without theirs.
  */
 export class ShardsLostError extends FencedError {
-  /** The shards that were lost, each as `shard/epoch`. */
+  /** The shards whose leases are lost, each as `shard/epoch`. */
   readonly lost: ReadonlySet<string>;
 
   constructor(lost: ReadonlySet<string>) {
@@ -36,28 +36,28 @@ export interface Seal {
   /** The types and incarnations that the transaction refers to, by their numbers in the database. */
   readonly types: ReadonlyMap<number, TypeKey>;
   readonly incarnations: ReadonlyMap<number, string>;
-  /** Time in microseconds: the changes of this write get later times. */
+  /** Microseconds since 1970. The changes of this write get later times. */
   readonly afterUs: number;
   readonly log: readonly LogRow[];
-  /** In microseconds: the time under which the bodies from before these changes were stored in `change_body`. */
+  /** Microseconds since 1970: the time under which the bodies before these changes were stored in `change_body`. */
   readonly beforeAt: number;
   readonly catalogGrew: boolean;
 }
 
-/** What the last statement of a write did. */
+/** The result of the last statement of a write. */
 export interface Sealed {
   /** Time of the last change in microseconds; undefined when nothing changed. */
   readonly lastUs: number | undefined;
-  /** Milliseconds until the sequencer gave numbers, as the server measured them; 0 when none were needed. */
+  /** Milliseconds until the sequencer gave numbers, as measured by the server; 0 when no numbers were needed. */
   readonly waitMs: number;
-  /** How many transactions each writer has committed with this one, by {@link writerKey}. */
+  /** How many transactions each writer has committed, including this one, by {@link writerKey}. */
   readonly writes: ReadonlyMap<string, number>;
 }
 
 /**
  * Runs the statements of a write, then its last one, then COMMIT. All of them are sent together.
  * @throws ShardsLostError (rejects); the transaction must then be rolled back
- * @throws GatewayError (rejects) when the database has lost numbers of types or incarnations that it has given out
+ * @throws GatewayError (rejects) when the database has lost numbers of types or incarnations that it had given out
  */
 export async function commitSealed(client: ClientBase, statements: readonly Statement[], of: Seal): Promise<Sealed> {
   const last = seal(of);
@@ -87,7 +87,7 @@ function isSequenced({ log, catalogGrew }: Seal): boolean {
   return log.length > 0 || catalogGrew;
 }
 
-/** The last statement before COMMIT; none when there is nothing to check and nothing to write. */
+/** The last statement before COMMIT; an empty list when there is nothing to check and nothing to write. */
 function seal(of: Seal): readonly Statement[] {
   const { types, incarnations, afterUs, catalogGrew } = of;
   // All transactions lock shards in the same order, because different orders could deadlock.
@@ -106,9 +106,9 @@ function seal(of: Seal): readonly Statement[] {
 }
 
 /**
- * SQL that checks the shards and the numbers. It fails when a writer no longer owns its shard or the database has lost
- * writes of it, and when a number does not stand for what it stood for when it was given out (`refuse_lost` in
- * schema.ts).
+ * SQL that checks the shards and the numbers. It fails (`refuse_lost` in schema.ts) when a writer has lost the lease of
+ * its shard or the database has lost its writes, and when a number now stands for something else than when it was given
+ * out.
  */
 const fence = `w AS (SELECT * FROM unnest($1::int2[], $2::int8[], $3::int8[], $4::int8[]) AS w (id, epoch, least, most)),
   fence AS (
@@ -127,7 +127,7 @@ const fence = `w AS (SELECT * FROM unnest($1::int2[], $2::int8[], $3::int8[], $4
   )`;
 const written = `(SELECT string_agg(id || '/' || epoch || ' ' || writes, ',') FROM fence)`;
 
-/** A change of the catalog alone takes no number from the sequencer. */
+/** The last statement. When only the catalog changes, it takes no number from the sequencer. */
 const sealText = `WITH ${fence}, clock AS MATERIALIZED (SELECT ${clockUs} AS us), seq AS (
     UPDATE sequencer q SET
       last = CASE WHEN $9::int8 = 0 THEN q.last ELSE greatest(q.last + $9::int8, $21::int8 + $9::int8, clock.us) END,
@@ -147,7 +147,7 @@ const sealText = `WITH ${fence}, clock AS MATERIALIZED (SELECT ${clockUs} AS us)
 function logValues({ log, beforeAt }: Seal): Statement['values'] {
   return [
     String(log.length),
-    // Position of the last change of an RBAC object, counted from 1; 0 when there is none.
+    // Position of the last change of a role or binding, counted from 1; 0 when there is none.
     String(1 + log.findLastIndex(({ target }) => isRightsType(target.type))),
     String(beforeAt),
     int8s(log.map(({ id }) => id)),

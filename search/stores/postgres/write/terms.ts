@@ -1,6 +1,6 @@
 // Gives each label and each value of an indexed path a number: 64 bits of a digest, so that processes need not agree on
-// a dictionary. Two texts with the same number are found together. By chance this happens to one pair among billions;
-// somebody who produces a pair on purpose only mixes up their own objects.
+// a table of numbers. Two texts with the same number would be found together. By chance this happens to one pair among
+// billions; somebody who produces a pair on purpose only mixes up their own objects.
 import { hash } from 'node:crypto';
 
 import type { TypeKey } from '../../../types.ts';
@@ -8,16 +8,21 @@ import type { RowWrite } from '../../store.ts';
 import { fieldPath, labelPath } from '../../term-paths.ts';
 
 /**
- * Numbers of terms that were asked for lately. Most rows have the same few terms, and a digest takes ten times as long.
+ * The numbers of terms that were computed lately. Most rows have the same few terms, and computing a digest takes ten
+ * times as long as a look-up.
  */
 const known = new Map<string, bigint>();
 const mostKnown = 20_000;
-/** Longer texts are not kept: the map would take too much memory. */
+/** Characters. The numbers of longer texts are not kept, because the map would take too much memory. */
 const longestKnown = 200;
 
-/** The signed number of a value of a label or path. @param path from {@link labelPath} or {@link fieldPath} */
+/**
+ * The number of a value of a label or path, signed.
+ * @param path from {@link labelPath} or {@link fieldPath}
+ */
 export function termId(type: TypeKey, path: string, value: string): bigint {
-  // The lengths are part of the text, so that different parts which join to the same text get different numbers.
+  // The lengths are part of the text. Without them, different parts could join to the same text and get the same
+  // number.
   const text = `${type.length} ${path.length} ${type}${path}${value}`;
   let id = known.get(text);
   if (id === undefined) {

@@ -1,6 +1,6 @@
-// Queues writes and combines them into transactions. Each shard belongs to one lane, and each lane runs one transaction
-// at a time, so writes of a shard take effect in the order in which they came. What arrives during a transaction goes
-// into the next one.
+// Queues writes and combines them into transactions. Each shard belongs to one lane (queue), and each lane runs one
+// transaction at a time. So writes of a shard take effect in the order in which they came. What arrives during a
+// transaction goes into the next one.
 import type { Commit, ShardWriter, WriteBatch } from '../../store.ts';
 import { FencedError } from '../../fenced-error.ts';
 import type { TypeKey } from '../../../types.ts';
@@ -29,22 +29,26 @@ interface WaitingForget extends Answer {
 type Waiting = WaitingBatch | WaitingForget;
 
 export interface QueueOptions {
-  /** How many transactions run at the same time. */
+  /** How many transactions run at the same time, each for the shards of one lane. */
   readonly lanes: number;
-  /** Called after each commit with the time of its last change in microseconds, before the writers are answered. */
+  /** Called after each commit, before its writes are answered, with the time of its last change in microseconds. */
   readonly onCommit: (lastUs: number) => void;
-  /** The resourceVersion of a change at this time; for undefined, of a commit that changed nothing. */
+  /** Makes the resourceVersion of a change at this time; for undefined, that of a commit that changed nothing. */
   readonly versionOf: (lastUs: number | undefined) => string;
   /**
-   * Repairs the cause of a failed write, such as a missing partition of the log.
-   * @returns whether the write is worth another try
+   * Repairs the cause of a failed write, such as a missing partition of the change log.
+   * @returns whether the write should be tried again
    */
   readonly mend: (error: unknown) => Promise<boolean>;
 }
 
 /** The most bytes of bodies in one transaction. */
 const mostBytes = 16 << 20;
-const mostRows = 4000;
+/**
+ * The most rows in one transaction. All of them are written to the change log while the sequencer is locked, so more
+ * rows make other processes wait longer. A first list comes in batches of 500.
+ */
+const mostRows = 500;
 const mostBatches = 500;
 
 export class WriteQueue {
@@ -74,7 +78,7 @@ export class WriteQueue {
     });
   }
 
-  /** Resolves when everything queued was written or refused. */
+  /** Resolves when every queued write was done or refused. */
   async drained(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
@@ -122,7 +126,7 @@ export class WriteQueue {
     }
   }
 
-  /** Refuses the batches whose shard was lost, and writes the others. */
+  /** Rejects the batches whose shard was lost, and writes the others. */
   async #writeOthers(batches: readonly WaitingBatch[], error: ShardsLostError): Promise<void> {
     const isLost = ({ writer }: WaitingBatch): boolean => writer !== undefined && error.lost.has(writerKey(writer));
     for (const batch of batches) if (isLost(batch)) batch.reject(fenced(batch.writer!));
@@ -160,8 +164,8 @@ function fenced({ shard, epoch }: ShardWriter): FencedError {
 }
 
 /**
- * How many batches from the head of the queue can share a transaction: no two of them may name the same object, and
- * their size is limited.
+ * How many batches from the head of the queue can share a transaction. No two of them may name the same object, and
+ * their total size is limited.
  */
 function countTogether(queue: readonly Waiting[]): number {
   let bytes = 0;
@@ -184,13 +188,15 @@ function countTogether(queue: readonly Waiting[]): number {
   return queue.length;
 }
 
-/** Classes of SQLSTATE caused by the contents of a batch: data exceptions, constraint violations, exceeded limits. */
+/**
+ * SQLSTATE classes of errors that come from the contents of a batch: bad data, violated constraints, exceeded limits.
+ */
 const ofContents: ReadonlySet<string> = new Set(['22', '23', '54']);
 
-/** Whether one batch alone can have caused the error, so that the others are worth another try without it. */
+/** Whether the error can come from a single batch, so that each batch should be tried by itself. */
 function isOfOneBatch(error: unknown): boolean {
   const state = sqlState(error) ?? sqlState((error as Error).cause);
   if (state !== undefined) return ofContents.has(state.slice(0, 2));
-  // No SQLSTATE and no cause: the error comes from a check of this program before it asked the database.
+  // Without SQLSTATE and cause, the error comes from a check of this program before it called the database.
   return (error as Error).cause === undefined;
 }

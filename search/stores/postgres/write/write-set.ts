@@ -1,5 +1,5 @@
 // Collects what a transaction will write, computed from the batches and from the rows as they are stored now. Rows that
-// do not differ are not written, and each table is written by a few statements for all batches together.
+// do not differ from the stored ones are not written. Each table is written by a few statements for all batches.
 import { hash } from 'node:crypto';
 
 import type { RowWrite } from '../../store.ts';
@@ -7,7 +7,7 @@ import type { TypeKey } from '../../../types.ts';
 import { changeKind } from '../schema.ts';
 import { arrayText, termsOf, type Term } from './terms.ts';
 
-/** A type in an incarnation, by their numbers in the database. */
+/** A type in an incarnation, by their numbers in the database (`inc`, `t`), and the shard of the incarnation. */
 export interface Target {
   readonly shard: number;
   readonly inc: number;
@@ -15,15 +15,15 @@ export interface Target {
   readonly type: TypeKey;
 }
 
-/** A row as it is stored now. */
+/** A row of table `obj` as it is stored now. */
 export interface FoundRow {
   readonly id: number;
   readonly uid: Buffer;
   readonly rv: Buffer;
   readonly digest: Buffer;
-  /** Length of the body. */
+  /** Length of the body in bytes. */
   readonly bytes: number;
-  /** The terms as the text of an int8[]. */
+  /** The terms as the text of a PostgreSQL int8[]. */
   readonly terms: string;
 }
 
@@ -64,7 +64,7 @@ export interface TermCount {
   readonly shard: number;
   readonly t: number;
   readonly id: bigint;
-  /** The term's texts. Absent where rows only lose the term, because its texts are stored already. */
+  /** The term's path and value. Absent when rows only lose the term, because the texts are stored already. */
   term?: Term;
   n: number;
 }
@@ -75,11 +75,11 @@ export interface NamespaceCount {
   n: number;
 }
 
-/** The row of table `follow` for a type in an incarnation: what the type is, and up to where it was followed. */
+/** A row of table `follow`: what a type in an incarnation is, and up to which resourceVersion it was followed. */
 export interface FollowedType {
   /** The type's `TypeInfo` as JSON. */
   readonly info: string;
-  /** Empty until the first complete list was stored. */
+  /** The cluster's resourceVersion; empty until the first complete list was stored. */
   readonly version: string;
   readonly confirmedMs: number;
   /** The object seen last (`SyncPosition.resume`), with which a new follower can resume the watch; '' for none. */
@@ -87,7 +87,8 @@ export interface FollowedType {
 }
 
 /**
- * The new row of table `follow` for a type in an incarnation. `objects` and `bytes` are added to the stored numbers.
+ * The new row of table `follow` for a type in an incarnation. `objects` and `bytes` are differences, which are added to
+ * the stored numbers.
  */
 export interface FollowChange {
   readonly target: Target;
@@ -116,7 +117,7 @@ export class WriteSet {
   readonly bodies: BodyRow[] = [];
   /** Ids of rows to delete, each with its shard. */
   readonly gone: { readonly shard: number; readonly id: number }[] = [];
-  /** Rows whose current body goes into the log, before it is replaced or deleted. */
+  /** Rows whose current body goes into the change log, before the body is replaced or deleted. */
   readonly before: { readonly shard: number; readonly id: number }[] = [];
   readonly log: LogRow[] = [];
   readonly terms = new Map<string, TermCount>();
@@ -124,14 +125,14 @@ export class WriteSet {
   readonly follows = new Map<string, FollowChange>();
   readonly #newId: () => number;
 
-  /** @param newId gives an id that was never used before */
+  /** @param newId gives a row id that was never used before */
   constructor(newId: () => number) {
     this.#newId = newId;
   }
 
   /**
-   * The change of a type in an incarnation; all batches of that type add to one object.
-   * @param before the row of table `follow` as it is now
+   * The change of table `follow` for a type in an incarnation. All batches of the type share one object.
+   * @param before the row of table `follow` as it is stored now
    */
   follow(target: Target, info: string, before?: FollowedType): FollowChange {
     const key = followKey(target);
@@ -147,8 +148,7 @@ export class WriteSet {
   }
 
   /**
-   * Whether the catalog changes: a type is new or described differently, or the first complete list of it was stored or
-   * lost.
+   * Whether the catalog changes: a type is new or described differently, or its first complete list was stored or lost.
    */
   get changesCatalog(): boolean {
     return this.follows
@@ -167,7 +167,7 @@ export class WriteSet {
     follow.bytes -= found.bytes;
   }
 
-  /** Adds an insert or update. An object with another uid than the stored one becomes a deletion and an insert. */
+  /** Adds an insert or update. When the stored object has another uid, it is deleted and the new one inserted. */
   upsert(follow: FollowChange, row: RowWrite, found: FoundRow | undefined): Outcome {
     const { target } = follow;
     const terms = termsOf(target.type, row);
@@ -188,7 +188,7 @@ export class WriteSet {
     if (isSame && found.rv.equals(next.rv) && found.terms === termsText) return 'unchanged';
     if (found.terms !== termsText) this.#countTerms(target, found.terms, terms);
     if (isSame) {
-      // Only columns that are not part of the body differ. Clients cannot see them, so this makes no log entry.
+      // Only columns that are not part of the body differ. Clients cannot see a difference, so no log entry is made.
       this.objects.push({ ...next, id, isNew: false });
       return 'unchanged';
     }
@@ -248,7 +248,7 @@ function objectRow(target: Target, row: RowWrite, terms: readonly Term[]): Omit<
   };
 }
 
-/** The text in lower case; null where that makes no difference. */
+/** The text in lower case; null when it is in lower case already. */
 export function folded(text: string): Buffer | null {
   const lower = text.toLowerCase();
   return lower === text ? null : Buffer.from(lower);

@@ -1,5 +1,5 @@
-// Writes batches, several in one transaction, and deletes incarnations in slices. The changes are computed first
-// (write-set.ts), so a transaction has the same number of statements however many batches it contains.
+// Writes batches, several in one transaction, and deletes incarnations in several transactions. The changes are
+// computed first (write-set.ts), so a transaction has the same number of statements however many batches it contains.
 import type { ClientBase } from 'pg';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -17,29 +17,29 @@ import { copyNewRows, deleteRows, hasRowsToCopy, keepBodies, writeRows } from '.
 import { commitSealed, ShardsLostError, type Sealed } from './seal.ts';
 import { followKey, WriteSet, type FollowChange, type FollowedType, type FoundRow, type Target } from './write-set.ts';
 
-/** A batch and, where shards have owners, the shard and epoch of its writer. */
+/** A batch and, in an index that several processes write, the lease of its writer. */
 export interface Write {
   readonly batch: WriteBatch;
   readonly writer: ShardWriter | undefined;
 }
 
-/** The result of a transaction. */
+/** The result of one write transaction. */
 export interface Written {
   /** Time of its last change in microseconds; undefined when nothing changed. */
   readonly lastUs: number | undefined;
-  /** Numbers of rows written and deleted, for each batch. */
+  /** How many rows were written and deleted, for each batch in the order of the batches. */
   readonly counts: readonly { readonly written: number; readonly deleted: number }[];
 }
 
-/** How many rows of an incarnation one transaction deletes. */
+/** The most rows that one transaction deletes when an incarnation is deleted. */
 const forgottenAtOnce = 2000;
 /**
- * Longest name, namespace or uid in bytes. Kubernetes allows 253; an index entry of PostgreSQL holds some 2,700 bytes
- * for all its columns.
+ * The most bytes of a name, namespace or uid; a longer one is refused. Kubernetes allows 253. An index entry of
+ * PostgreSQL holds some 2,700 bytes for all its columns.
  */
 const mostTextBytes = 512;
 
-/** The parts of a write's last statement (seal.ts) that do not come from the changed rows. */
+/** Those parts of a write's last statement (seal.ts) that do not come from the changed rows. */
 interface SealedRest {
   readonly writers: readonly ShardWriter[];
   /** Ids of incarnations by their numbers in the database. */
@@ -54,18 +54,18 @@ interface Planned {
   readonly isRenamed: boolean;
   readonly upserts: readonly RowWrite[];
   /**
-   * Index of this batch's first key in the transaction's list of keys. A batch has first the keys of its deletes, then
-   * those of its upserts.
+   * Position of this batch's first key in the transaction's list of keys. The keys of a batch's deletes come first,
+   * then those of its upserts.
    */
   readonly firstKey: number;
 }
 
 export interface WriterOptions {
-  /** Counts the transactions of this process's leases. The writer updates it after each write. */
+  /** The counts of transactions of this process's leases. The writer updates them after each write. */
   readonly leaseWrites: LeaseWrites;
   /** Time of the newest change that this process knows of, in microseconds. */
   readonly lastUs: () => number;
-  /** Called after each write with the milliseconds spent on the sequencer, most of them waiting for other writers. */
+  /** Called after each write with the milliseconds spent on the sequencer, mostly waiting for other writers. */
   readonly onSealed: (waitMs: number) => void;
 }
 
@@ -81,7 +81,7 @@ export class Writer {
   }
 
   /**
-   * Commits batches together. No two of them may name the same object.
+   * Commits batches together. No two batches may contain the same object.
    * @throws GatewayError, ShardsLostError (rejects); then nothing was written
    */
   async apply(writes: readonly Write[]): Promise<Written> {
@@ -105,7 +105,7 @@ export class Writer {
   }
 
   /**
-   * Deletes some rows of an incarnation, or of one type in it. Call it until `isDone`.
+   * Deletes some rows of an incarnation, or of one type in it. To be called until `isDone`.
    * @throws GatewayError, ShardsLostError (rejects)
    */
   async forget(
@@ -124,8 +124,8 @@ export class Writer {
       const changes = new Map<number, FollowChange>();
       for (const [t, { key, follow }] of followed) {
         const change = set.follow({ shard, inc, t, type: key }, follow.info, follow);
-        // While rows are being deleted, the type counts as never read, so that an interrupted deletion leads to a new
-        // list.
+        // While rows are being deleted, the type is stored as never listed. So it is listed again if the deletion is
+        // interrupted.
         change.version = '';
         change.confirmedMs = 0;
         change.resume = '';
@@ -151,13 +151,16 @@ export class Writer {
     const { number: inc, isRenamed } = await this.#numbers.ofIncarnation(batch.incarnation);
     const target = { shard, inc, t, type };
     const firstKey = keys.length;
-    // When a batch names an object several times, the last entry counts.
+    // When a batch names an object several times, its last entry is written.
     const upserts = [...new Map(batch.upserts.map((row) => [`${row.namespace}\0${row.name}`, row])).values()];
     for (const { namespace, name } of [...batch.deletes, ...upserts]) keys.push({ target, namespace, name });
     return { batch, target, isRenamed, upserts, firstKey };
   }
 
-  /** Runs a write, and notes how often each lease has written. @throws GatewayError, ShardsLostError (rejects) */
+  /**
+   * Runs a write, and counts it for each lease.
+   * @throws GatewayError, ShardsLostError (rejects)
+   */
   async #transaction<Result extends Sealed>(
     writers: readonly ShardWriter[],
     work: (client: ClientBase) => Promise<Result>,
@@ -176,8 +179,8 @@ export class Writer {
   }
 
   /**
-   * Writes and commits everything, the log last.
-   * @param more statements that run before the log is written
+   * Writes and commits everything. The change log comes last.
+   * @param more statements that run before the change log is written
    */
   async #execute(
     client: ClientBase,
@@ -256,7 +259,10 @@ function rename({ target, batch }: Planned): Statement {
   return { text, values: [String(target.inc), batch.incarnation.cluster] };
 }
 
-/** The followed types of an incarnation by their numbers. @param only limits them to this type */
+/**
+ * The followed types of an incarnation by their numbers.
+ * @param only undefined: all types; otherwise only this one
+ */
 async function followedTypes(
   client: ClientBase,
   shard: number,
@@ -312,7 +318,10 @@ function unfollow(shard: number, inc: number, types: readonly number[]): readonl
   }));
 }
 
-/** The shard of an incarnation. @throws RangeError when the writer owns another shard */
+/**
+ * The shard of an incarnation.
+ * @throws RangeError when the writer's lease is for another shard
+ */
 function checkShard(incarnation: string, writer: ShardWriter | undefined): number {
   const shard = shardOfIncarnation(incarnation);
   if (writer !== undefined && writer.shard !== shard) {
@@ -323,8 +332,8 @@ function checkShard(incarnation: string, writer: ShardWriter | undefined): numbe
 
 /**
  * Checks the texts of a row.
- * @throws GatewayError INDEX_UNAVAILABLE for a text that is longer than Kubernetes allows and too long for an index
- *   entry
+ * @throws GatewayError INDEX_UNAVAILABLE for a text that is longer than Kubernetes allows, and too long for an index
+ *   entry of PostgreSQL
  */
 function checkTexts({ namespace, name, uid, ownerUid }: RowWrite): void {
   for (const text of [namespace, name, uid, ownerUid]) {

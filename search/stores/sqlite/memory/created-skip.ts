@@ -1,18 +1,18 @@
-// Skips the rows of an offset in memory instead of in the file, for an order by creation time (measurements are in
-// created-column.ts). It can only be used when complete slots are wanted, without conditions and without objects
-// granted by name.
+// Skips the rows before an offset in memory instead of in the file, for lists sorted by creation time (measurements are
+// in created-column.ts). This is possible only when the query has no conditions and the user sees all objects of the
+// slots concerned, none of them granted by name.
 import { isExtentOnly } from '../session.ts';
 import type { CreatedColumn, Passed } from './created-column.ts';
 import { rowOrder, type RowOrder } from '../../row-order.ts';
 import { type Turns } from '../transaction.ts';
 import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
 
-/** For smaller offsets or types, the column is not built. */
+/** Rows. For a smaller offset, or a type with fewer rows, the column of creation times is not built. */
 const leastPrepared = 100;
-/** Smaller offsets are skipped in the file. */
+/** Rows. Smaller offsets are skipped in the file. */
 const leastPassed = 20;
 
-/** Builds the column that {@link passInMemory} needs. */
+/** Builds the column of creation times that {@link passInMemory} needs, if the question can use it. */
 export async function prepareSkip(turns: Turns<Session>, question: Question, offset: number): Promise<void> {
   if (offset < leastPrepared || !isByCreation(rowOrder(question.query))) return;
   const found = turns.slice((session) => {
@@ -23,12 +23,12 @@ export async function prepareSkip(turns: Turns<Session>, question: Question, off
   await found?.memory.prepareCreatedColumn(turns, found.t);
 }
 
-/** Whether {@link passInMemory} can skip this many rows of a plan. */
+/** Whether {@link passInMemory} can skip `count` rows of a plan. */
 export function isPassedInMemory(session: Session, plan: TypePlan, order: RowOrder, count: number): boolean {
   return count >= leastPassed && columnOf(session, plan, order) !== undefined;
 }
 
-/** Skips `count` rows; undefined when the column is not in memory. */
+/** Skips `count` rows; undefined when the column of creation times is not in memory or cannot be used. */
 export function passInMemory(session: Session, plan: TypePlan, order: RowOrder, count: number): Passed | undefined {
   if (count < leastPassed) return undefined;
   const column = columnOf(session, plan, order);

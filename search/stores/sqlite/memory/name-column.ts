@@ -1,19 +1,21 @@
 // The names of all objects of a type in one buffer, to search for parts of names. With 668,000 objects this shortens a
-// count by a part of a name from 49 to 8.6 ms and from 43 to 6.6 ms (docs/performance.md). A match that spans the end
-// of one name and the beginning of the next does not count.
+// count by a part of a name from 49 to 8.6 ms and from 43 to 6.6 ms (docs/performance.md). Names follow each other
+// without a separator, so a match that spans two names must be ignored.
 import type { SlotNumbers } from './slot-numbers.ts';
 import type { Remembered } from './remembered.ts';
 import { changeKind } from '../schema.ts';
 import type { Transaction } from '../transaction.ts';
 import { changesOfType } from './type-changes.ts';
 
-/** Larger types are not kept in memory. In the unit of {@link Remembered.size}. */
+/** Types beyond this limit are not kept in memory. The unit is that of {@link Remembered.size}. */
 const mostSize = 2_000_000;
 const bytesOfNumber = 16;
 const rowsAtOnce = 5000;
-/** The most additions and deletions that are read from the log. With more it is cheaper to read all names again. */
+/**
+ * The most additions and deletions that are read from the change log. With more, reading all names again is cheaper.
+ */
 const mostChanges = 50_000;
-/** When more than this share of the rows was deleted, all names are read again. */
+/** A share of the rows. When more of them than this were deleted, all names are read again. */
 const mostGone = 1 / 4;
 const growth = 1.5;
 
@@ -23,18 +25,20 @@ export class NameColumn implements Remembered {
   readonly #t: number;
   readonly #numbers: SlotNumbers;
   #sequence: number | undefined;
-  /** Objects with larger ids were added after reading began, and are taken from the log. */
+  /**
+   * The highest id when reading began. Objects with higher ids were added later; they are taken from the change log.
+   */
   #lastId = 0;
   #lastRead: Row = ['', 0, 0];
   #rows = 0;
-  /** All names one after the other, in UTF-8. */
+  /** All names one after the other, in UTF-8. Only the first `#end` bytes are in use. */
   #text = Buffer.alloc(rowsAtOnce);
   /** For each row, where its name ends in #text. */
   #ends = new Uint32Array(rowsAtOnce);
   /** For each row, the number of its slot, as given by {@link SlotNumbers}. */
   #slots = new Uint32Array(rowsAtOnce);
   #ids = new Float64Array(rowsAtOnce);
-  /** Ids of deleted objects; rows with these ids are ignored. */
+  /** Ids of deleted objects. Their names are still in the buffer, and are ignored. */
   readonly #gone = new Set<number>();
 
   constructor(t: number, numbers: SlotNumbers) {
@@ -75,7 +79,7 @@ export class NameColumn implements Remembered {
     if (changes === undefined) return false;
     for (const { kind, name, slot, id } of changes) {
       if (kind === changeKind.deleted) this.#gone.add(id);
-      // The id was given to another object in the meantime.
+      // The id of a deleted object was given to another object, so the id no longer tells which row was deleted.
       else if (this.#gone.has(id)) return false;
       else this.#append([name, slot, id]);
     }
@@ -85,8 +89,8 @@ export class NameColumn implements Remembered {
 
   /**
    * Calls `visit` for each row whose name contains all parts.
-   * @param parts must not contain an empty text
-   * @param visit gets the number of the row's slot
+   * @param parts none of them empty
+   * @param visit gets the number of the row's slot, as given by {@link SlotNumbers}
    */
   find(parts: readonly string[], visit: (slot: number) => void): void {
     const [longest, ...others] = parts
@@ -107,7 +111,10 @@ export class NameColumn implements Remembered {
     }
   }
 
-  /** The row whose name contains the byte at `at`. @param row that row or an earlier one */
+  /**
+   * The row whose name contains the byte at `at`.
+   * @param row the row itself or an earlier one, where the search begins
+   */
   #rowAt(at: number, row: number): number {
     const ends = this.#ends;
     let step = 1;

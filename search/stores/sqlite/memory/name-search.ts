@@ -1,18 +1,18 @@
-// Counts rows by parts of their names, with the names in memory (measurements are in name-column.ts). It can only be
-// used when parts of names are the only conditions. Objects granted by name are compared separately.
+// Counts rows by parts of their names, with the names in memory (measurements are in name-column.ts). This is possible
+// only when parts of names are the query's only conditions. Objects granted by name are compared one by one.
 import type { NameColumn } from './name-column.ts';
 import { type Turns } from '../transaction.ts';
 import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
 
-/** For types with fewer rows than this, rows are read from the file. */
+/** For questions over fewer rows than this, names are read from the file. */
 const leastRows = 1000;
 /**
- * For users who see a smaller share of the type, rows are read from the file, because a search in memory goes through
- * all names.
+ * For users who see a smaller share of the type's rows, names are read from the file, because a search in memory goes
+ * through the names of all rows.
  */
 const leastShare = 1 / 4;
 
-/** Builds the names in memory that {@link countByNames} searches. */
+/** Brings into memory the names that {@link countByNames} searches, if the question can use them. */
 export async function prepareNames(turns: Turns<Session>, question: Question): Promise<void> {
   if (question.query.nameContains.length === 0) return;
   const found = turns.slice((session) => ({
@@ -22,7 +22,10 @@ export async function prepareNames(turns: Turns<Session>, question: Question): P
   for (const t of found.types) await found.memory.prepareNameColumn(turns, t);
 }
 
-/** The number of matching rows by slot, without slots that have none. Undefined when the names are not in memory. */
+/**
+ * The number of matching rows by slot, without slots that have none. Undefined when the names are not in memory or
+ * cannot answer the question.
+ */
 export function countByNames(
   session: Session,
   plan: TypePlan,

@@ -1,6 +1,6 @@
 // What a reader thread keeps in memory between transactions, so that questions over many namespaces, or with a large
 // offset, need not read every row. Each structure is built over several transactions and then kept up to date from the
-// change log. Easy to get wrong: in each transaction a structure is valid only after `refresh`.
+// change log. Easy to get wrong: in each transaction `refresh` must be called before a structure is used.
 import { LRUCache } from 'lru-cache';
 
 import { CreatedColumn } from './created-column.ts';
@@ -12,11 +12,13 @@ import type { Transaction } from '../transaction.ts';
 import { mostPostings, TermCounts } from './term-counts.ts';
 import type { Remembered } from './remembered.ts';
 
-/** The most numbers kept by all structures together; each takes about 16 bytes. */
+/**
+ * The most numbers that all structures keep together; each takes about 16 bytes. Beyond, the least recently used go.
+ */
 const mostKept = 2 * mostPostings;
-/** A structure that was too large is tried again after this time. */
+/** Milliseconds after which building a structure that was too large is tried again. */
 const tooLargeForMs = 60_000;
-/** Names are kept in memory when a second question needs them within this time. */
+/** Milliseconds. Names are read into memory when a second question needs them within this time. */
 const askedForMs = 600_000;
 
 export class ReaderMemory {
@@ -26,29 +28,35 @@ export class ReaderMemory {
   readonly #tooLarge = new LRUCache<string, true>({ max: 1000, ttl: tooLargeForMs });
   readonly #asked = new LRUCache<string, true>({ max: 1000, ttl: askedForMs });
 
-  /** Builds {@link ReaderMemory.termCounts} of a path, unless it would be too large. */
+  /** Builds the {@link ReaderMemory.termCounts} of a path, unless they would be too large. */
   async prepareTermCounts(turns: Turns, t: number, path: string): Promise<void> {
     await this.#prepare(turns, termsKey(t, path), () => new TermCounts(t, path, this.slots));
   }
 
-  /** Counts by slot and value. @returns undefined when they have not been built */
+  /**
+   * The number of rows by slot and value, for one path.
+   * @returns undefined when it was not built
+   */
   termCounts(session: Transaction, t: number, path: string): TermCounts | undefined {
     return this.#current(session, termsKey(t, path)) as TermCounts | undefined;
   }
 
-  /** Builds {@link ReaderMemory.createdColumn} of a type, unless it would be too large. */
+  /** Builds the {@link ReaderMemory.createdColumn} of a type, unless it would be too large. */
   async prepareCreatedColumn(turns: Turns, t: number): Promise<void> {
     await this.#prepare(turns, columnKey(t), () => new CreatedColumn(t, this.slots));
   }
 
-  /** Creation times of all objects. @returns undefined when they have not been built */
+  /**
+   * The creation times of all objects of a type.
+   * @returns undefined when they were not read into memory
+   */
   createdColumn(session: Transaction, t: number): CreatedColumn | undefined {
     return this.#current(session, columnKey(t)) as CreatedColumn | undefined;
   }
 
   /**
-   * Builds {@link ReaderMemory.nameColumn} of a type when it is needed for the second time, unless it would be too
-   * large. Reading all names costs as much as ten searches.
+   * Builds the {@link ReaderMemory.nameColumn} of a type when it is needed for the second time, unless it would be too
+   * large. The first time it would not pay: reading all names costs as much as ten searches in the file.
    */
   async prepareNameColumn(turns: Turns, t: number): Promise<void> {
     const key = namesKey(t);
@@ -56,12 +64,17 @@ export class ReaderMemory {
     this.#asked.set(key, true);
   }
 
-  /** Names of all objects. @returns undefined when they have not been built */
+  /**
+   * The names of all objects of a type.
+   * @returns undefined when they were not read into memory
+   */
   nameColumn(session: Transaction, t: number): NameColumn | undefined {
     return this.#current(session, namesKey(t)) as NameColumn | undefined;
   }
 
-  /** Number of rows of a type by slot. Built at once when missing, because it is no larger than the number of slots. */
+  /**
+   * The number of rows of a type by slot. It has one number for each slot at most, so it is built at once when missing.
+   */
   rowCounts(session: Transaction, t: number): RowCounts {
     const known = this.#current(session, countsKey(t)) as RowCounts | undefined;
     if (known !== undefined) return known;
@@ -81,9 +94,9 @@ export class ReaderMemory {
   async #prepare({ slice, pause }: Turns, key: string, make: () => Remembered): Promise<void> {
     const isDone = (session: Transaction): boolean => {
       if (this.#tooLarge.has(key) || this.#current(session, key) !== undefined) return true;
-      // Questions that need the same structure build it together.
+      // Questions that need the same structure at the same time build it together.
       const made = this.#unfinished.get(key) ?? make();
-      // Removed first, so that it is not kept when building throws.
+      // Removed first, so that a half-built structure is not kept when building throws.
       this.#unfinished.delete(key);
       const state = made.build(session, performance.now() + sliceMs);
       if (state === 'more') this.#unfinished.set(key, made);

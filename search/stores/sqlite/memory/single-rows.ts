@@ -1,31 +1,34 @@
 // The objects that were granted by name: found once, then kept up to date from the change log. For users with 1,000
 // granted names this shortens a page of 50 rows from 6.0 to 0.2 ms, the 50 newest from 9.6 to 0.6, and a count from 4.7
-// to 0.02 (docs/performance.md). An object in a namespace that is granted as a whole is left out, or it would be given
-// twice.
+// to 0.02 (docs/performance.md). An object in a namespace that is granted as a whole is left out, because it is already
+// among the rows of its namespace.
 import type { NamespaceSlot, SlotRow } from '../catalog.ts';
 import type { RowOrder } from '../../row-order.ts';
 import { changeKind } from '../schema.ts';
 import type { Transaction } from '../transaction.ts';
 import { changesOfType, type TypeChange } from './type-changes.ts';
 
-/** Which objects of one type are granted: by slot and name, and by name in every namespace of some incarnations. */
+/**
+ * Which objects of one type (`t`, its number) are granted by name: in one namespace slot (`named`), or in every
+ * namespace of some incarnations (`namedAnywhere`, from the name to the numbers of the incarnations).
+ */
 export interface SingleNames {
   readonly t: number;
   readonly type: string;
   readonly named: readonly (readonly [slot: number, name: string])[];
   readonly namedAnywhere: ReadonlyMap<string, ReadonlySet<number>>;
-  /** Whether objects in this slot are left out: the slot is granted as a whole, or the query does not ask for it. */
+  /** Whether objects in this slot are left out: the whole slot is granted, or the query excludes its namespace. */
   readonly isLeftOut: (slot: NamespaceSlot) => boolean;
 }
 
-/** The objects that exist. When one changes, a new list is made. */
+/** Those of the granted objects that exist. The list never changes; when an object changes, a new list is made. */
 export class SingleList {
   readonly rows: readonly SlotRow[];
   readonly ids: readonly number[];
   /** {@link SingleList.ids} as JSON. */
   readonly idsJson: string;
   readonly #sorted = new Map<string, readonly SlotRow[]>();
-  /** Packed terms by id, for the objects whose terms were read. */
+  /** The packed terms of objects by row id, as far as they were read. */
   readonly #terms: Map<number, Uint8Array>;
 
   constructor(rows: readonly SlotRow[], terms = new Map<number, Uint8Array>()) {
@@ -35,7 +38,10 @@ export class SingleList {
     this.idsJson = JSON.stringify(this.ids);
   }
 
-  /** The objects sorted. @param order must compare neither paths nor resourceVersion, which are not known here */
+  /**
+   * The objects sorted.
+   * @param order must compare neither paths nor resourceVersions, because the rows here do not have them
+   */
   inOrder(order: RowOrder): readonly SlotRow[] {
     const key = JSON.stringify(order.keys);
     let sorted = this.#sorted.get(key);
@@ -44,7 +50,7 @@ export class SingleList {
   }
 
   /**
-   * The packed terms of each object; each is read once.
+   * The packed terms of each object, in the order of `ids`. They are read from the file once.
    * @param session the transaction from which this list was made
    */
   terms({ sql }: Transaction): readonly Uint8Array[] {
@@ -58,7 +64,7 @@ export class SingleList {
     return this.ids.map((id) => this.#terms.get(id)!);
   }
 
-  /** A new list in which changed objects are replaced by `rows`. */
+  /** A new list in which the objects whose ids are in `changed` are replaced by `rows`. */
   replaced(changed: { readonly has: (id: number) => boolean }, rows: readonly SlotRow[]): SingleList {
     const terms = new Map([...this.#terms].filter(([id]) => !changed.has(id)));
     return new SingleList([...this.rows.filter(({ id }) => !changed.has(id)), ...rows], terms);
@@ -78,7 +84,7 @@ export class SingleRows {
     this.#slots = new Set(names.named.map(([slot, name]) => `${slot}/${name}`));
   }
 
-  /** The objects as they are in the session's transaction. */
+  /** The granted objects as the session's transaction sees them. */
   list(session: Transaction): SingleList {
     if (this.#slots.size === 0 && this.#names.namedAnywhere.size === 0) return none;
     const changes = this.#list && changesOfType(session, this.#names.t, this.#sequence);

@@ -1,5 +1,5 @@
-// Numbers namespace slots without gaps. So the slots that a user may see fit into an array with one byte for each slot,
-// indexed by this number. Such an array has no entry for a slot that was numbered after it was made.
+// Gives namespace slots consecutive numbers from 0. So the slots that a user may see fit into an array with one byte
+// for each slot, indexed by this number. Such an array has no byte for a slot that got its number later.
 import { incarnationOf } from '../catalog.ts';
 import type { Extent } from '../read/extents.ts';
 
@@ -13,14 +13,14 @@ export class SlotNumbers {
     return number;
   }
 
-  /** The namespace slot to which {@link SlotNumbers.of} has given this number. */
+  /** The slot that has this consecutive number, which {@link SlotNumbers.of} gave. */
   slotOf(number: number): number {
     return this.#slots[number]!;
   }
 
   /**
-   * An array with 1 at the number of each slot that the extent contains completely. Objects granted by name do not
-   * count.
+   * An array with 1 at the number of each slot whose rows are all in the extent, and 0 at the others. Objects granted
+   * by name are not considered.
    */
   among({ isWhole, incarnations, except, slots }: Extent): Uint8Array {
     const members = new Uint8Array(this.#numbers.size);

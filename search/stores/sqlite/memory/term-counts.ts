@@ -1,44 +1,44 @@
-// How many rows of each slot have each value of one path, so that a facet is a sum over slots. For users with 3,000
-// namespaces the time of a facet falls from 113 to 0.6 ms for a label with 60 values, from 36 to 0.2 for the phase,
-// from 89 to 0.6 for the node, and from 550 to 1.9 for the image (docs/performance.md). Easy to get wrong: the number
-// of a deleted term can be used again for another path, so numbers must always be compared with the dictionary.
+// How many rows of each namespace slot have each value of one path, so that a facet is a sum over slots. For users with
+// 3,000 namespaces the time of a facet falls from 113 to 0.6 ms for a label with 60 values, from 36 to 0.2 for the
+// phase, from 89 to 0.6 for the node, and from 550 to 1.9 for the image (docs/performance.md). Easy to get wrong: the
+// number of a deleted term can be used again for another path. So the caller must look up each number in table `term`.
 import type { Remembered } from './remembered.ts';
 import type { SlotNumbers } from './slot-numbers.ts';
 import type { Transaction } from '../transaction.ts';
 import { unpackTerms } from '../terms.ts';
 import { changesOfType } from './type-changes.ts';
 
-/** A path with more terms or postings than these limits is not kept in memory. */
+/** A path with more terms (values), or more postings (pairs of row and value), is not kept in memory. */
 const mostTerms = 100_000;
 export const mostPostings = 1_500_000;
-/** When more namespace slots than this have changed, the counts are built again from all rows. */
+/** When more slots than this have changed since building, the counts are built again from all rows. */
 const mostRecounted = 2000;
 
 export class TermCounts implements Remembered {
   readonly #t: number;
   readonly #path: string;
   readonly #numbers: SlotNumbers;
-  /** Time in microseconds of the transaction in which building began; later of the last {@link TermCounts.refresh}. */
+  /** Microseconds since 1970: the last change that the counts contain. Changes after it are applied by `refresh`. */
   #sequence = 0;
-  /** Terms that have not been read yet. */
+  /** Numbers of the terms that were not read yet; undefined before building begins. */
   #left: number[] | undefined;
   #terms: number[] = [];
   /** For each term, where its slots begin in `#slots` and `#counts`; one more element marks the end. */
   #starts: number[] = [0];
   #slots: number[] | Int32Array = [];
   #counts: number[] | Int32Array = [];
-  /** New counts of slots that have changed since building: by the slot's number, then by term. */
+  /** Newer counts of the slots that have changed since building: by the slot's number, then by term. */
   readonly #recounted = new Map<number, ReadonlyMap<number, number>>();
   readonly #known = new Set<number>();
 
-  /** @param path the path of terms, such as `l:app` for the label `app` */
+  /** @param path the name of the path in table `term`, such as `l:app` for the label `app` */
   constructor(t: number, path: string, numbers: SlotNumbers) {
     this.#t = t;
     this.#path = path;
     this.#numbers = numbers;
   }
 
-  /** The number of pairs of slot and term. */
+  /** The number of pairs of slot and term, as {@link Remembered.size} requires. */
   get size(): number {
     return this.#slots.length + this.#terms.length + 1;
   }
@@ -85,14 +85,14 @@ export class TermCounts implements Remembered {
     return this.#recounted.size <= mostRecounted;
   }
 
-  /** Whether the number may be a term of the path. */
+  /** Whether the number was a term of the path when it was read. Since then it may have become another path's term. */
   mayBeTerm(term: number): boolean {
     return this.#known.has(term);
   }
 
   /**
-   * The number of rows with each term, in the slots given by {@link SlotNumbers.among}. May include terms that belong
-   * to another path by now.
+   * The number of rows with each term, in those slots whose byte is 1 in `members` (from {@link SlotNumbers.among}).
+   * The result may include terms that belong to another path by now.
    */
   count(members: Uint8Array): Map<number, number> {
     const sums = new Map<number, number>();

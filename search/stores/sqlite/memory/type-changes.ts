@@ -1,10 +1,10 @@
-// The changes of a type since a point in time, from the change log. They bring the structures in memory up to date.
-// When the log no longer reaches back that far, a structure must be built again.
+// The changes of a type since a point in time, from the change log. The structures in memory apply these changes to be
+// up to date. When the log does not reach back to the point in time, a structure must be built again.
 import { oldestSequence } from '../read/change-reader.ts';
 import { changeKind } from '../schema.ts';
 import type { Transaction } from '../transaction.ts';
 
-/** The fields of a log entry that structures in memory need. */
+/** Those fields of a change log entry that structures in memory need. */
 export interface TypeChange {
   /** One of the values of {@link changeKind}. */
   readonly kind: number;
@@ -13,18 +13,19 @@ export interface TypeChange {
   readonly id: number;
 }
 
-/** With more changes than this it is cheaper to read everything again. */
+/** The most changes that are read. With more changes it is cheaper to read all rows again. */
 const mostChanges = 5000;
 
-/** Limits which changes of a type are read from the log. */
+/** Limits which changes of a type are read from the log, and how many. */
 export interface ChangesWanted {
   readonly most?: number;
-  /** True for additions and deletions only. They suffice for names, since the name of an object never changes. */
+  /** True for additions and deletions only. For names these suffice, since the name of an object never changes. */
   readonly isOfNames?: boolean;
 }
 
 /**
- * The changes after a time, oldest first. Undefined when there are too many, or some of them are no longer in the log.
+ * The changes of a type after a time, oldest first. Undefined when there are too many, or some are no longer in the
+ * log.
  * @param sinceUs {@link Transaction.sequence} of an earlier transaction
  */
 export function changesOfType(

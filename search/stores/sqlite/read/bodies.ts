@@ -1,15 +1,19 @@
 // Reads the bodies of a page in chunks, each in its own transaction, as they were when the page's keys were read. A row
-// that has changed since is read from the log. So a list, and a watch from the list's resourceVersion, together show
-// every change exactly once.
+// that has changed since is read from the change log. So a list, and a watch from the list's resourceVersion, together
+// show every change exactly once.
 import type { TypeKey } from '../../../types.ts';
 import type { RowRead } from '../../store.ts';
 import { changeKind, metaKey } from '../schema.ts';
 import type { Session } from '../session.ts';
 
-/** Some rows of a page in packed form. Texts stay as SQLite wrote them until {@link rowsOfChunk} reads them. */
+/**
+ * Some rows of a page, packed to be sent between threads. Texts stay as SQLite wrote them until {@link rowsOfChunk}
+ * reads them.
+ */
 export interface BodyChunk {
   /**
-   * How many of the given ids are covered. It can be more than the number of rows, because deleted rows are left out.
+   * How many of the given ids the chunk covers. It can be more than the number of rows, because deleted rows are left
+   * out.
    */
   readonly done: number;
   readonly slots: readonly ChunkSlot[];
@@ -22,27 +26,27 @@ export interface BodyChunk {
   readonly names: string;
   readonly uids: string;
   /**
-   * The bodies one after the other, each with a comma before it, so that they can be sent as a JSON list without
-   * copying.
+   * The bodies one after the other, each with a comma before it. So they can be sent as a JSON list without being
+   * copied.
    */
   readonly bodies: Uint8Array;
 }
 
 export type ChunkSlot = readonly [cluster: string, incarnation: string, namespace: string];
 
-/** A chunk ends with the row that reaches this many bytes. */
+/** Bytes. A chunk ends with the row that reaches this size. */
 export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
 const comma = 0x2c;
 /**
- * How many rows a statement reads: at first without bodies, at first with bodies, and at most later, when the average
- * size of a row is known.
+ * How many rows one statement reads. A chunk begins with `firstHeads` rows without bodies, or `firstRows` rows with
+ * bodies. Later the average size of the rows so far decides, with `mostRows` as the limit.
  */
 const firstHeads = 64;
 const firstRows = 16;
 const mostRows = 256;
 
-/** The columns of some rows that are read before their bodies. */
+/** Some rows as columns without the bodies: the numbers of types and slots, lengths of bodies, names and uids. */
 interface Heads {
   readonly t: readonly number[];
   readonly slot: readonly number[];
@@ -67,7 +71,10 @@ export function rowsOfChunk(chunk: BodyChunk): readonly RowRead[] {
   });
 }
 
-/** Reads the first chunk of these rows. @param sequence when the page's keys were read, in microseconds */
+/**
+ * Reads the first chunk of these rows.
+ * @param sequence when the page's keys were read: microseconds since 1970
+ */
 export function readBodies(session: Session, ids: Float64Array, sequence: number): BodyChunk {
   const some = ids.subarray(0, chunkRows);
   const changed = session.sequence === sequence ? new Map<number, number>() : changesSince(session, some, sequence);
@@ -82,7 +89,7 @@ function readNow(session: Session, ids: Float64Array): BodyChunk {
     const count = Math.min(ids.length - done, countOfNext(packer, firstHeads));
     const heads = readHeads(session, ids.subarray(done, done + count));
     const wanted = countUpTo(chunkBytes - packer.bytes, heads.bytes);
-    // When some rows were deleted it is unknown which ones, so no row is cut off.
+    // When some rows were deleted it is unknown which ones, so the columns cannot be cut at an id.
     const isCut = wanted < count && heads.t.length === count;
     packer.add(isCut ? firstOf(heads, wanted) : heads);
     done += isCut ? wanted : count;
@@ -91,8 +98,8 @@ function readNow(session: Session, ids: Float64Array): BodyChunk {
 }
 
 /**
- * The rows as they were when the page's keys were read.
- * @param changed sequence of the first change since then, by row id
+ * Reads the rows as they were when the page's keys were read.
+ * @param changed sequence (commit time) of the first change since then, by row id
  */
 function readBefore(session: Session, ids: Float64Array, changed: ReadonlyMap<number, number>): BodyChunk {
   const packer = new Packer();
@@ -114,7 +121,7 @@ function readBefore(session: Session, ids: Float64Array, changed: ReadonlyMap<nu
   return packer.chunk(session, done, packed(bodies, packer.bytes));
 }
 
-/** Collects the columns of rows and makes a chunk from them. */
+/** Collects the columns of rows, and makes a chunk of them. */
 class Packer {
   readonly #types = new Numbering<number>();
   readonly #slots = new Numbering<number>();
@@ -159,7 +166,7 @@ class Packer {
   }
 }
 
-/** How many rows it takes to reach `most` bytes; all rows when they do not reach it. */
+/** How many rows it takes to reach `most` bytes; all rows when together they have fewer bytes. */
 function countUpTo(most: number, bytes: readonly number[]): number {
   let sum = 0;
   for (const [row, length] of bytes.entries()) if ((sum += length) >= most) return row + 1;
@@ -177,7 +184,7 @@ function firstOf({ t, slot, bytes, names, uids }: Heads, count: number): Heads {
   };
 }
 
-/** The bodies joined by SQLite into one buffer, instead of one buffer for each row. */
+/** The bodies, joined into one buffer by SQLite. Fetching one buffer for each row would be slower. */
 function joinedBodies({ sql }: Session, ids: Float64Array): Uint8Array {
   const [joined] = sql.first<[Uint8Array | null]>(
     `SELECT CAST(group_concat(',' || b.raw, '') AS BLOB) FROM json_each(?) j CROSS JOIN body b ON b.id = j.value`,
@@ -187,7 +194,8 @@ function joinedBodies({ sql }: Session, ids: Float64Array): Uint8Array {
 }
 
 function packed(bodies: readonly Uint8Array[], bytes: number): Uint8Array {
-  // An own buffer, not one from Node's pool, because it is transferred to another thread. It is not zeroed first.
+  // A buffer of its own, not a part of Node's pool, because it is transferred to another thread. It is not zeroed
+  // first.
   const all = Buffer.allocUnsafeSlow(bytes + bodies.length);
   let at = 0;
   for (const body of bodies) {
@@ -198,7 +206,7 @@ function packed(bodies: readonly Uint8Array[], bytes: number): Uint8Array {
   return all;
 }
 
-/** How many of the next rows fit into the chunk, if they are as large as those so far. */
+/** How many rows to read next to fill the chunk, if they are as large as the rows so far. */
 function countOfNext({ rows, bytes }: Packer, first: number): number {
   if (rows === 0) return first;
   return Math.max(1, Math.min(mostRows, Math.ceil(((chunkBytes - bytes) * rows) / Math.max(1, bytes))));
@@ -226,8 +234,8 @@ interface StoredRow {
 }
 
 /**
- * Rows in the order of the ids. A changed row is given as it was before; deleted ones, and ones added since, are left
- * out.
+ * Rows in the order of the ids. A changed row is given as it was before the change. Rows that were deleted before, and
+ * rows that were added since, are left out.
  */
 function readRows(session: Session, ids: Float64Array, changed: ReadonlyMap<number, number>): readonly StoredRow[] {
   const current = session.sql.all<[number, number, number, string, string, Uint8Array]>(
@@ -242,7 +250,10 @@ function readRows(session: Session, ids: Float64Array, changed: ReadonlyMap<numb
   });
 }
 
-/** The first change since `sequence` of each row that has changed. Empty when the log does not reach back that far. */
+/**
+ * The first change since `sequence` of each row that has changed. Empty when the change log does not reach back that
+ * far; then the rows are read as they are now.
+ */
 function changesSince({ sql }: Session, ids: Float64Array, sequence: number): ReadonlyMap<number, number> {
   const trimmed = sql.first<[number]>('SELECT value FROM meta WHERE key = ?', [metaKey.trimmed])![0];
   if (trimmed > sequence) return new Map();
@@ -254,7 +265,7 @@ function changesSince({ sql }: Session, ids: Float64Array, sequence: number): Re
   return new Map(rows);
 }
 
-/** The row before a change; undefined when the change has added it. */
+/** The row before a change; undefined when the change has added the row. */
 function rowBefore({ sql }: Session, change: number): StoredRow | undefined {
   const [kind, t, slot, name, uid] = sql.first<[number, number, number, string, string]>(
     'SELECT kind, t, place, name, uid FROM change WHERE sequence = ?',

@@ -1,24 +1,25 @@
-// Reads the change log, with the body before and after each change. The body after a change is the body before the
-// object's next change, or else the current body. So all entries of one answer must be read in one transaction.
+// Reads the change log, with the body before and after each change. The log stores only bodies before changes. The body
+// after a change is the body before the object's next change, or else the current body. So all entries of one answer
+// must be read in one transaction.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import type { TypeKey } from '../../../types.ts';
 import type { LogEntry } from '../../store.ts';
 import { changeKind, metaKey } from '../schema.ts';
 import type { Transaction } from '../transaction.ts';
 
-/** When the bodies of one answer reach this size, the answer ends. */
+/** Bytes. When the bodies of one answer reach this size, the answer ends. */
 const mostBytes = 8 << 20;
 
 export interface Changes {
   readonly entries: readonly LogEntry[];
-  /** True when there are more entries. */
+  /** True when the answer has ended early because of its size, and more entries follow. */
   readonly isCut: boolean;
 }
 
 /**
  * Log entries after a time, oldest first.
- * @param sinceUs in microseconds: the time of a change, or the time up to which the log was trimmed
- * @throws GatewayError EXPIRED when entries after that time are gone, or this store has made no change at exactly
+ * @param sinceUs in microseconds: the time of a change, or the time up to which old entries were deleted
+ * @throws GatewayError EXPIRED when entries after that time were deleted, or this store has made no change at exactly
  *   that time
  */
 export function readChanges(session: Transaction, sinceUs: number, types: readonly TypeKey[], limit: number): Changes {
@@ -63,15 +64,15 @@ export function readChanges(session: Transaction, sinceUs: number, types: readon
 
 /**
  * Whether a client can resume from this time: this store has made a change at exactly this time, and all later changes
- * are in the log. The check digits of a resourceVersion let one in a thousand versions of another store pass; such a
- * version is refused here, unless both stores made a change in the same microsecond.
+ * are in the log. A resourceVersion of another store passes the test of check digits once in a thousand times. Here it
+ * is refused all the same, unless both stores made a change in the same microsecond.
  */
 export function isInLog(session: Transaction, timeUs: number): boolean {
   if (timeUs === oldestSequence(session)) return true;
   return session.sql.first<[number]>('SELECT 1 FROM change WHERE sequence = ?', [timeUs]) !== undefined;
 }
 
-/** The log contains every change after this time, in microseconds. */
+/** Microseconds since 1970. The log contains every change after this time. */
 export function oldestSequence({ sql }: Transaction): number {
   return sql.first<[number]>('SELECT value FROM meta WHERE key = ?', [metaKey.trimmed])![0];
 }

@@ -1,17 +1,20 @@
-// Makes the page that a caller reads from the answer of a reader thread. The first rows are in that answer; more are
-// requested chunk by chunk while the caller consumes them.
+// Makes a page from the answer of a reader thread, for the code that asked the store. The first rows are in the answer;
+// the others are requested from the thread chunk by chunk while the page is consumed.
 import type { Page, ReadPoint, RowRead } from '../../store.ts';
 import { rowsOfChunk, type BodyChunk } from './bodies.ts';
 import type { PointRead } from './point-reader.ts';
 import type { ReadPage } from './reader.ts';
 
-/** How many ids are sent to a reader thread at a time. A chunk can end earlier when its rows are large. */
+/** The most row ids that are sent to a reader thread at a time. The thread may read fewer rows when they are large. */
 const idsAtOnce = 1000;
 
 /** Reads the bodies of rows by id, as they were at time `sequence` (microseconds). */
 export type ReadChunk = (ids: Float64Array, sequence: number) => Promise<BodyChunk>;
 
-/** The page of a list. @param read asks a reader thread for the rows after the first ones */
+/**
+ * Makes the page of a list.
+ * @param read asks a reader thread for the rows after the first ones
+ */
 export function pageOf(
   { sequence, left, next, remaining, warnings, first }: ReadPage,
   point: ReadPoint,
@@ -27,7 +30,7 @@ export function pageOf(
   };
 }
 
-/** The page with the one object that was looked up by its key. */
+/** Makes a page of the one object that was looked up by its key, or of no object. */
 export function pointPage({ rows }: PointRead, point: ReadPoint, withRemaining = false): Page {
   const chunks = async function* (): AsyncGenerator<readonly RowRead[]> {
     if (rows.length > 0) yield rows;
@@ -48,7 +51,8 @@ async function* chunksOf(
 ): AsyncGenerator<readonly RowRead[]> {
   let chunk = first;
   for (let done = 0; ; done += chunk.done) {
-    // The next chunk is already being read while this one is consumed. The consumer may stop before it needs it.
+    // The next chunk is read while this one is consumed. The consumer may stop early, so an error of reading it is
+    // ignored until the chunk is needed.
     const next = done < ids.length ? read(ids.slice(done, done + idsAtOnce), sequence) : undefined;
     next?.catch(() => undefined);
     if (chunk.bytes.length > 0) yield rowsOfChunk(chunk);

@@ -1,5 +1,6 @@
 // Turns the conditions of a query for one type into SQL about a row `o` of table `obj`. SQL can test columns and terms
-// only. Conditions on paths that are not indexed for the type are left to a matcher, which reads the body.
+// only. Conditions on paths that are not indexed for the type are left to a matcher, which tests the object's JSON (its
+// body).
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import { allOf, type FieldRequirement, type ListQuery } from '../../../query/list-query.ts';
 import { compileMatcher, type Matcher } from '../../../query/match.ts';
@@ -12,36 +13,39 @@ import { fieldTerms, labelTerms, textTerms, type TermSet } from './term-sets.ts'
 
 /** SQL for a condition on columns of `o`. */
 export interface ConditionPiece extends Piece {
-  /** The set of terms that the SQL tests; absent when it tests anything else. */
+  /** The terms that the SQL tests for; absent when it tests something else. */
   readonly terms?: TermSet;
 }
 
 export interface Conditions {
-  /** SQL conditions; all must be true. */
+  /** SQL conditions on `o`. A row must satisfy all of them. */
   readonly pieces: readonly ConditionPiece[];
-  /** Among the conditions that require terms, the one with the fewest rows. */
+  /** Among the conditions that require a term, the terms of the one with the fewest rows. */
   readonly best: TermSet | undefined;
-  /** True when a condition looks for a part of a name, for which no index can be used. */
+  /** True when a condition looks for a part of a name, which no database index can answer. */
   readonly scansNames: boolean;
-  /** True when parts of names are the only conditions. */
+  /** True when parts of names are the query's only conditions beside cluster and namespace. */
   readonly isOfNameParts: boolean;
-  /** Tests the body for the conditions that SQL cannot answer; undefined when there are none. */
+  /** Tests the body for those conditions that SQL cannot answer; undefined when there are none. */
   readonly recheck: Matcher | undefined;
-  /** The paths that `recheck` reads, as users write them. */
+  /** The paths on which `recheck` tests the body, as users write them. */
   readonly rechecked: readonly string[];
   /** True when no row can satisfy the conditions. */
   readonly isNever: boolean;
 }
 
-/** Sets of terms for the SQL function `holds`; `add` gives the number of the set. */
+/** Sets of terms for the SQL function `holds`. `add` stores a set and gives its number, which `holds` takes. */
 export interface TermTests {
   readonly add: (ids: readonly number[]) => number;
 }
 
-/** Up to this many terms are looked up for each row in table `posting`; more are compared with the row's own list. */
+/**
+ * Up to this many terms of a condition are looked up for each row in table `posting`. More terms are compared with the
+ * row's own list of terms.
+ */
 const mostProbed = 8;
 
-/** SQLite refuses expressions that are nested 1,000 deep. */
+/** The most conditions of a query; more are refused, because SQLite refuses expressions nested 1,000 deep. */
 const mostConditions = 400;
 
 export function compileConditions(
@@ -100,7 +104,7 @@ class Compiler {
       pieces: this.#pieces,
       best: this.#best,
       scansNames: query.nameContains.length > 0 || query.text.length > 0,
-      // Each part of a name makes exactly one SQL condition.
+      // Parts of names make one SQL condition each. As many SQL conditions as parts means that there are no others.
       isOfNameParts: isWhole && parts > 0 && this.#pieces.length === parts,
       recheck: isWhole ? undefined : compileMatcher(rest),
       rechecked: this.#rechecked,
@@ -121,14 +125,15 @@ class Compiler {
 
   #text(text: string): void {
     const terms = textTerms(this.#sql, this.#t, text);
-    // SQLite's lower() only handles ASCII, so names with other characters go through a function of this program.
+    // SQLite's lower() handles only ASCII, so names with other characters go through the function `fold` of this
+    // program.
     const name = `instr(CASE WHEN o.name GLOB '*[^ -~]*' THEN fold(o.name) ELSE lower(o.name) END, ?) > 0`;
     const inTerms = this.#pieceOf(terms);
     const values = [text.toLowerCase(), ...inTerms.values];
     this.#pieces.push({ text: `(${name} OR ${inTerms.text})`, values });
   }
 
-  /** SQL for one condition; undefined when only the body can answer it. */
+  /** Makes SQL for one condition; undefined when only the body can answer the condition. */
   #field(field: FieldRequirement, isRequired: boolean): ConditionPiece | undefined {
     const column = columnPiece(field);
     if (column !== undefined) return column;
@@ -141,9 +146,12 @@ class Compiler {
     return this.#pieceOf(terms);
   }
 
-  /** Adds SQL for "any of these conditions". @returns false when only the body can answer */
+  /**
+   * Adds SQL for "any of these conditions".
+   * @returns false when only the body can answer one of them
+   */
   #anyOf(any: readonly FieldRequirement[]): boolean {
-    // Continues after a condition without SQL, so that every path without an index is named in the answer.
+    // All conditions are compiled even after one has no SQL, so that the answer names every path without an index.
     const pieces = any.flatMap((field) => this.#field(field, false) ?? []);
     if (pieces.length < any.length) return false;
     if (pieces.length === 0) this.#isNever = true;

@@ -1,5 +1,5 @@
-// Counts the rows of a question, in total or by cluster, namespace or type. Counters are used only where they give the
-// same result as reading the rows.
+// Counts the rows of a question, in total or by cluster, namespace or type. The stored counters (tables `counter` and
+// `follow`) are used only where they give the same result as reading the rows.
 import type { SlotRow } from '../catalog.ts';
 import type { BodyLooks } from '../../body-budget.ts';
 import type { NamedFacet } from '../../store.ts';
@@ -11,7 +11,10 @@ import { planTypes, whereOf, type Question, type Session, type TypePlan } from '
 import { cheapestAccess, inSlots, isOfSingles, joined } from './sources.ts';
 import { isExtentOnly } from '../session.ts';
 
-/** The number of rows. @throws TooManyBodies (rejects) when the budget of bodies is used up */
+/**
+ * Counts the rows.
+ * @throws TooManyBodies (rejects) when the budget of bodies is used up
+ */
 export async function countRows(turns: Turns<Session>, question: Question, looks: BodyLooks): Promise<number> {
   let sum = 0;
   await prepareNames(turns, question);
@@ -23,7 +26,7 @@ export async function countRows(turns: Turns<Session>, question: Question, looks
 }
 
 /**
- * The number of rows for each cluster, namespace, both or type.
+ * Counts the rows by cluster, by namespace, by both, or by type.
  * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
 export async function countBy(
@@ -61,14 +64,15 @@ function valueOf({ namespace, incarnation: { cluster } }: SlotRow['slot'], by: E
   return by === 'namespace' ? namespace : cluster;
 }
 
-/** Gets the plans of a question, or its rows when bodies decide which rows match. */
+/** Called with each plan of a question or, when bodies decide which rows match, with each matching row. */
 export interface PlanVisitor {
   readonly plan: (session: Session, plan: TypePlan) => unknown;
   readonly row: (session: Session, row: SlotRow) => unknown;
 }
 
 /**
- * Visits each plan of the question in one transaction; or every row in several transactions, when a plan needs bodies.
+ * Calls `visitor.plan` for each plan, all in one transaction. When a plan needs bodies, calls `visitor.row` for every
+ * row instead, in several transactions.
  * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
 export async function eachPlan(
@@ -90,7 +94,7 @@ export async function eachPlan(
 }
 
 /**
- * Visits all rows in any order, some at a time.
+ * Visits all rows, several at a time and in no particular order.
  * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
 export async function eachRows(
@@ -120,9 +124,7 @@ export async function eachRows(
   }
 }
 
-/**
- * The least number of bodies that will be read, so that a question which needs too many is refused before any is read.
- */
+/** The least number of bodies that a question will read. It is compared with the budget before any body is read. */
 function leastRechecked(session: Session, question: Question): number {
   const plans = planTypes(session, question).filter(
     (plan) => isExtentOnly(plan) && plan.conditions.recheck !== undefined,
@@ -130,7 +132,7 @@ function leastRechecked(session: Session, question: Question): number {
   return plans.reduce((sum, { extent }) => sum + extentRows(session, extent), 0);
 }
 
-/** Whether the plan consists of all rows of some incarnations, for which there is one counter each. */
+/** Whether the plan consists of all rows of some incarnations. For these, table `follow` has one counter each. */
 function isOfIncarnations(plan: TypePlan): boolean {
   const { except, slots, ids } = plan.extent;
   return isExtentOnly(plan) && except.size === 0 && slots.length === 0 && ids.length === 0;

@@ -1,6 +1,6 @@
-// The slots and single objects of one type that a query may examine for one user: the user's grants combined with the
-// query's conditions on cluster and namespace, as numbers. A slot that is granted twice is included once; otherwise
-// rows would be counted twice.
+// The extent of a question: the namespace slots and single objects of one type that a query may examine for one user.
+// It combines the user's grants with the query's conditions on cluster and namespace, as numbers. A slot that is
+// granted twice is included once; otherwise its rows would be counted twice.
 import { LRUCache } from 'lru-cache';
 
 import type { ListQuery } from '../../../query/list-query.ts';
@@ -11,12 +11,12 @@ import type { Transaction } from '../transaction.ts';
 import { SingleRows, type SingleList } from '../memory/single-rows.ts';
 import type { Sql } from '../sql.ts';
 
-/** The grants of a scope: by incarnation id, then by type. */
+/** What a user may see: the grants by incarnation id, then by type. */
 export type Grants = ReadonlyMap<string, ReadonlyMap<TypeKey, Grant>>;
 
 /**
- * Rows of type `t`: those of `incarnations` except the slots in `except`, those of `slots`, and the objects `ids`. The
- * three do not overlap.
+ * The rows of type `t` that a query may examine: all rows of `incarnations` except those in the slots `except`, all
+ * rows of `slots`, and the objects with the row ids `ids`. No row is in two of these sets.
  */
 export interface Extent {
   readonly t: number;
@@ -25,7 +25,7 @@ export interface Extent {
   readonly except: ReadonlySet<number>;
   readonly slots: readonly number[];
   readonly ids: readonly number[];
-  /** The objects of {@link Extent.ids} with their keys. */
+  /** The objects of {@link Extent.ids} with their sort keys. */
   readonly singles: SingleList;
   /** True when the extent contains every row of the type. */
   readonly isWhole: boolean;
@@ -33,13 +33,16 @@ export interface Extent {
   readonly incarnationsJson: string;
   readonly exceptJson: string;
   readonly slotsJson: string;
-  /** Number of rows as counted in the last seconds, for comparing costs. {@link extentRows} gives the exact number. */
+  /** Number of rows, up to two seconds old. Used to compare costs; {@link extentRows} gives the exact number. */
   readonly rows: number;
-  /** Number of rows of the type in all incarnations, as counted in the last seconds. */
+  /** Number of rows of the type in all incarnations, up to two seconds old. */
   readonly typeRows: number;
 }
 
-/** The part of an extent that stays the same until a slot is added, or a type is followed in one more incarnation. */
+/**
+ * The part of an extent that stays the same until a namespace slot is added, or a type is followed in one more
+ * incarnation.
+ */
 interface Granted {
   readonly catalogVersion: number;
   readonly incarnations: readonly number[];
@@ -50,18 +53,18 @@ interface Granted {
   readonly exceptJson: string;
   readonly slotsJson: string;
   readonly singles: SingleRows;
-  /** Rough counts without objects granted by name; undefined before the first count. */
+  /** Numbers of rows without the objects granted by name, counted at `atMs`; undefined before the first count. */
   counted: { readonly rows: number; readonly typeRows: number; readonly atMs: number } | undefined;
 }
 
-/** The granted parts of extents, remembered by grants. The grants of a user are the same object until they change. */
+/** Cached parts of extents, by grants. While the grants of a user do not change, they are the same object. */
 const granted = new WeakMap<Grants, LRUCache<string, Granted>>();
-/** How many combinations of type and conditions are remembered for one user. */
+/** How many combinations of type and conditions are cached for each user. The least recently used is dropped. */
 const mostRemembered = 16;
-/** Rough counts are made again after this time. */
+/** Milliseconds after which the numbers in {@link Granted.counted} are counted again. */
 const countedForMs = 2000;
 
-/** The extent of a query; undefined when no row of the type can match. */
+/** The rows that a query may examine; undefined when no row of the type can match. */
 export function extentOf(session: Transaction, query: ListQuery, type: TypeKey, grants: Grants): Extent | undefined {
   const { sql, catalog } = session;
   const t = catalog.types.get(type);
@@ -86,7 +89,7 @@ export function extentRows(session: Transaction, extent: Extent): number {
   return countRows(session, extent.t, extent, extent.slots) + extent.ids.length;
 }
 
-/** For this many slots or more, counts kept in memory are added up. */
+/** For this many slots or more, the counts are taken from memory; for fewer slots from table `counter`. */
 const manySlots = 50;
 
 /** The number of rows of each slot. Slots without rows may be missing. */
@@ -176,7 +179,7 @@ function grantedTo({ sql, catalog, t }: OfType, query: ListQuery, type: TypeKey,
 
 type Counted = Pick<Extent, 'isWhole' | 'incarnationsJson' | 'except' | 'exceptJson' | 'slotsJson'>;
 
-/** The number of rows in complete incarnations and slots, from the counters. */
+/** The number of rows in complete incarnations and slots, from the stored counters. */
 function countRows(
   session: Transaction,
   t: number,

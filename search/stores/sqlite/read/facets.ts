@@ -1,5 +1,5 @@
-// Counts rows by the values of a label or a path, and completes values. A row with several values counts once for each
-// value. A row without a value is not counted.
+// Counts rows by the values of a label or a path, and completes the beginning of a value. A row with several values is
+// counted once for each of them. A row without a value is not counted.
 import { documentPaths, readDocument } from '../../../query/document.ts';
 import { parsePath, printPath } from '../../../query/path.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
@@ -19,9 +19,12 @@ import { unpackTerms } from '../terms.ts';
 
 /** How many bodies one statement reads. */
 const bodiesAtOnce = 64;
-/** From this many rows on, the lists of rows of each term are read, instead of the list of terms of each row. */
+/**
+ * For fewer rows than this, the terms of each row are read and counted. From this number on, the rows of each term are
+ * counted in table `posting`.
+ */
 const manyRows = 20_000;
-/** From this many rows on, the counts kept in memory are used. */
+/** From this many rows on, the counts that a reader thread keeps in memory are used. */
 const leastRemembered = 300;
 
 /**
@@ -67,7 +70,7 @@ async function countValues(
   prefix: string,
   bodyLimits: BodyLimits | undefined,
 ): Promise<ReadonlyMap<string, number>> {
-  // Filtering and counting share one budget: a body that both read counts twice.
+  // Testing conditions and counting values share one budget, so a body that is read for both is counted twice.
   const looks: BodyLooks = { budget: new BodyBudget(question.query.types, bodyLimits), over: 'refuse' };
   if (typeof by === 'string') return countBy(turns, question, looks, by);
   const counts = new Map<string, number>();
@@ -97,7 +100,7 @@ async function countValues(
   return counts;
 }
 
-/** Builds the counts in memory (rows by value and namespace slot) for users who see only some of the namespaces. */
+/** Builds the counts in memory (rows by value and namespace slot), for users who see only some of the namespaces. */
 async function prepareCounts(turns: Turns<Session>, question: Question, path: string): Promise<void> {
   const { memory, types } = turns.slice((session) => {
     return { memory: session.memory, types: planTypes(session, question).filter(isOfSlots) };
@@ -105,7 +108,7 @@ async function prepareCounts(turns: Turns<Session>, question: Question, path: st
   for (const { extent } of types) await memory.prepareTermCounts(turns, extent.t, path);
 }
 
-/** Whether the plan consists of complete slots, with enough rows to use the counts in memory. */
+/** Whether the counts in memory can answer the plan: it consists of complete slots, and has enough rows. */
 function isOfSlots(plan: TypePlan): boolean {
   const isTold = isExtentOnly(plan) && plan.conditions.recheck === undefined;
   return isTold && !plan.extent.isWhole && plan.extent.rows >= leastRemembered;
@@ -116,7 +119,7 @@ interface TermRange {
   readonly prefix: string;
 }
 
-/** The number of rows with each term of a path; only terms that begin with the prefix. */
+/** The number of rows that have each term of a path, for terms whose value begins with the prefix. */
 function countTerms(
   session: Session,
   plan: TypePlan,
@@ -169,7 +172,7 @@ function countTermsOfRows(session: Session, rows: readonly Uint8Array[], range: 
   return valuesOf(session, countIds(rows, new Map(), undefined), range);
 }
 
-/** Counts the terms of all rows by id. With `known`, only terms that may belong to its path. */
+/** Counts the rows of each term, by the term's number. With `known`, only terms that may belong to its path. */
 function countIds(
   rows: readonly Uint8Array[],
   byId: Map<number, number>,
@@ -183,7 +186,7 @@ function countIds(
   return byId;
 }
 
-/** The values of the terms that match `range`, with their counts. */
+/** The values of those terms that match `range` (SQL about table `term`), with their counts. */
 function valuesOf({ sql }: Session, byId: ReadonlyMap<number, number>, range: Piece): Values {
   return sql
     .all<[number, string]>(

@@ -1,5 +1,6 @@
-// All rows of a question in order: merges the walks of its types, and reads bodies where a condition needs them. A walk
-// reads only inside a transaction, and continues in the next one after a pause.
+// All rows of a question in order. It merges the sorted rows of each type, and reads bodies where a condition needs
+// them. The rows of a type come from a walk: an iterator that reads rows in order, but only inside a transaction. After
+// a pause the walk continues in the next transaction.
 import type { SlotRow } from '../catalog.ts';
 import type { Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';
@@ -15,44 +16,50 @@ import { isPassedInMemory } from '../memory/created-skip.ts';
 import { slotWalk } from '../walks/slot-walk.ts';
 import { collect, columnWalk, matchKey, sortedWalk, walkOf, type Walk } from '../walks/walks.ts';
 
-/** A walk over rows of one type, with rows that were read ahead. */
+/**
+ * One of the sorted sequences of rows that are merged: a walk over rows of one type, and the rows it has read ahead.
+ */
 interface Lane {
   readonly type: string;
-  /** Which rows of the type this lane gives. `slots` and `singles` occur together, and have no row in common. */
+  /**
+   * Which rows of the type the walk gives: all, those of complete namespace slots, or the single objects granted by
+   * name. `slots` and `singles` occur together, and have no row in common.
+   */
   readonly of: 'all' | 'slots' | 'singles';
   walk: Walk;
   rows: readonly SlotRow[];
   at: number;
   isOver: boolean;
-  /** The last row that was read. */
+  /** The last row that the walk has read. */
   last: SlotRow | undefined;
   spentMs: number;
 }
 
-/** How many rows the caller wants. */
+/** How many rows the caller of {@link KeyStream} wants. */
 export interface Wanted {
-  /** How many rows to skip first. */
+  /** How many rows to skip at the beginning. */
   readonly offset: number;
-  /** How many rows to give after that. Undefined: all. */
+  /** How many rows to give after the skipped ones. Undefined: all. */
   readonly limit: number | undefined;
 }
 
-/** How many bodies are checked at a time. */
+/** How many rows are read ahead at first when their bodies must be tested. */
 const recheckedAtOnce = 64;
-/** The CPU time is read once for this many bodies. */
+/** The CPU time is measured after every 16 bodies that were tested. */
 const checkedAtOnce = 16;
-/** Smaller offsets are skipped by reading rows one by one. */
+/** Rows. Smaller offsets are skipped by reading the rows one by one. */
 const leastSkipped = 20;
-/** The most rows read ahead at a time. */
+/** The most rows that a walk reads ahead at a time. */
 const mostReadAhead = 2000;
-/** Factor for the cost of a walk, because matches are often not spread evenly. */
+/** The estimated cost of a walk is multiplied by this, because matching rows are often not spread evenly. */
 const unevenness = 20;
-/** Cost of a row that is collected and sorted, relative to a row that a walk reads. */
+/** Cost of a row that is collected and sorted, relative to a row that a walk reads in order. */
 const collectCost = 1.5;
-/** Cost of one more statement, expressed in rows of a term list. */
+/** Cost of one more statement for an incarnation, as a number of rows read. */
 const perIncarnation = 4;
 /**
- * When a walk that looks for parts of names has found too little in this time, it is replaced by a scan of all names.
+ * Milliseconds. When a walk whose condition is a part of a name has found no row for this long, a scan of all names
+ * replaces it.
  */
 const patienceMs = 20;
 
@@ -62,25 +69,28 @@ export class KeyStream {
   readonly #after: KeyRow | undefined;
   readonly #wanted: number;
   readonly #offset: number;
-  /** The budget of bodies, shared by all types. */
+  /** The budget of bodies, which all types share. */
   readonly #looks: BodyLooks;
-  /** How many rows of the query come before the first one of this stream. */
+  /** How many rows of the query come before the first row of this stream, as its cursor says. */
   readonly rowsBefore: number;
   #lanes: Lane[] | undefined;
   #plans: ReadonlyMap<string, TypePlan> = new Map();
-  /** Matchers by type. They are kept until the end, because rows of a finished type may still be in the read-ahead. */
+  /** Matchers by type. They are kept to the end, because rows of a type whose plan is gone may have been read ahead. */
   readonly #rechecks = new Map<string, Matcher>();
   #given = 0;
   #readAhead: number;
   #checked = 0;
-  /** CPU time of this thread: of earlier transactions, at the start of this one, and when last measured. */
+  /**
+   * CPU time of this thread in microseconds: used in earlier transactions, at the start of this one, and at present.
+   */
   readonly #cpu = { beforeUs: 0, fromUs: 0, untilUs: 0 };
   #last: SlotRow | undefined;
   #isCut = false;
 
   /**
    * @param looks the budget of bodies, and what happens when it is used up: the stream ends early, or the question is
-   *   refused. A question ordered by paths is always refused, because it cannot end early
+   *   refused. A question that is sorted by paths is always refused, because its first row is known only after all
+   *   bodies were read
    */
   constructor(question: Question, cursor: Cursor | undefined, { offset, limit }: Wanted, looks: BodyLooks) {
     this.#question = question;
@@ -91,12 +101,12 @@ export class KeyStream {
     this.rowsBefore = start?.rowsUpTo ?? 0;
     this.#offset = offset;
     looks.budget.isFor(this.order.paths.map(printPath));
-    // An order by resourceVersion reads all rows each time, so it reads many ahead.
+    // No database index has the order of resourceVersions, so each step reads all rows. Many of them are then kept.
     this.#readAhead = walkOf(this.order) === 'rv' ? mostReadAhead : recheckedAtOnce;
     this.#wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit + 1;
   }
 
-  /** Begins a new transaction: compiles the question again for it. */
+  /** To be called at the start of each transaction: compiles the question for it. */
   enter(session: Session): void {
     this.#plans = new Map(planTypes(session, this.#question).map((plan) => [plan.type, plan]));
     for (const { type, conditions } of this.#plans.values()) {
@@ -111,7 +121,7 @@ export class KeyStream {
 
   /**
    * Skips rows where that is cheaper than reading them. To be called before the first row is read.
-   * @returns how many rows were skipped
+   * @returns how many rows were skipped, between 0 and `count`
    */
   skip(session: Session, count: number): number {
     const [lane, ...others] = this.#lanes!;
@@ -123,15 +133,18 @@ export class KeyStream {
     return skipped;
   }
 
-  /** The last row that was examined, if the stream ended early because its budget was used up. */
+  /** The last row that was examined when the stream has ended early because its budget was used up; else undefined. */
   get cutAt(): SlotRow | undefined {
     return this.#isCut ? this.#last : undefined;
   }
 
-  /** The next rows, in order; undefined at the end. An empty list means that none of the rows just read matched. */
+  /**
+   * The next rows, in order; undefined at the end. An empty list means that none of the rows just read has matched, but
+   * there may be more.
+   */
   next(session: Session): readonly SlotRow[] | undefined {
     if (this.#isCut) return undefined;
-    // With an order by paths, the bodies were already checked while they were read for sorting.
+    // When rows are sorted by paths, their bodies were tested when they were read for sorting.
     const isRechecked = this.#rechecks.size > 0 && this.order.paths.length === 0;
     const wanted = Math.max(1, this.#wanted - this.#given);
     const rows = isRechecked
@@ -143,10 +156,10 @@ export class KeyStream {
     return kept;
   }
 
-  /** Keeps the rows whose body matches. Stops where the budget is used up. */
+  /** Keeps the rows whose body matches. Stops when the budget is used up. */
   #matching(session: Session, rows: readonly SlotRow[]): readonly SlotRow[] {
     const { budget, over } = this.#looks;
-    // Reads more rows ahead each time: one step of a walk may cost as much as reading many rows.
+    // Reads more rows ahead each time, because one step of a walk may cost as much as reading many rows.
     this.#readAhead = Math.min(this.#readAhead * 4, mostReadAhead);
     if (over !== undefined) this.#readAhead = Math.max(recheckedAtOnce, Math.min(this.#readAhead, budget.left));
     const kept: SlotRow[] = [];
@@ -195,7 +208,10 @@ export class KeyStream {
     return rows;
   }
 
-  /** Reads more rows into the lane. @returns whether it has a next row */
+  /**
+   * Reads more rows into the lane when it has none left.
+   * @returns whether the lane has a next row
+   */
   #fill(session: Session, lane: Lane, want: number): boolean {
     while (lane.at >= lane.rows.length && !lane.isOver) {
       const plan = this.#plans.get(lane.type);
@@ -235,7 +251,7 @@ export class KeyStream {
       last: undefined,
       spentMs: 0,
     });
-    // Looking up names or uids may need fewer rows than all objects granted by name.
+    // When the query lists names or uids, looking these up may need fewer rows than all objects granted by name.
     const isListed = plan.only !== undefined || (access.cost < plan.extent.rows && !access.isOfPostings);
     if (isOfSingles(plan.extent) && isOrderOfSingles(this.order) && !isListed) {
       return [lane(singlesWalk(this.order, this.#after))];
@@ -251,7 +267,7 @@ export class KeyStream {
     return [lane(slotWalk(this.order, this.#after), 'slots'), ...this.#singles(session, plan, lane)];
   }
 
-  /** A lane for the objects granted by name, which a walk over slots does not include. */
+  /** A lane for the objects granted by name. A walk over slots does not include them. */
   #singles(session: Session, plan: TypePlan, lane: (walk: Walk, of: Lane['of']) => Lane): Lane[] {
     const { rows } = plan.extent.singles;
     if (rows.length === 0) return [];
@@ -260,25 +276,25 @@ export class KeyStream {
     return [lane(sortedWalk(sorted), 'singles')];
   }
 
-  /** Whether there are so many rows that the first incarnations are likely to fill the page. */
+  /** Whether there are so many rows that those of the first incarnations are likely to fill the page. */
   #goesByIncarnation(plan: TypePlan, access: Access): boolean {
     if (!access.isOfPostings && access.isOfExtent !== true) return false;
     if (!isByIncarnation(this.order) || this.#wanted === Number.POSITIVE_INFINITY) return false;
     return access.cost > perIncarnation * (incarnationsOf(plan).length + this.#wanted);
   }
 
-  /** An estimate of the rows that a walk has to read, assuming that matches are spread evenly. */
+  /** An estimate of the rows that a walk has to read, assuming that matching rows are spread evenly. */
   #walkCost(session: Session, plan: TypePlan): number {
     const { extent, conditions, only } = plan;
     if (only !== undefined) return Number.POSITIVE_INFINITY;
     const share = conditions.best === undefined ? 1 : conditions.best.postings / Math.max(1, extent.typeRows);
     const matching = Math.max(1, Math.min(1, share) * extent.rows);
-    // A walk along a column also reads rows outside of the extent.
+    // A walk in the order of names, times or versions also reads rows outside of the extent.
     const all = walkOf(this.order) === 'slots' ? extent.rows : extent.typeRows;
     const isPassed = this.#after === undefined && isPassedInMemory(session, plan, this.order, this.#offset);
     const wanted = isPassed ? this.#wanted - this.#offset : this.#wanted;
     const passed = (Math.min(wanted, matching) * all) / matching;
-    // Labels often correlate with names and clusters, so in the worst case all matches are at the end.
+    // Labels often go with certain names and clusters, so at worst all matching rows are at the end.
     return conditions.best === undefined ? passed : Math.min(all, passed * unevenness);
   }
 }

@@ -1,6 +1,6 @@
-// Follows owner references downwards: from an owner to the objects it owns, and on to what those own. The caller must
-// be allowed to see every object on the way. A uid identifies an object only together with its cluster, because a
-// cluster restored from a backup has the uids of the original.
+// Follows owner references downwards: from an owner to the objects it owns, and on to the objects that these own. The
+// user must be allowed to see every object in between. A uid identifies an object only together with its cluster,
+// because a cluster restored from a backup has the same uids as the original.
 import type { OwnerQuery } from '../../../query/list-query.ts';
 import type { Grant } from '../../../rights/scope.ts';
 import { typeKey, type TypeKey } from '../../../types.ts';
@@ -12,7 +12,7 @@ type Row = readonly [id: number, t: number, slot: number, name: string, uid: str
 
 const columns = 'o.id, o.t, o.place, o.name, o.uid';
 
-/** Ids of the owned rows, of any type. They are not yet limited to what the caller may see. */
+/** Row ids of the owned objects, of any type. They still include objects that the user may not see. */
 export function ownedIds(sql: Sql, catalog: Catalog, owner: OwnerQuery, grants: Grants): readonly number[] {
   const isVisible = visibility(catalog, grants);
   let rows =

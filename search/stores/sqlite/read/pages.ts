@@ -1,5 +1,5 @@
-// Reads a page: first the keys of its rows, then the bodies. The keys of a long list take several transactions, between
-// which other questions run. The page's resourceVersion is that of the first transaction.
+// Reads a page: first the keys of its rows, then the bodies. The keys of a long list take several transactions, and
+// other questions run between these. The page's resourceVersion is that of the first transaction.
 import type { SlotRow } from '../catalog.ts';
 import type { Cursor, PageRequest } from '../../store.ts';
 import { BodyBudget, TooManyBodies, type BodyLimits } from '../../body-budget.ts';
@@ -10,7 +10,7 @@ import { makeCursor } from '../../row-order.ts';
 import { sliceMs, type Turns } from '../transaction.ts';
 import { type Question, type Session } from '../session.ts';
 
-/** The keys of a page. */
+/** The result of reading keys: which rows are on the page, and what the answer says about the rows after it. */
 export interface KeyPage {
   readonly sequence: number;
   /** Ids of the rows, in order. */
@@ -22,7 +22,7 @@ export interface KeyPage {
 
 /**
  * Reads the keys of a page.
- * @param readFirst called with all keys, in the transaction that found the last one
+ * @param readFirst reads the first bodies; called with all keys, in the transaction that found the last of them
  * @throws TooManyBodies (rejects) when too many bodies must be read and the page may not end early
  */
 export async function readPage<First>(
@@ -66,8 +66,8 @@ class PageReading {
   }
 
   /**
-   * Reads keys for a limited time. Undefined when the page is not complete yet.
-   * @throws TooManyBodies when too many bodies must be read
+   * Reads keys for a limited time (`sliceMs`). Undefined when the page is not complete yet.
+   * @throws TooManyBodies when too many bodies must be read and the page may not end early
    */
   goOn<First>(
     session: Session,
@@ -88,7 +88,7 @@ class PageReading {
     return undefined;
   }
 
-  /** What the answer says besides the keys: where the next page begins, how many rows remain, and warnings. */
+  /** Finds out where the next page begins, how many rows remain, and of what the client is to be warned. */
   async finish(turns: Turns<Session>): Promise<Omit<KeyPage, 'ids'>> {
     const stream = this.#stream;
     const rowsUpTo = stream.rowsBefore + this.#skipped! + this.#ids.length;
@@ -109,7 +109,10 @@ class PageReading {
     return this.#ids.length < this.#page.limit!;
   }
 
-  /** Adds rows to the page. @returns true when the page is full and at least one more row exists */
+  /**
+   * Adds rows to the page.
+   * @returns true when the page is full and there is at least one row after it
+   */
   #take(rows: readonly SlotRow[]): boolean {
     const { limit, offset = 0 } = this.#page;
     for (const row of rows) {
@@ -126,8 +129,8 @@ class PageReading {
   }
 
   /**
-   * The number of matching rows after the first `rows`; undefined where counting would read more bodies than a question
-   * may.
+   * The number of matching rows after the first `rows`; undefined when counting them would read more bodies than a
+   * question may.
    */
   async #remainingAfter(turns: Turns<Session>, rows: number): Promise<number | undefined> {
     if (this.#stream.cutAt !== undefined) return undefined;
@@ -142,8 +145,8 @@ class PageReading {
 }
 
 /**
- * What to do when the budget of bodies is used up. A list without a limit reads on, whatever it costs. With an offset a
- * page cannot end early, because no cursor can point into the skipped rows.
+ * What to do when the budget of bodies is used up. A list without a limit reads on beyond the budget. A page with an
+ * offset cannot end early, because no cursor can point to one of the skipped rows.
  */
 function overBudgetOf({ limit, offset = 0, overBudget }: PageRequest): PageRequest['overBudget'] {
   if (limit === undefined) return undefined;

@@ -1,6 +1,6 @@
-// Looks up one object by its complete key, on the main thread. That takes some ten microseconds, less than asking
-// another thread. The main thread must not be blocked, so nothing here waits for a lock, reads a large body or sorts.
-// Questions that need more go to the reader threads.
+// Looks up one object by its complete key, on the main thread. That takes some ten microseconds, less than sending a
+// message to another thread. The main thread must not be blocked, so nothing here waits for a lock, reads a large body
+// or sorts. Other questions go to the reader threads.
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
 import type { ListQuery } from '../../../query/list-query.ts';
@@ -12,32 +12,32 @@ import { Catalog, type IncarnationRecord } from '../catalog.ts';
 import { metaKey, slotsPerIncarnation } from '../schema.ts';
 import type { Moment } from '../transaction.ts';
 
-/** The result of a look-up, and the state of the index that it saw. */
+/** The result of a look-up, and the state of the index that the look-up saw. */
 export interface PointRead extends Moment {
-  /** No row or one row. */
+  /** One row, or none when there is no such object or the user may not see it. */
   readonly rows: readonly RowRead[];
 }
 
 export interface PointReader {
   /**
-   * Looks up the object. Undefined when a reader thread must be asked instead: for other questions, large bodies or
-   * several objects, and when the file is slow or cannot be read.
+   * Looks up the object that the query names. Undefined when the caller must ask a reader thread instead: for other
+   * queries, large bodies or several objects, and when the file is slow or cannot be read.
    */
   find(query: ListQuery, scope: RowScope, page: PageRequest): PointRead | undefined;
-  /** The current state of the index. Undefined when a reader thread must be asked instead. */
+  /** The current state of the index. Undefined when the caller must ask a reader thread instead. */
   moment(): Moment | undefined;
   close(): void;
 }
 
-/** Size of the page cache; it holds the upper levels of the indexes. */
+/** Bytes of the page cache. It holds the upper levels of the database indexes. */
 const cacheBytes = 8 << 20;
-/** Larger bodies are left to the reader threads, which may wait for the disk. */
+/** Bytes. Larger bodies are left to the reader threads, because reading them may wait for the disk. */
 const mostBytes = 64 << 10;
-/** When this many objects in a cluster have the same name, a reader thread is asked, which can sort them. */
+/** When this many objects in a cluster have the same name, a reader thread is asked, because they must be sorted. */
 const mostNamed = 4;
 /**
- * A look-up that took longer than `slowMs` has waited for the disk or the CPU. After `mostSlow` slow look-ups in a row,
- * the reader threads are used for `restMs`.
+ * Milliseconds. A look-up that took longer than `slowMs` has waited for the disk or the CPU. After `mostSlow` such
+ * look-ups in a row, the reader threads answer all of them for `restMs`.
  */
 const slowMs = 20;
 const mostSlow = 3;
@@ -120,7 +120,7 @@ class PointConnection implements PointReader {
     this.#db.close();
   }
 
-  /** Runs the look-up. Undefined when it fails, and for a while after several slow ones. */
+  /** Runs the look-up. Undefined when it fails, or when the look-ups before were so slow that they are suspended. */
   #quickly<T>(look: () => T): T | undefined {
     const startedMs = this.#nowMs();
     if (startedMs < this.#restUntilMs) return undefined;
@@ -155,7 +155,7 @@ class PointConnection implements PointReader {
     }
   }
 
-  /** Undefined when the statements saw different states of the index, or when a reader thread must be asked. */
+  /** Undefined when its statements saw different states of the index, or when a reader thread must be asked. */
   #look(point: Point, scope: RowScope): PointRead | undefined {
     const t = this.#catalog.types.get(point.type) ?? none;
     let sequence: number | undefined;
@@ -165,7 +165,7 @@ class PointConnection implements PointReader {
       const grant = scope.grants.get(incarnation.id)?.get(point.type) ?? noGrant;
       const isOutside = point.namespace !== undefined && !grantAllows(grant, point.namespace, point.name);
       const found = this.#lookUp(isOutside ? none : t, incarnation, point);
-      // Either the catalog is outdated, or something was committed between two statements.
+      // When these differ, the catalog is outdated, or something was committed between two statements.
       const [foundAt, rightsAt, catalogVersion] = found[0]!;
       if (catalogVersion !== this.#catalog.version || (sequence ??= foundAt) !== foundAt) return undefined;
       rights = rightsAt;
@@ -192,12 +192,12 @@ class PointConnection implements PointReader {
   }
 }
 
-/** No type and no slot has this number. */
+/** A number that no type and no slot has. Statements find no row with it. */
 const none = -1;
 
 /**
- * A statement that always gives at least one row: without an object its slot is null, and the row still has the
- * sequence and the version of the catalog.
+ * Prepares a statement that always gives at least one row: without an object the columns of the object are null, but
+ * the row still has the sequence and the version of the catalog.
  */
 function prepare(db: DatabaseSync, on: string): StatementSync {
   const statement = db.prepare(
@@ -210,7 +210,7 @@ function prepare(db: DatabaseSync, on: string): StatementSync {
   return statement;
 }
 
-/** The single object that a query names. Undefined when the query may match several or has other conditions. */
+/** The single object that a query names. Undefined when the query may match several objects or has other conditions. */
 function pointOf(query: ListQuery, { limit, offset = 0, after }: PageRequest): Point | undefined {
   const { types, clusters, namespaces, names } = query;
   if (types.length !== 1 || clusters?.length !== 1 || names?.length !== 1) return undefined;

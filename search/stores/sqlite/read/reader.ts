@@ -1,5 +1,5 @@
-// All operations of a reader thread, on one read-only connection. Transactions exist only inside `slice`, which is
-// synchronous, so nothing ever waits while one is open.
+// All operations of a reader thread, on one read-only connection. A transaction is open only inside `slice`. `slice` is
+// synchronous, so no transaction stays open while the thread waits.
 import { DatabaseSync } from 'node:sqlite';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -25,11 +25,14 @@ import { TermTestSets, type Moment, type Slice, type Turns } from '../transactio
 import { type Question } from '../session.ts';
 import { Sql } from '../sql.ts';
 
-/** A scope as sent to a reader thread: with its grants the first time, later only by number. */
+/**
+ * The grants of a scope as sent to a reader thread: with `grants` the first time, later only by number. The thread
+ * keeps the grants.
+ */
 export interface SentScope {
   readonly number: number;
   readonly grants: Grants | undefined;
-  /** Numbers of scopes that the reader thread can forget. */
+  /** Numbers of scopes that the reader thread shall forget. */
   readonly dropped: readonly number[];
 }
 
@@ -46,7 +49,10 @@ export interface VersionColumns {
   readonly resourceVersions: readonly string[];
 }
 
-/** A page with its first rows, and the ids of the rows that are still to be read; undefined when there are none. */
+/**
+ * A page with its first rows, and the ids of the rows that are still to be read (`left`); `left` is undefined when
+ * there are none.
+ */
 export type ReadPage = Omit<KeyPage, 'ids'> &
   Moment & { readonly first: BodyChunk; readonly left: Float64Array | undefined };
 
@@ -135,9 +141,9 @@ function operationsOf(connection: ReaderConnection, bodyLimits: BodyLimits | und
 }
 
 /**
- * Notes which states the transactions of a question saw: the commit of the first transaction, because later commits
- * belong to the next question; and the rights of the last one, because a row may be found that was written after the
- * first.
+ * Notes which states of the index the transactions of a question saw. The `sequence` is that of the first transaction,
+ * because later commits do not belong to the answer. The `rights` are those of the last one, because it may have found
+ * rows that were written after the first.
  */
 async function observed<T>(slice: Slice<Session>, work: (turns: Turns<Session>) => Promise<T>): Promise<Found<T>> {
   let sequence: number | undefined;
@@ -152,7 +158,7 @@ async function observed<T>(slice: Slice<Session>, work: (turns: Turns<Session>) 
   return { sequence: sequence!, rights, found };
 }
 
-/** A read-only connection, with what it remembers between questions. */
+/** A read-only connection, with the grants and structures that it keeps in memory between questions. */
 class ReaderConnection {
   readonly #db: DatabaseSync;
   readonly #sql: Sql;
@@ -161,8 +167,8 @@ class ReaderConnection {
   readonly #memory = new ReaderMemory();
   #catalog = new Catalog();
   /**
-   * Not read when the file is opened: an error of the file must occur inside an answer, where it is recognised as
-   * damage.
+   * Read with the first question and not when the file is opened. An error of the file then occurs inside an answer,
+   * where it is recognised as damage.
    */
   #versions: IndexVersions | undefined;
 
@@ -186,7 +192,7 @@ class ReaderConnection {
       const [catalog, versions] = [this.#catalog, this.#versions];
       return work({ sql, catalog, sequence, rights, versions, tests: this.#tests, memory: this.#memory });
     } catch (error) {
-      // The catalog may have been read only in part. A GatewayError cannot have that cause.
+      // The catalog may have been read only in part. That is not so when the error is a GatewayError.
       if (!(error instanceof GatewayError)) this.#catalog = new Catalog();
       throw error;
     } finally {
@@ -206,7 +212,7 @@ function storedTypes(sql: Sql, incarnation: string | undefined): readonly Stored
   const rows =
     incarnation === undefined
       ? sql.all<FollowRow>(`SELECT ${columns} FROM follow f CROSS JOIN incarnation i ON i.id = f.inc`, [])
-      : // The types come first, so that each is looked up by the whole key of `follow`.
+      : // Table `type` comes before `follow`, so that each row of `follow` is looked up by its whole key.
         sql.all<FollowRow>(
           `SELECT ${columns} FROM incarnation i CROSS JOIN type t CROSS JOIN follow f ON f.t = t.id AND f.inc = i.id
           WHERE i.incarnation = ?`,

@@ -1,5 +1,5 @@
 // Sends the grants of a scope to each reader thread once, and later only their number, because the grants of a user in
-// many clusters are large. Only the grants for the requested types are sent, so the types are part of the key.
+// many clusters are large. Only the grants for the requested types are sent. So other types make another number.
 import { LRUCache } from 'lru-cache';
 
 import type { ListQuery } from '../../../query/list-query.ts';
@@ -29,9 +29,10 @@ export class SentScopes {
     });
   }
 
-  /** Returns the scope to send to a reader thread along with a query. */
+  /** Returns what to send to reader thread number `reader` for the scope of a query. */
   send(scope: RowScope, query: ListQuery, reader: number): SentScope {
-    // For a query by owner all types are sent: objects between an owner and what it owns may be of any type.
+    // For a query by owner the grants of all types are sent: objects between an owner and what it owns may be of any
+    // type.
     const types = query.owner === undefined ? query.types.map(typeKey).toSorted() : undefined;
     const key = JSON.stringify([scope.digest, types]);
     let known = this.#known.get(key);

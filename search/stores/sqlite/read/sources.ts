@@ -1,5 +1,5 @@
-// The access paths to the rows of one type, each with the index it uses and its cost. The paths used for one plan never
-// overlap, so no row is listed or counted twice.
+// The ways to find the rows of one type (access paths): which database index is read, and at what cost. The paths that
+// are used for one plan never overlap, so no row is listed or counted twice.
 import type { ListQuery } from '../../../query/list-query.ts';
 import { incarnationOf, type SlotRow } from '../catalog.ts';
 import { slotsPerIncarnation } from '../schema.ts';
@@ -9,20 +9,20 @@ import type { Piece } from '../sql.ts';
 import type { TermSet } from './term-sets.ts';
 
 /**
- * `FROM` and conditions of a statement. The text is about the row `o`; or about `x`, an entry of table `posting`, when
- * nothing of the row is needed.
+ * `FROM` and conditions of a statement. The statement is about rows `o` of table `obj`. When nothing of the row is
+ * needed, it is about entries `x` of table `posting`.
  */
 export interface AccessPath {
   readonly from: Piece;
   readonly where: readonly Piece[];
-  /** Whether a row may occur several times, once for each of its terms. */
+  /** Whether a row may occur several times, once for each of the required terms that it has. */
   readonly repeats: boolean;
 }
 
 const shift = Math.log2(slotsPerIncarnation);
 
 /**
- * A condition for rows or postings inside the extent; undefined when all of them are.
+ * A condition for rows or postings inside the extent; undefined when all rows of the type are inside.
  * @param alias the name of the row or posting in the statement
  */
 export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
@@ -33,7 +33,7 @@ export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
   return anyOf(any);
 }
 
-/** Like {@link inExtent}, but without the condition for objects granted by name. For a counter or a posting. */
+/** Like {@link inExtent}, but without objects granted by name. Used for rows of table `counter` and postings. */
 export function inSlots(extent: Extent, alias: 'x'): Piece | undefined {
   return extent.isWhole ? undefined : anyOf(slotsPieces(extent, alias));
 }
@@ -44,8 +44,8 @@ function anyOf(any: readonly Piece[]): Piece {
 }
 
 /**
- * Conditions on `place`, written so that SQLite uses no index for them. With an index it would read a list of thousands
- * of slots once for each term.
+ * Conditions on `place` (the slot), written so that SQLite uses no index for them. With an index SQLite would read a
+ * list of thousands of slots once for each term.
  */
 function slotsPieces(extent: Extent, alias: 'o' | 'x'): Piece[] {
   const { incarnations, incarnationsJson, except, exceptJson, slots, slotsJson } = extent;
@@ -97,7 +97,7 @@ function byValues(extent: Extent, column: 'name' | 'uid', values: readonly strin
   return accessPath({ text, values: [JSON.stringify(values), extent.t] }, ...(member === undefined ? [] : [member]));
 }
 
-/** The access path to all rows of the type by name. Only the database index obj_name is read. */
+/** The access path to all rows of the type through the index obj_name. For names, SQLite reads only this index. */
 function byNameScan(extent: Extent): AccessPath {
   const member = inExtent(extent, 'o');
   return accessPath(
@@ -119,13 +119,13 @@ function byTerms(extent: Extent, ids: readonly number[], postings: number): Acce
   return { from: { text, values }, where, repeats: ids.length > 1 };
 }
 
-/** The access paths that together reach all rows of a plan, with their cost in rows or postings to read. */
+/** Access paths that together reach all rows of a plan. `cost` is the number of rows or postings to read. */
 export interface Access {
   readonly paths: readonly AccessPath[];
-  /** Conditions that the paths themselves do not check. */
+  /** Conditions of the query that the paths do not check. The statement must add them. */
   readonly rest: readonly Piece[];
   readonly cost: number;
-  /** True when the paths read postings only; {@link joined} adds the rows. */
+  /** True when the paths read postings only. {@link joined} adds the rows to them. */
   readonly isOfPostings: boolean;
   /** True when the paths reach every row of the extent. */
   readonly isOfExtent?: boolean;
@@ -189,7 +189,7 @@ export function rowsOfIncarnation({ extent, conditions }: TypePlan, incarnation:
   return { paths: [accessPath(from, all, ...(except.size === 0 ? [] : [not]))], rest, cost: rows, isOfPostings: false };
 }
 
-/** The access to the rows of one incarnation that have a term of `best`, without objects granted by name. */
+/** The access to the rows of one incarnation that have one of the terms of `best`, without objects granted by name. */
 export function termsInIncarnation({ extent, conditions }: TypePlan, best: TermSet, incarnation: number): Access {
   const { incarnations, except, exceptJson, slots } = extent;
   const first = incarnation * slotsPerIncarnation;
@@ -208,15 +208,15 @@ export function termsInIncarnation({ extent, conditions }: TypePlan, best: TermS
   return { paths: [path], rest, cost: best.postings, isOfPostings: false };
 }
 
-/** Whether an extent consists of objects granted by name only. */
+/** Whether an extent consists only of objects granted by name. */
 export function isOfSingles({ incarnations, slots }: Extent): boolean {
   return incarnations.length === 0 && slots.length === 0;
 }
 
-/** Up to this many terms are looked up for each object; with more, the rows are read. */
+/** Up to this many required terms are looked up for each object. With more, the rows are read and compared. */
 const mostTermsProbed = 8;
 
-/** Access to some of the objects granted by name; leaves out those without a required term. */
+/** The access to some of the objects granted by name. Where possible, it finds only those that have a required term. */
 export function accessToSingles({ extent, conditions }: TypePlan, rows: readonly SlotRow[]): Access {
   const { best, pieces } = conditions;
   const cost = rows.length;
@@ -232,7 +232,7 @@ export function accessToSingles({ extent, conditions }: TypePlan, rows: readonly
   return { paths, rest: pieces.filter(({ terms }) => terms !== best), cost, isOfPostings: false };
 }
 
-/** Adds the rows to paths that read postings only. */
+/** The access paths with the rows `o` added, when they read postings only. */
 export function joined(access: Access): readonly AccessPath[] {
   if (!access.isOfPostings) return access.paths;
   return access.paths.map(({ from, where, repeats }) => ({

@@ -1,22 +1,22 @@
-// Finds the terms that a condition on a label or an indexed path matches. Only search/query/match.ts knows what a
-// condition means, so it is asked about each value, unless the condition is a plain comparison for equality.
+// Finds the terms that a condition on a label or an indexed path matches. The meaning of a condition is defined in
+// search/query/match.ts alone. So this code tests each value with it, unless the condition is a plain comparison for
+// equality or existence.
 import { compileMatcher } from '../../../query/match.ts';
 import { allOf, type FieldRequirement, type LabelRequirement } from '../../../query/list-query.ts';
 import type { Sql } from '../sql.ts';
 import { fieldPath, labelPath } from '../../term-paths.ts';
 
-/** The rows that have one of these terms; with `isNegative`, the rows that have none of them. */
+/** Stands for the rows that have one of these terms or, with `isNegative`, for those that have none of them. */
 export interface TermSet {
   readonly ids: readonly number[];
   /**
-   * The sum of rows over all terms. It can be more than the number of rows, because a row may have several of the
-   * terms.
+   * The sum of rows over all terms. It can be more than the number of rows, since a row may have several of the terms.
    */
   readonly postings: number;
   readonly isNegative: boolean;
 }
 
-/** When a path has more values than this, they are not tested one by one; bodies are read instead. */
+/** When a path has more values than this, they are not tested one by one. The bodies of rows are read instead. */
 const mostEnumerated = 100_000;
 
 type TermRow = readonly [id: number, n: number, value: string];
@@ -41,7 +41,7 @@ export function labelTerms(sql: Sql, t: number, requirement: LabelRequirement): 
 }
 
 /**
- * The terms that match a condition on an indexed path. Undefined when there are too many values to test.
+ * The terms that match a condition on an indexed path. Undefined when the path has too many values to test.
  * @param path as in indexed-paths.ts; it must be indexed for the type
  */
 export function fieldTerms(sql: Sql, t: number, path: string, requirement: FieldRequirement): TermSet | undefined {
@@ -77,7 +77,7 @@ export function fieldTerms(sql: Sql, t: number, path: string, requirement: Field
   }
 }
 
-/** The terms of labels that contain the text in key or value, ignoring case. */
+/** The terms of labels whose key or value contains the text, in upper or lower case. */
 export function textTerms(sql: Sql, t: number, text: string): TermSet {
   const lower = text.toLowerCase();
   return set(

@@ -1,5 +1,5 @@
 // The index file as seen by a process that may not write it: what was committed last, whether the file was replaced,
-// and whether another process writes it. Each of these takes microseconds, so they run on the main thread.
+// and whether another process writes it. Finding out takes microseconds, so it is done on the main thread.
 import { existsSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 
@@ -11,14 +11,14 @@ import type { WriterState } from '../threads/messages.ts';
 /** An index file opened for reading. */
 export interface SharedFile {
   readonly opened: Opened;
-  /** The state after the last commit. */
+  /** The state of the index after the last commit of any process. */
   newest(): WriterState;
-  /** True when the file was replaced, set aside or marked as damaged: it must be opened again. */
+  /** True when the file was replaced, moved aside or marked as damaged. Then the caller must open it again. */
   isGone(): boolean;
   close(): void;
 }
 
-/** Opens the file. Undefined while there is no index that this program can read. */
+/** Opens the file. Undefined while there is no index file that this program can read. */
 export function openSharedFile(file: string): SharedFile | undefined {
   if (!existsSync(file)) return undefined;
   const db = new DatabaseSync(file, { readOnly: true });
@@ -27,7 +27,7 @@ export function openSharedFile(file: string): SharedFile | undefined {
     if (readPragma(db, 'application_id') === applicationId && readPragma(db, 'user_version') === schemaVersion)
       return new ReadFile(db, file);
   } catch {
-    // The file may be in the middle of being created by another process.
+    // Another process may be just creating the file.
   }
   db.close();
   return undefined;
@@ -40,7 +40,7 @@ class ReadFile implements SharedFile {
   readonly #dataVersion;
   readonly #state;
   readonly #identity: string;
-  /** Value of `PRAGMA data_version`, which changes with each commit of another connection. */
+  /** The value of `PRAGMA data_version` at the last read. It changes with each commit of another connection. */
   #seenVersion: unknown;
   #newest: WriterState = { sequence: 0, typesVersion: 0 };
 
@@ -78,12 +78,14 @@ class ReadFile implements SharedFile {
   }
 }
 
-/** Inode numbers of the file and of its write-ahead log. They differ after either was replaced. */
+/** Inode numbers of the file and of its write-ahead log. They change when either file is replaced. */
 function identityOf(file: string): string {
   return [file, `${file}-wal`].map((one) => statSync(one, { throwIfNoEntry: false })?.ino ?? '').join(' ');
 }
 
-/** Finds out whether another process writes the index, without becoming the writer. */
+/**
+ * Finds out whether another process writes the index. Does not keep the lock, so this process does not become writer.
+ */
 export class WriterLook {
   readonly #file: string;
   #lock: DatabaseSync | undefined;

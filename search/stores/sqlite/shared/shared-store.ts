@@ -1,6 +1,6 @@
 // The index in SQLite for several processes of one gateway. All of them read the file, and the process that holds the
-// file's lock writes it. When the writer ends, the operating system releases the lock and another process takes over;
-// the other processes keep their connections open.
+// lock of the index writes it. When the writer ends, the operating system releases the lock and another process takes
+// over; the other processes keep their connections open.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -11,21 +11,26 @@ import { openSharedFile, WriterLook, type SharedFile } from './shared-file.ts';
 
 /** A store that this process can read, and may become able to write. */
 export interface SharedStore extends SqliteStore {
-  /** Resolves once this process writes. Before that, `apply` and `forget` reject. */
+  /** Resolves when this process becomes the writer. Before that, `apply` and `forget` reject. */
   readonly writing: Promise<void>;
 }
 
 export interface SharedStoreOptions extends SqliteOptions {
-  /** While this gives false, this process does not become the writer, and opening does not wait for one either. */
+  /**
+   * While this returns false, this process does not become the writer, and opening does not wait for a writer either.
+   */
   readonly mayWrite: () => boolean;
 }
 
-/** How often a process that only reads checks for commits, to call its listeners. Its answers are always up to date. */
+/**
+ * Milliseconds between two checks for commits in a process that only reads. They only serve to call listeners: answers
+ * are always up to date.
+ */
 const commitsEveryMs = 25;
-/** How often a process checks whether there is no writer, and whether the file was replaced. */
+/** Milliseconds between two checks whether there is no writer, and whether the file was replaced. */
 const lookEveryMs = 250;
 const openEveryMs = 50;
-/** How long opening waits for a writer that is just creating the file. */
+/** Milliseconds that opening waits for a writer that is just creating the file. Then opening fails. */
 const longestOpenMs = 30_000;
 
 /**
@@ -77,7 +82,7 @@ function watched(
   });
 }
 
-/** Calls to the writer thread, which this process may start later. */
+/** Calls to the writer thread. This process has no such thread at first, and starts one when it becomes the writer. */
 class LateWriter implements WorkerCalls {
   readonly writing: Promise<void>;
   readonly #options: SharedStoreOptions;
@@ -95,7 +100,7 @@ class LateWriter implements WorkerCalls {
     this.writing = this.#started.promise;
   }
 
-  /** Starts the writer if no process writes. Resolves when that is decided; never rejects. */
+  /** Starts the writer thread if no process writes. Resolves when the thread runs or was not started; never rejects. */
   async look(): Promise<void> {
     if (this.#calls !== undefined || this.#isClosed || !this.#options.mayWrite() || !this.#look.isFree()) return;
     this.#starting ??= this.#start().finally(() => (this.#starting = undefined));
@@ -122,7 +127,7 @@ class LateWriter implements WorkerCalls {
       this.#calls = writer;
       this.#started.resolve();
     } catch (error) {
-      // Another process was faster, or the file cannot be written now. It is tried again later.
+      // Another process was faster, or the file cannot be written now. The next call of `look` tries again.
       if (!(error instanceof GatewayError)) this.#options.onDamage?.(`the index cannot be written: ${String(error)}`);
     }
   }

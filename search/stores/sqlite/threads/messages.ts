@@ -1,11 +1,11 @@
-// The messages between the main thread and the workers. The bodies of a batch are sent in one transferred buffer, and
-// its other columns as one JSON text. Cloning thousands of small arrays would cost the main thread more time than the
-// write costs the worker.
+// The messages between the main thread and the worker threads. The bodies of a batch are sent in one transferred
+// buffer, and its other columns as one JSON text. Cloning thousands of small arrays would cost the main thread more
+// time than the write costs the worker.
 import type { ObjectKey, TypeInfo, Incarnation } from '../../../types.ts';
 import type { RowWrite, SyncPosition, WriteBatch } from '../../store.ts';
 import { compareKeys } from '../../text-order.ts';
 
-/** One row of {@link PackedBatch.rows}. The last element is the length of its body. */
+/** One row of {@link PackedBatch.rows}. The last element is the length of the row's body in bytes. */
 export type PackedRow = readonly [
   namespace: string,
   name: string,
@@ -58,11 +58,11 @@ export function unpackRows({ rows, bodies }: PackedBatch): readonly RowWrite[] {
     .toSorted(compareKeys);
 }
 
-/** The state after the writer's last commit. */
+/** The state of the index after the writer's last commit. */
 export interface WriterState {
-  /** Time of the last commit in microseconds. */
+  /** Time of the last commit, in microseconds since 1970. */
   readonly sequence: number;
-  /** A number that changes when `types()` may answer differently; changed positions and counts do not matter. */
+  /** A number that changes when `types()` names other types. It does not change with positions and counts. */
   readonly typesVersion: number;
 }
 
@@ -92,6 +92,6 @@ export interface Failure {
   readonly code?: string;
   readonly message: string;
   readonly stack?: string;
-  /** The type named by an IndexFullError; absent for any other error. */
+  /** The type of an IndexFullError; absent for any other error. */
   readonly full?: string;
 }

@@ -1,5 +1,5 @@
-// The reader threads of one index. A question goes to the thread with the fewest open questions. A thread that ended is
-// replaced after a short time and gets a new number.
+// The reader threads of one index. A question goes to the thread with the fewest questions that it has not answered. A
+// thread that ended is replaced after a second, by one with a new number.
 import { totalmem } from 'node:os';
 
 import type { ReaderOperations } from '../read/reader.ts';
@@ -24,11 +24,11 @@ export interface ReaderThreadsOptions {
 
 const restartAfterMs = 1000;
 /**
- * The largest page cache by default. It holds the table rows of some 700,000 objects and the index pages read with
- * them. With a smaller cache, a page of so many objects would be read from the file.
+ * Bytes; the default page cache is no larger. This size holds the table rows of some 700,000 objects and the index
+ * pages read with them. With a smaller cache, a page of so many objects would be read from the file.
  */
 const mostCacheBytes = 256 << 20;
-/** Share of the memory that this process may use, or of the machine's memory. */
+/** The default page cache as a share of the memory that this process may use. */
 const cacheShare = 1 / 8;
 
 /** The default page cache of a reader thread in bytes. */
@@ -50,8 +50,8 @@ export class ReaderThreads {
   }
 
   /**
-   * Asks the least busy reader thread.
-   * @param inputFor makes the input for the thread with the given number; numbers are never used again
+   * Sends a question to the least busy reader thread.
+   * @param inputFor makes the input for the thread with the given number; a new thread never gets a number used before
    */
   ask<Name extends keyof ReaderOperations>(
     operation: Name,

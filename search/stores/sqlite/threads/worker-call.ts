@@ -1,5 +1,5 @@
-// The main thread's side of calls to a worker. When a worker ends, all its open calls and every later call reject, so
-// that no request hangs.
+// The main thread's side of calls to a worker thread. When the thread ends, all calls without an answer and every later
+// call reject, so that no request hangs.
 import { extname } from 'node:path';
 import { Worker, type Transferable } from 'node:worker_threads';
 
@@ -11,7 +11,7 @@ export interface WorkerCalls {
   readonly call: (operation: string, input: unknown, buffers?: readonly Transferable[]) => Promise<unknown>;
   /** Number of calls without an answer. */
   readonly pending: () => number;
-  /** Lets the worker close what it has open, and ends it. */
+  /** Lets the worker close its files and connections, then ends the worker. */
   readonly close: () => Promise<void>;
 }
 

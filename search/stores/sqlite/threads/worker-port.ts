@@ -1,5 +1,5 @@
-// The worker's side of calls from the main thread: runs operations by name, and answers each one, even when it throws.
-// Error classes are lost when an error is sent to another thread, so the class is sent as data.
+// The worker thread's side of calls from the main thread: runs operations by name, and answers each call, even when the
+// operation throws. An error loses its class when it is sent to another thread, so the class is sent as data.
 import { parentPort, type Transferable } from 'node:worker_threads';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -20,7 +20,10 @@ export class Handover {
   }
 }
 
-/** Answers calls until the port is closed. */
+/**
+ * Answers calls until the port is closed.
+ * @param onDamage called when an operation fails because the file is damaged
+ */
 export function serve(operations: Readonly<Record<string, Operation>>, onDamage: (error: unknown) => void): void {
   const port = parentPort!;
   const answer = (message: AnswerMessage, buffers: readonly Transferable[] = []): void => {

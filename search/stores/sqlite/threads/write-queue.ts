@@ -1,6 +1,6 @@
-// Queues writes in the order in which they came. Deleting an incarnation takes many transactions, between which other
-// incarnations are written. Within one incarnation the order is kept: batches sent before the deletion are committed
-// before it, and batches sent after it wait until it is complete.
+// Queues writes in the order in which they came. Deleting an incarnation takes many transactions, and other
+// incarnations are written in between. Within one incarnation the order is kept: batches that came before the deletion
+// are committed before it, and batches that came after it wait until the deletion is complete.
 import type { Commit } from '../../store.ts';
 import type { Result, Writer } from '../write/writer.ts';
 import type { PackedBatch } from './messages.ts';
@@ -9,7 +9,7 @@ import type { PackedBatch } from './messages.ts';
 const mostBytes = 64 << 20;
 
 interface Waiting {
-  /** Id of the incarnation to write. */
+  /** Id of the incarnation that is written or deleted. */
   readonly incarnation: string;
   readonly resolve: (commit: Commit) => void;
   readonly reject: (error: unknown) => void;
@@ -25,7 +25,7 @@ interface WaitingForget extends Waiting {
   deleted: number;
 }
 
-/** Queues batches and deletions. They are written by calls of {@link WriteQueue.turn}. */
+/** Queues batches and deletions. Each call of {@link WriteQueue.turn} writes some of them. */
 export class WriteQueue {
   readonly #writer: Pick<Writer, 'apply' | 'forget'>;
   readonly #onWork: () => void;
@@ -41,17 +41,20 @@ export class WriteQueue {
     return this.#queue.length === 0;
   }
 
-  /** Resolves when the batch was committed. Rejects with the writer's error. */
+  /** Resolves when the batch is committed. Rejects with the writer's error. */
   apply(batch: PackedBatch): Promise<Commit> {
     return this.#wait((waiting) => ({ ...waiting, batch, incarnation: batch.incarnation.id }));
   }
 
-  /** Resolves when the last row was deleted, with the number of deleted rows. Rejects with the writer's error. */
+  /** Resolves when the last row is deleted, with the number of deleted rows. Rejects with the writer's error. */
   forget(incarnation: string, type: string | undefined): Promise<Commit> {
     return this.#wait((waiting) => ({ ...waiting, batch: undefined, incarnation, type, deleted: 0 }));
   }
 
-  /** Commits the batches that can share a transaction, then one transaction of the oldest deletion that can go on. */
+  /**
+   * Commits the batches that can share a transaction. Then runs one transaction of the oldest deletion that need not
+   * wait for a batch.
+   */
   turn(): void {
     this.#commit(this.#nextBatches());
     const forget = this.#nextForget();
@@ -59,7 +62,7 @@ export class WriteQueue {
     if (!this.isEmpty) this.#onWork();
   }
 
-  /** Commits all batches that do not wait for a deletion, and rejects everything else with `reason`. */
+  /** Commits all batches that do not wait for a deletion, and rejects all other writes with `reason`. */
   close(reason: Error): void {
     for (;;) {
       const batches = this.#nextBatches();
@@ -92,7 +95,7 @@ export class WriteQueue {
     return next;
   }
 
-  /** The oldest deletion, unless a batch of its incarnation is queued before it. */
+  /** The oldest deletion that no batch of its incarnation precedes in the queue. */
   #nextForget(): WaitingForget | undefined {
     const written = new Set<string>();
     for (const waiting of this.#queue) {
@@ -108,7 +111,7 @@ export class WriteQueue {
     try {
       results = this.#writer.apply(batches.map(({ batch }) => batch));
     } catch (error) {
-      // Not even the rollback worked, so the file must be badly damaged. Every batch fails.
+      // Not even the rollback worked, so the file must be badly damaged. All batches are rejected.
       results = batches.map(() => ({ error }));
     }
     for (const [i, result] of results.entries()) {

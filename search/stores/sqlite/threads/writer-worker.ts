@@ -1,5 +1,5 @@
-// The program of the writer thread. It opens the file, and commits what has arrived during one commit as the next
-// transaction. A commit is answered only when it is in the file.
+// The program of the writer thread. It opens the file. What arrives during one commit is committed together as the next
+// transaction. A write is answered only when it is in the file.
 import { workerData } from 'node:worker_threads';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -21,12 +21,12 @@ export interface WriterData {
 }
 
 const data = workerData as WriterData;
-// Microseconds make it unlikely that two stores give out the same version in the same millisecond.
+// Microseconds, because two stores that count milliseconds would often give out the same resourceVersion.
 const nowUs = (): number => Date.now() * 1000 + (Math.floor(performance.now() * 1000) % 1000);
 const { index, writer } = open() ?? open() ?? fail();
 const queue = new WriteQueue(writer, () => setImmediate(turn));
 
-/** Opens the file. Undefined when the file is damaged: it is then marked, so that the next call sets it aside. */
+/** Opens the file. Undefined when the file is damaged: then it is marked, so that the next call moves it aside. */
 function open(): { readonly index: IndexFile; readonly writer: Writer } | undefined {
   const index = openIndexFile({ ...data, nowUs, onSetAside: (message) => report({ kind: 'set-aside', message }) });
   try {
@@ -52,7 +52,7 @@ function fail(): never {
 
 function turn(): void {
   queue.turn();
-  // Reported before commits are answered, and after each transaction of a long deletion.
+  // Reported before the writes are answered, and after each transaction of a long deletion.
   report({ kind: 'committed', state: state() });
 }
 

@@ -1,24 +1,25 @@
-// Reads rows incarnation by incarnation: all rows, or those that have a term. So the first page of an order by cluster
-// only reads the rows of the first clusters. All rows of one incarnation are read and sorted before the next one is
-// begun.
+// A walk that reads rows incarnation by incarnation: all rows, or those that have a certain term. So the first page of
+// rows sorted by cluster reads only the first clusters. All rows of one incarnation are read and sorted before the next
+// one is begun.
 import { incarnationOf, type SlotRow } from '../catalog.ts';
 import { compareSlotClusters, type KeyRow, type RowOrder } from '../../row-order.ts';
 import type { Session, TypePlan } from '../session.ts';
 import { rowsOfIncarnation, termsInIncarnation } from '../read/sources.ts';
 import { atOnceMs, collect, type Walk } from './walks.ts';
 
-/** Whether the order lists one incarnation after the other. */
+/** Whether rows in this order are grouped by incarnation. */
 export function isByIncarnation({ keys, paths }: RowOrder): boolean {
   return keys[0]!.by === 'cluster' && paths.length === 0;
 }
 
-/** The incarnations in which the plan has more than objects granted by name. */
+/** The incarnations in which the plan has complete namespaces, and not only objects granted by name. */
 export function incarnationsOf({ extent }: TypePlan): readonly number[] {
   return [...new Set([...extent.incarnations, ...extent.slots.map(incarnationOf)])];
 }
 
 /**
- * A walk that reads one incarnation after the other.
+ * Makes a walk that reads one incarnation after the other.
+ * @param after the walk begins after this row; undefined: at the first row
  * @param isByTerms true when rows are found through the plan's condition on terms
  */
 export function incarnationWalk(order: RowOrder, after: KeyRow | undefined, isByTerms: boolean): Walk {
@@ -33,7 +34,7 @@ export function incarnationWalk(order: RowOrder, after: KeyRow | undefined, isBy
         if (incarnation === undefined) return rows.length === 0 ? undefined : rows;
         left = left.slice(1);
         const { best } = plan.conditions;
-        // Without `best`, the last row with the term was deleted since the walk began, so nothing is left to read.
+        // Without `best`, the last row with the term was deleted after the walk began, so no row is left to read.
         if (isByTerms && best === undefined) continue;
         const access =
           isByTerms && best !== undefined

@@ -1,6 +1,6 @@
-// Gives objects that were granted by name, in the order of a query. Their keys are in memory; conditions are checked
-// for as many objects as are wanted. Objects may be added and deleted between two transactions, so the walk continues
-// after its last row and not at a position.
+// A walk over objects that were granted by name, in the order of a query. Their keys are in memory; conditions are
+// checked for as many objects as are wanted. Objects may be added and deleted between two transactions, so the walk
+// continues after the last row that it gave, and not at an array position.
 import type { SlotRow } from '../catalog.ts';
 import type { KeyRow, RowOrder } from '../../row-order.ts';
 import type { SingleList } from '../memory/single-rows.ts';
@@ -9,12 +9,15 @@ import { collect, type Walk } from './walks.ts';
 
 const mostAtOnce = 1000;
 
-/** Whether the order only compares columns that are in memory. */
+/** Whether the order compares only columns that are in memory for these objects. */
 export function isOrderOfSingles({ keys, paths }: RowOrder): boolean {
   return paths.length === 0 && keys.every(({ by }) => by !== 'resource_version');
 }
 
-/** A walk over the objects that were granted by name. @param order one for which {@link isOrderOfSingles} is true */
+/**
+ * Makes a walk over the objects granted by name.
+ * @param order one for which {@link isOrderOfSingles} is true
+ */
 export function singlesWalk(order: RowOrder, after: KeyRow | undefined): Walk {
   let list: SingleList | undefined;
   let last = after;

@@ -1,7 +1,7 @@
-// Reads rows namespace slot by namespace slot, in the order of clusters and namespaces. Most pages are read like this.
-// One statement reads several slots: that halves the CPU time of a page of 50 rows for users with 3,000 namespaces,
-// from 1.4 to 0.7 ms (docs/performance.md). A slot can hold more rows than are wanted at a time. The walk then
-// continues within it in the next transaction.
+// A walk that reads rows by namespace slot, in the order of clusters and namespaces. Most pages are read like this. One
+// statement reads several slots: that halves the CPU time of a page of 50 rows for users with 3,000 namespaces, from
+// 1.4 to 0.7 ms (docs/performance.md). When a slot holds more rows than are wanted at a time, the walk continues within
+// the slot in the next transaction.
 import { incarnationOf, type Catalog, type NamespaceSlot, type SlotRow } from '../catalog.ts';
 import { compareText } from '../../text-order.ts';
 import { compareSlotClusters, type KeyRow, type RowOrder, type RowPlace, type SortKey } from '../../row-order.ts';
@@ -10,13 +10,16 @@ import { whereOf, type Session, type TypePlan } from '../session.ts';
 import type { Piece } from '../sql.ts';
 import { atOnceMs, columnsOf, keyRow, type KeyColumns, type Walk } from './walks.ts';
 
-/** How many slots one statement reads: at first, and at most. */
+/** How many slots one statement reads: at first (`firstBatch`), and at most (`mostInBatch`). */
 const firstBatch = 4;
 const mostInBatch = 256;
-/** When a statement takes longer than this, the next one reads fewer slots. */
+/** Milliseconds. When a statement takes longer than this, the next statement reads half as many slots. */
 const batchMs = 3;
 
-/** A walk over the slots of an order by cluster and namespace. */
+/**
+ * Makes a walk for rows sorted by cluster and namespace.
+ * @param after the walk begins after this row
+ */
 export function slotWalk(order: RowOrder, after: KeyRow | undefined): Walk {
   const [, , third] = order.keys;
   const isByName = third!.by === 'name';
@@ -26,7 +29,7 @@ export function slotWalk(order: RowOrder, after: KeyRow | undefined): Walk {
   let batch = firstBatch;
   let from: NameRange['from'];
   let isFirst = after !== undefined;
-  /** Reads rows of the queued slots with one statement, until as many are found as are wanted. */
+  /** Reads rows of the queued slots with one statement: at least as many as are wanted, if the slots have them. */
   const readBatch = (session: Session, plan: TypePlan, want: number): readonly SlotRow[] => {
     const startedMs = performance.now();
     const rows = rowsOfSlots(session, plan, order, queue, want + 1);
@@ -38,7 +41,7 @@ export function slotWalk(order: RowOrder, after: KeyRow | undefined): Walk {
   };
   const readOne = (session: Session, plan: TypePlan, slot: NamespaceSlot, want: number): readonly SlotRow[] => {
     const isAfterSlot = isFirst && sameSlot(slot, after!);
-    // The object may exist with the same name in another type that comes later in the order, so its name is included.
+    // An object of another type can have the same name as the row `after` and come after it. So the name is read again.
     if (isAfterSlot && isByName) from ??= { name: after!.name, isAfter: false };
     const limit = want + 1;
     const found = rowsOfSlot(session, plan, order, slot, isByName ? { direction, from, limit } : undefined);
@@ -85,12 +88,12 @@ function sameSlot(slot: NamespaceSlot, { slot: other }: KeyRow): boolean {
 
 interface NameRange {
   readonly direction: 1 | -1;
-  /** The name at which to begin; undefined means the first name. */
+  /** The name at which to begin; with `isAfter`, the first name after it. Undefined: the first name of the slot. */
   readonly from: { readonly name: string; readonly isAfter: boolean } | undefined;
   readonly limit: number;
 }
 
-/** Rows of several slots, in the order of the slots and by name. This is the order of the index obj_key. */
+/** Rows of several slots, by slot and then by name. The database index obj_key has this order. */
 function rowsOfSlots(
   session: Session,
   plan: TypePlan,
@@ -141,7 +144,7 @@ function rowsOfSlot(
   return rows.map((row) => keyRow(session, plan, row));
 }
 
-/** The slots that have rows of the type, from the slot of `after` on. Objects granted by name are not included. */
+/** The slots to read, from the slot of `after` on. Objects granted by name are not included. */
 function slotsInOrder(
   session: Session,
   plan: TypePlan,
@@ -171,16 +174,16 @@ function listed(catalog: Catalog, { extent }: TypePlan): readonly NamespaceSlot[
   return extent.slots.map((number) => catalog.slot(number));
 }
 
-/** One incarnation, as a part of a walk. */
+/** One incarnation, as the walk visits it. */
 interface Stop {
   readonly incarnation: number;
-  /** Numbers of the incarnation's slots in order; undefined means all slots. */
+  /** Numbers of the slots to visit, in order; undefined for all slots of the incarnation. */
   readonly listed: readonly number[] | undefined;
 }
 
 /**
- * Remembered results of {@link stopsOf}, by the extent's list of slots and then by direction. The list is the same
- * array for all questions of a user about the same slots.
+ * Cached results of {@link stopsOf}, by the extent's list of slots and then by direction. The list is the same array
+ * for all questions of a user about the same slots.
  */
 const knownStops = new WeakMap<readonly number[], Map<string, readonly Stop[]>>();
 
@@ -208,16 +211,16 @@ function stopsOf({ catalog }: Session, plan: TypePlan, { key, byFirst, compare }
 }
 
 interface SlotOrder {
-  /** Both directions as a text: the inner key of {@link knownStops}. */
+  /** Both sort directions as a text: the inner key of {@link knownStops}. */
   readonly key: string;
   readonly byFirst: (one: NamespaceSlot, other: NamespaceSlot) => number;
   readonly compare: (one: NamespaceSlot, other: NamespaceSlot) => number;
   readonly isWanted: (slot: NamespaceSlot) => boolean;
-  /** Whether namespaces ascend within a cluster. */
+  /** Whether namespaces are in ascending order within a cluster. */
   readonly ascending: boolean;
 }
 
-/** Gives the slots incarnation by incarnation. The slots of one are looked up only when the walk reaches it. */
+/** Gives the slots incarnation by incarnation. The slots of an incarnation are looked up when the walk reaches it. */
 function* perIncarnation(session: Session, plan: TypePlan, order: SlotOrder): Generator<NamespaceSlot> {
   const { catalog, sql } = session;
   const { t, except } = plan.extent;
@@ -227,8 +230,8 @@ function* perIncarnation(session: Session, plan: TypePlan, order: SlotOrder): Ge
     else yield* listedHere.map((number) => catalog.slot(number)).filter((slot) => isWanted(slot));
   }
   /**
-   * Slots of an incarnation of which all namespaces are wanted. Most questions are answered from the first slots; only
-   * after them is it looked up which other slots have rows.
+   * Gives the slots of an incarnation of which all namespaces are wanted. The first slots answer most questions. Only
+   * after these is it looked up which of the other slots have rows.
    */
   function* wholeIncarnation(number: number): Generator<NamespaceSlot> {
     const inOrder = ascending ? catalog.inOrder(number) : catalog.inOrder(number).toReversed();

@@ -1,6 +1,6 @@
-// Walks give the rows of one type in the order of a query, and can be continued after any row. They read along an index
-// where the order allows it; otherwise they collect and sort all rows. No statement stays open between two calls. Rows
-// that are equal in the first key are always read completely before they are sorted.
+// A walk gives the rows of one type in the order of a query, and can be continued after any row. It reads along a
+// database index where the order allows that; otherwise it collects and sorts all rows. No statement stays open between
+// two calls. Rows that are equal in the first sort key are read completely before they are sorted.
 import type { SlotRow } from '../catalog.ts';
 import { readDocument, documentPaths } from '../../../query/document.ts';
 import type { RowKey } from '../../../query/match.ts';
@@ -11,25 +11,22 @@ import { whereOf, type Session, type TypePlan } from '../session.ts';
 import { inExtent, joined, type Access } from '../read/sources.ts';
 import type { Piece } from '../sql.ts';
 
-/** Gives rows in order, some at a time; undefined when there are no more. */
+/** Gives rows in the order of a query. `next` returns some rows at a time; undefined when there are no more. */
 export interface Walk {
-  /**
-   * Skips at most `count` rows from the beginning, and returns how many it has skipped. The caller must skip the others
-   * itself.
-   */
+  /** Skips at most `count` rows from the beginning. Returns how many were skipped; the caller must skip the others. */
   skip?(session: Session, plan: TypePlan, count: number): number;
   next(session: Session, plan: TypePlan, want: number): readonly SlotRow[] | undefined;
 }
 
-/** A walk pauses after this time, even if it has found nothing. */
+/** Milliseconds after which a call of `next` returns, even if it has found no row. */
 export const atOnceMs = 15;
 
-/** The columns of a row's key. */
+/** The columns of table `obj` from which a row's sort keys are made. */
 export type KeyColumns = readonly [id: number, slot: number, name: string, created: number, rv: string];
 
 /**
- * The columns to read for an order. Columns that the order does not compare are left out: the others are in the index,
- * so the rows themselves need not be read.
+ * The columns to read for an order. Columns that the order does not compare are left out. SQLite then finds the others
+ * in the database index, and need not read the rows.
  */
 export function columnsOf({ keys }: RowOrder): string {
   const has = (column: SortKey['by']): boolean => keys.some(({ by }) => by === column);
@@ -43,8 +40,8 @@ export function keyRow({ catalog }: Session, plan: TypePlan, [id, slot, name, cr
 
 /**
  * All rows of an access after the row `after`, sorted.
- * @param budget set for an order by paths of the object: every body is read, and rows whose body does not match are
- *   dropped
+ * @param budget given when rows are sorted by paths of the object: then every body is read, and rows whose body does
+ *   not match are dropped
  */
 export function collect(
   session: Session,
@@ -87,7 +84,7 @@ function withSortValues(
   });
 }
 
-/** The key of a row in the form that a matcher takes. */
+/** The key of a row as a {@link RowKey}, which a matcher takes. */
 export function matchKey({ type, slot, name }: SlotRow): RowKey {
   return { cluster: slot.incarnation.cluster, type, namespace: slot.namespace, name };
 }
@@ -106,8 +103,8 @@ export function sortedWalk(rows: readonly SlotRow[]): Walk {
 }
 
 /**
- * How rows can be read in this order without reading all of them: by namespace slots, or along a column. Undefined when
- * they cannot.
+ * What rows in this order can be read along, without reading all of them: namespace slots, or a column. Undefined when
+ * all must be read and sorted.
  */
 export function walkOf(order: RowOrder): 'slots' | Column | undefined {
   if (order.paths.length > 0) return undefined;
@@ -119,12 +116,12 @@ export function walkOf(order: RowOrder): 'slots' | Column | undefined {
   return isOfSlots(first) && isOfSlots(second) ? 'slots' : undefined;
 }
 
-/** A column in whose order rows can be read. */
+/** A column along which rows can be read in order. */
 export type Column = 'name' | 'created' | 'rv';
 
 /**
- * How each column is read in order. There is no index on resourceVersion: SQLite reads all rows and keeps the first
- * ones.
+ * How rows are read along each column. There is no database index on resourceVersion: SQLite reads all rows and keeps
+ * the first ones.
  */
 const columnReads: Readonly<Record<Column, { readonly index: string; readonly keys: readonly string[] }>> = {
   name: { index: 'obj_name', keys: ['o.name'] },
@@ -133,7 +130,7 @@ const columnReads: Readonly<Record<Column, { readonly index: string; readonly ke
   rv: { index: 'obj_key', keys: ['length(o.rv)', 'o.rv'] },
 };
 
-/** A walk along a column. Rows with equal values are always read together. */
+/** Makes a walk along a column. Rows with equal values are read together. */
 export function columnWalk(column: Column, order: RowOrder, after: KeyRow | undefined): Walk {
   return new ColumnWalk(column, order, after);
 }
@@ -145,7 +142,7 @@ class ColumnWalk implements Walk {
   readonly #isAscending: boolean;
   readonly #rows: string;
   readonly #orderBy: string;
-  /** The value at which to continue; with `isAfter`, rows of this value are done. */
+  /** The value at which to continue. With `isAfter`, rows with this value were already given. */
   #from: { readonly value: string | number; readonly isAfter: boolean } | undefined;
   #isOver = false;
 
@@ -185,7 +182,7 @@ class ColumnWalk implements Walk {
     for (let limit = want + 16; ; limit *= 4) {
       const rows = session.sql.all<KeyColumns>(text, [...where.values, limit]).map((row) => keyRow(session, plan, row));
       const last = rows.at(-1);
-      // The last group of equal values may continue beyond the limit, so it is left for the next round.
+      // More rows with the last value may come after the limit, so all rows with it are left for the next call.
       const whole = rows.length < limit ? rows : rows.filter((row) => row[column] !== last![column]);
       if (whole.length === 0 && rows.length === limit) continue;
       this.#isOver = rows.length < limit;

@@ -1,20 +1,20 @@
 // The change log, as the writer keeps it: one entry for each change, with the body from before the change. Old entries
-// are removed. Entries do not contain the new body, so an entry must be written before its row.
+// are deleted. The body before a change is copied from the object's row, so an entry must be written before the row is.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import { changeKind, metaKey } from '../schema.ts';
 
-/** How much of the log is kept. Entries are removed as soon as one of these limits is exceeded. */
+/** How much of the log is kept. The oldest entries are deleted when one of these limits is exceeded. */
 export interface LogLimits {
   readonly entries: number;
-  /** Total size of the bodies in entries. */
+  /** Total size of the bodies in the entries. */
   readonly bytes: number;
   readonly ageMs: number;
 }
 
 export const defaultLogLimits: LogLimits = { entries: 100_000, bytes: 64 << 20, ageMs: 24 * 3600_000 };
 
-/** By how many entries the limit must be exceeded before any are removed. */
+/** By how many entries the limit of entries must be exceeded before old ones are deleted. */
 const leastTrimmed = 500;
 
 export interface ChangedRow {
@@ -49,17 +49,20 @@ export class ChangeLog {
     this.reset();
   }
 
-  /** Sequence of the last change: its time in microseconds. */
+  /** Time of the last change, in microseconds since 1970. Each change has another time. */
   get sequence(): number {
     return this.#sequence;
   }
 
-  /** Notes that the last change was one of a role or binding. */
+  /** Notes that the last change was a change of a role or binding. */
   noteRights(): void {
     this.#rights = this.#sequence;
   }
 
-  /** Adds an entry. @param bytes length of the body before the change, which is still stored; 0 for an added object */
+  /**
+   * Adds an entry.
+   * @param bytes length of the body before the change; 0 for an added object
+   */
   append(kind: keyof typeof changeKind, row: ChangedRow, bytes: number): void {
     this.#sequence = Math.max(this.#sequence + 1, this.#nowUs());
     this.#insert.run(this.#sequence, changeKind[kind], row.t, row.slot, row.name, row.uid, row.id);
@@ -69,14 +72,14 @@ export class ChangeLog {
     this.#bytes += bytes;
   }
 
-  /** Writes the state before a commit, and removes old entries. */
+  /** Writes the times of the last changes to the file, and deletes old entries. To be called before a commit. */
   flush(): void {
     this.#meta.run(this.#sequence, metaKey.sequence);
     this.#meta.run(this.#rights, metaKey.rights);
     this.#trim();
   }
 
-  /** Reads the state from the file, at the start and after a rollback. */
+  /** Reads these times from the file, at the start and after a rollback. */
   reset(): void {
     const one = (sql: string): number => Number(Object.values(this.#db.prepare(sql).get()!)[0] ?? 0);
     this.#sequence = one(`SELECT value FROM meta WHERE key = '${metaKey.sequence}'`);
@@ -109,13 +112,13 @@ export class ChangeLog {
     this.#meta.run(upTo, metaKey.trimmed);
   }
 
-  /** Sequence of the n-th oldest entry; 0 when there are fewer. */
+  /** Sequence of the n-th oldest entry; 0 when there are fewer entries. */
   #sequenceAt(n: number): number {
     const row = this.#db.prepare('SELECT sequence FROM change ORDER BY sequence LIMIT 1 OFFSET ?').get(n - 1);
     return Number(row?.sequence ?? 0);
   }
 
-  /** Sequence of the entry up to which the oldest bodies add up to at least `excess` bytes. */
+  /** Sequence of the first entry at which the bodies of the oldest entries add up to `excess` bytes or more. */
   #bodiesUpTo(excess: number): number {
     let sum = 0;
     for (const row of this.#db

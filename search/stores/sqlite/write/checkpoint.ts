@@ -1,6 +1,6 @@
-// Copies the write-ahead log into the database file, so that a damaged log can never leave half of its pages there.
-// Easy to get wrong: SQLite ignores the damaged end of a log, but pages from that end may have been copied before. A
-// record file beside the database says whether copying had begun, and which bytes must be intact.
+// Copies the write-ahead log into the database file, in such a way that a damaged log never goes unnoticed. Easy to get
+// wrong: SQLite ignores the damaged end of a log, but may have copied pages of that end before. A record file beside
+// the database says whether copying had begun, and which bytes of the log must be intact.
 import {
   closeSync,
   existsSync,
@@ -16,7 +16,9 @@ import {
 import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 
-/** The part of a write-ahead log that is being copied into the database, or was copied. */
+/**
+ * The contents of the record file: which part of a write-ahead log is being copied into the database, or was copied.
+ */
 interface CheckpointRecord {
   /** `begun`: pages may be in both files. `done`: the database contains all of these bytes of the log. */
   readonly state: 'begun' | 'done';
@@ -28,16 +30,17 @@ interface CheckpointRecord {
 }
 
 /**
- * Whether the files can be opened. `drop-log`: the log is damaged, but the database already contains all of it.
- * `mixed`: the database may contain a part of a damaged log.
+ * What to do with the files before SQLite opens them. `sound`: nothing. `drop-log`: the log is damaged and is to be
+ * deleted, since the database already contains all of it. `mixed`: the database may contain a part of a damaged log, so
+ * it cannot be used.
  */
 export type LogState = 'sound' | 'drop-log' | 'mixed';
 
 const pieceBytes = 1 << 20;
 
 /**
- * Copies the log into the database, and empties the log unless a reader still needs it. It takes time in proportion to
- * the log, and does not wait for readers to finish.
+ * Copies the log into the database, and empties the log unless a reader still needs it. Takes time in proportion to the
+ * length of the log, and waits at most 50 ms for readers.
  */
 export function checkpoint(db: DatabaseSync, file: string): void {
   const log = readLog(`${file}-wal`);
@@ -47,7 +50,7 @@ export function checkpoint(db: DatabaseSync, file: string): void {
   const { busy, log: frames, checkpointed } = db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() as unknown as Result;
   if (busy !== 0 || frames !== checkpointed) return;
   writeRecord(file, { ...record, state: 'done' });
-  // Emptying waits up to 50 ms for readers. If they take longer, the next checkpoint empties the log.
+  // Emptying the log waits up to 50 ms for readers. If they take longer, the next checkpoint empties it.
   db.exec('PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = 10000');
 }
 
@@ -57,7 +60,7 @@ interface Result {
   readonly checkpointed: number;
 }
 
-/** Compares the log with its record. Must be called before SQLite opens the file. */
+/** Compares the log with the record file. Must be called before SQLite opens the database. */
 export function examineLog(file: string): LogState {
   const record = readRecord(file);
   if (record === undefined) return 'sound';

@@ -1,29 +1,30 @@
-// Decides which types may not grow while the index is near its size limit. Nothing is evicted. A stopped type may grow
-// again only when there is clearly room, otherwise it would start and stop with every deletion.
+// Decides which types may not grow while the index is near its size limit. Rows are never deleted to make room. A
+// stopped type may grow again only when there is clearly room; otherwise it would be started and stopped all the time.
 
 export interface QuotaState {
   /**
-   * Bytes used in the database file, without free pages. The write-ahead log is not included; its size is limited too.
+   * Bytes used in the database file, without free pages. The write-ahead log, which has a size limit of its own, is not
+   * included.
    */
   readonly usedBytes: number;
   readonly maxBytes: number;
-  /** Total bytes of the bodies of each type. Keys are type numbers. */
+  /** Total length of the bodies of each type. Keys are type numbers. */
   readonly bytesByType: ReadonlyMap<number, number>;
-  /** Numbers of the types that are stopped now. */
+  /** Numbers of the types that may not grow at present. */
   readonly stopped: ReadonlySet<number>;
 }
 
-/** Stopped types may grow again when less than this share of the limit is used. */
+/** Stopped types may grow again when the index uses less than this share of its limit. */
 const resumeShare = 0.95;
 /**
- * For each such share of the limit that is used beyond the limit, one more type is stopped. Deletions, the change log
- * and sync positions may still be written.
+ * A share of the limit. For each such share by which the index exceeds the limit, one more type is stopped. Deletions,
+ * the change log and sync positions of a stopped type are still written.
  */
 const stepShare = 0.01;
 
 /**
- * The numbers of the types that may not grow. Above the limit the largest type is stopped, and one more for each
- * percent above it. Below 95% of the limit none is.
+ * The numbers of the types that may not grow. When the limit is reached, the largest type is stopped, and one more type
+ * for each percent above the limit. Below 95% of the limit no type is stopped.
  */
 export function stoppedTypes({ usedBytes, maxBytes, bytesByType, stopped }: QuotaState): ReadonlySet<number> {
   if (usedBytes < maxBytes * resumeShare) return stopped.size === 0 ? stopped : new Set();

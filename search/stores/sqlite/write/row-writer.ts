@@ -1,5 +1,5 @@
-// Writes single rows with their bodies, term lists, counters and log entries. The log entry comes first, because it
-// copies the old body. Changes of term lists and counters are collected and written in sorted order at the end of the
+// Writes single rows with their bodies, postings, counters and log entries. The log entry comes first, because it
+// copies the old body. Changes of postings and counters are collected, and written in sorted order at the end of the
 // transaction.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
@@ -13,7 +13,7 @@ interface FoundRow {
   readonly uid: string;
   readonly rv: string;
   readonly terms: Uint8Array;
-  /** Length of the body. */
+  /** Length of the stored body in bytes. */
   readonly bytes: number;
   /** 1 when the stored body equals the new one. */
   readonly same: number;
@@ -29,7 +29,7 @@ interface Posting {
 /** What a write did to a row. */
 export type Outcome = 'unchanged' | 'written' | 'deleted';
 
-/** By how much a change makes a type in an incarnation larger. */
+/** By how much a write makes a type in an incarnation larger; negative when smaller. */
 export interface Growth {
   readonly objects: number;
   readonly bytes: number;
@@ -52,7 +52,7 @@ export class RowWriter {
     this.reset();
   }
 
-  /** Inserts or updates a row. An object with another uid than the stored one becomes a deletion and an insert. */
+  /** Inserts or updates a row. When the stored object has another uid, it is deleted and the new one inserted. */
   upsert(t: number, slot: number, row: RowWrite): { readonly outcome: Outcome; readonly growth: Growth } {
     const found = this.#statements.find.get(row.raw, t, slot, row.name) as FoundRow | undefined;
     if (found === undefined) return this.#insert(t, slot, row);
@@ -74,7 +74,7 @@ export class RowWriter {
     return { outcome: 'deleted', growth: this.#remove(t, slot, name, found) };
   }
 
-  /** Writes the collected changes of term lists and counters. */
+  /** Writes the collected changes of postings and counters. */
   flush(): void {
     this.#flushPostings();
     for (const [t, slots] of this.#counters) {
@@ -91,7 +91,7 @@ export class RowWriter {
   reset(): void {
     this.#postings = [];
     this.#counters.clear();
-    // The log contains the ids of deleted objects, so these ids must not be used again.
+    // The change log contains the ids of deleted objects, so these ids must not be used again.
     const row = this.#db
       .prepare('SELECT max(coalesce((SELECT max(id) FROM obj), 0), coalesce((SELECT max(id) FROM change), 0)) AS n')
       .get() as { n: number };
@@ -124,7 +124,7 @@ export class RowWriter {
     return { outcome: 'written', growth: { objects: 0, bytes: row.raw.byteLength - found.bytes } };
   }
 
-  /** Updates columns that are not part of the body. Clients cannot see them, so this makes no log entry. */
+  /** Updates columns that are not part of the body. Clients cannot see a difference, so no log entry is made. */
   #setUnseen(t: number, slot: number, row: RowWrite, found: FoundRow): void {
     const terms = this.#terms.packedTermsOf(t, row);
     if (found.rv === row.resourceVersion && Buffer.compare(terms, found.terms) === 0) return;
@@ -162,7 +162,7 @@ export class RowWriter {
   }
 
   /**
-   * Writes the changes of term lists in sorted order, so that neighbouring entries are written together. The sort is
+   * Writes the changes of postings in sorted order, so that neighbouring entries are written together. The sort is
    * stable, so the last change of an entry wins.
    */
   #flushPostings(): void {

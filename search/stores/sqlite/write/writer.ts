@@ -1,6 +1,6 @@
 // The only writer of the index. It commits batches of rows with their sync positions and log entries, several batches
-// in one transaction. When one batch fails, the others are committed separately. After a rollback nothing of the
-// transaction may remain in memory.
+// in one transaction. When one batch fails, each batch is committed by itself. After a rollback, nothing that the
+// transaction has added may remain in memory.
 import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
@@ -26,21 +26,21 @@ export interface WriterOptions {
   readonly nowUs: () => number;
   /** Called with the types that may not grow from now on; with an empty list when all may grow again. */
   readonly onStopped: (types: readonly string[]) => void;
-  /** Called with problems that do not make a commit fail. */
+  /** Called with a message about a problem that does not make a commit fail. */
   readonly onTrouble: (message: string) => void;
 }
 
-/** The result of a batch. */
+/** The result of one batch: its commit, or the error because of which it was not committed. */
 export type Result = { readonly commit: Commit } | { readonly error: unknown };
 
 /**
- * After this time no more batches are added to a transaction. Larger transactions write fewer pages twice, but all
- * callers wait longer.
+ * Milliseconds after which no more batches are added to a transaction. Longer transactions write fewer pages twice, but
+ * all callers wait longer.
  */
 const transactionMs = 400;
-/** The write-ahead log is copied into the file when it has this size. */
+/** Bytes. The write-ahead log is copied into the file when it has this size. */
 const checkpointBytes = 128 << 20;
-/** How many rows of an incarnation one transaction deletes. */
+/** The most rows that one transaction deletes when an incarnation is deleted. */
 const forgottenAtOnce = 2000;
 const pageBytes = 16384;
 const sqliteFull = 13;
@@ -78,14 +78,14 @@ export class Writer {
     this.#checkQuota();
   }
 
-  /** Time of the last commit in microseconds. */
+  /** Time of the last commit, in microseconds since 1970. */
   get sequence(): number {
     return this.#log.sequence;
   }
 
   /**
-   * A number that grows when a type was added, removed or described differently, or when its first complete list was
-   * stored or lost.
+   * A number that grows when a type in an incarnation was added, removed or described differently, or when its first
+   * complete list was stored or lost.
    */
   get typesVersion(): number {
     return this.#typesVersion;
@@ -93,7 +93,7 @@ export class Writer {
 
   /**
    * Commits as many of the first batches together as fit into the time limit. If one fails, each is committed by
-   * itself. The result has one element for each batch that was tried.
+   * itself. The result has one element for each of these batches; the caller passes the others again.
    */
   apply(batches: readonly PackedBatch[]): readonly Result[] {
     const untilMs = performance.now() + transactionMs;
@@ -115,7 +115,7 @@ export class Writer {
     }
   }
 
-  /** Deletes some rows of an incarnation, or of one type in it, in one transaction. Call it until `isDone`. */
+  /** Deletes some rows of an incarnation, or of one type in it, in one transaction. To be called until `isDone`. */
   forget(incarnationId: string, type: string | undefined): { readonly commit: Commit; readonly isDone: boolean } {
     const incarnation = this.#catalog.incarnations.get(incarnationId);
     const t = type === undefined ? undefined : this.#catalog.types.get(type);
@@ -132,7 +132,7 @@ export class Writer {
     let deleted = 0;
     for (const t of types) {
       this.#typesChanged = true;
-      // The position is cleared before any row is deleted. Should the deletion be interrupted, the type is listed
+      // The position is cleared before any row is deleted. If the deletion is interrupted, the type is then listed
       // again.
       this.#statements.clearPosition.run(t, inc);
       const first = inc * slotsPerIncarnation;
@@ -271,7 +271,7 @@ export class Writer {
       this.#statements.follow.run(t, inc, info);
       this.#typesChanged = true;
     }
-    // An extent that readers remember for the whole type does not include this incarnation yet.
+    // Readers that keep an extent of the whole type in memory must make it again, because it lacks this incarnation.
     if (known === undefined) this.#catalogGrew = true;
     if (position === undefined) return;
     const { resourceVersion, confirmedAtMs, resume = '' } = position;

@@ -1,15 +1,20 @@
-// Lets clusters join and leave by ClusterJoin objects if the configuration enables it. Writes to these clusters are
-// audited as the gateway's own.
-import { makeAddressRule } from '../../cache/model/address-rule.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import { startClusterJoins, type ClusterJoins } from '../../join/start.ts';
+// Lets clusters join and leave by ClusterJoin objects if the configuration enables it. Audit events about writes to
+// these clusters have the user `portcullis:join`, since no caller has sent them.
+import type { Registry } from 'prom-client';
+import { makeAddressRule } from '../../../cache/model/address-rule.ts';
+import { makeUser } from '../../../cache/model/user.ts';
+import { startClusterJoins, type ClusterJoins } from '../../../join/start.ts';
+import { registerJoinMetrics } from '../../operations/controller-metrics.ts';
 import { beginOwnWrite } from './own-writes.ts';
-import type { SharedParts } from './shared-parts.ts';
+import type { SharedParts } from '../shared-parts.ts';
 
 const nobody = makeUser({ name: 'portcullis:join' });
 
-/** Starts looking after ClusterJoins; returns undefined when that is off. */
-export function startJoinsOf({ options, hub, store, connections, audit }: SharedParts): ClusterJoins | undefined {
+/** Starts the controller of ClusterJoins; returns undefined when the configuration does not enable it. */
+export function startJoinsOf(
+  { options, hub, store, connections, audit }: SharedParts,
+  registry: Registry,
+): ClusterJoins | undefined {
   const { config, log, closers } = options;
   const settings = config.hub?.joins;
   if (settings === undefined || config.hub === undefined || hub === undefined) return undefined;
@@ -35,5 +40,6 @@ export function startJoinsOf({ options, hub, store, connections, audit }: Shared
     timeScale: config.timeScale,
   });
   closers.push(() => void joins.close());
+  registerJoinMetrics(registry, () => joins.numbers());
   return joins;
 }

@@ -1,15 +1,15 @@
-// Audit events of writes that the gateway itself sends to a cluster: those of ManifestWorks, and those of clusters that
-// join.
-import type { User } from '../../cache/model/user.ts';
-import type { MemberWrite } from '../../distribute/member/member-objects.ts';
-import type { RunningAudit } from '../audit/audit.ts';
+// Audit events of writes that the gateway itself sends to a cluster: for ManifestWorks, for clusters that join, and for
+// rights that TenantBindings grant.
+import type { User } from '../../../cache/model/user.ts';
+import type { MemberWrite } from '../../../distribute/member/member-objects.ts';
+import type { RunningAudit } from '../../audit/audit.ts';
 
-/** A write to a cluster, and what its audit event says about it. */
+/** A write to a cluster, with the data for its audit event. */
 export interface OwnWrite {
   readonly write: MemberWrite & { readonly cluster: string };
-  /** Stands for the part of the gateway that writes. */
+  /** A made-up user that stands, in the audit event, for the part of the gateway that writes. */
   readonly caller: User;
-  /** User as whom the cluster sees the write; undefined for the gateway's own credential. */
+  /** The user whom the cluster sees for the write; undefined when the gateway uses its own rights. */
   readonly executor: User | undefined;
   readonly userAgent: string;
   readonly annotations: readonly (readonly [string, string])[];
@@ -18,8 +18,8 @@ export interface OwnWrite {
 const nothingToTell = (): void => undefined;
 
 /**
- * Begins the audit event. The returned function must be called with the status of the answer.
- * @throws GatewayError AUDIT_UNAVAILABLE when the write must be recorded and cannot be
+ * Begins the audit event of a write. The returned function must be called with the HTTP status of the cluster's answer.
+ * @throws GatewayError AUDIT_UNAVAILABLE when the write must be recorded but cannot be
  */
 export function beginOwnWrite(
   audit: RunningAudit | undefined,

@@ -1,0 +1,39 @@
+// Runs a controller in one of all replicas of the gateway: the replica that holds a Lease.
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { HubClient } from '../../cache/hub/hub-types.ts';
+import type { ControllerLog } from '../queue/logged-queue.ts';
+import { startElection, type Election } from './lease.ts';
+
+export interface ElectedOptions {
+  readonly client: HubClient;
+  readonly lease: { readonly namespace: string; readonly name: string };
+  readonly log: ControllerLog;
+  /** Text with which each log message begins, such as `join`. */
+  readonly what: string;
+  /**
+   * Called when this replica gets the Lease; starts the controller. The function that it returns stops the controller.
+   */
+  readonly lead: () => () => void;
+}
+
+/**
+ * Returns at once, without waiting for the hub to answer. `close` of the result stops the controller and releases the
+ * Lease.
+ */
+export function startElected({ client, lease, log, what, lead }: ElectedOptions): Election {
+  const identity = `${hostname()}_${randomUUID()}`;
+  const name = `${lease.namespace}/${lease.name}`;
+  return startElection({
+    client,
+    ...lease,
+    identity,
+    lead,
+    onLeader: (holder) =>
+      log.info({ lease: name, leads: holder === identity, holder }, `${what}: the holder of a Lease`),
+    onFault: (fault) => {
+      if (fault === undefined) log.info({ lease: name }, `${what}: a Lease can be used`);
+      else log.warn({ lease: name, fault }, `${what}: a Lease cannot be used; nothing is written meanwhile`);
+    },
+  });
+}

@@ -1,0 +1,19 @@
+// The kinds of RBAC, and the kinds that RBAC objects refer to. Every member serves them in version v1, so discovery is
+// not needed.
+import type { ServedKind } from './kinds.ts';
+
+export const rbacGroup = 'rbac.authorization.k8s.io';
+
+/** The kinds by their names. */
+export const accessKinds = {
+  Namespace: kindOf('', 'Namespace', 'namespaces', false),
+  ServiceAccount: kindOf('', 'ServiceAccount', 'serviceaccounts', true),
+  ClusterRole: kindOf(rbacGroup, 'ClusterRole', 'clusterroles', false),
+  ClusterRoleBinding: kindOf(rbacGroup, 'ClusterRoleBinding', 'clusterrolebindings', false),
+  Role: kindOf(rbacGroup, 'Role', 'roles', true),
+  RoleBinding: kindOf(rbacGroup, 'RoleBinding', 'rolebindings', true),
+} as const satisfies Readonly<Record<string, ServedKind>>;
+
+function kindOf(group: string, kind: string, resource: string, isNamespaced: boolean): ServedKind {
+  return { group, version: 'v1', kind, resource, isNamespaced, isWatchable: true };
+}

@@ -1,0 +1,99 @@
+// Publishes on the hub a ClusterProfile for each cluster, so that other programs find the clusters and reach them
+// through the gateway. Profiles of others, and those of another gateway, are never touched.
+import type { HubClient } from '../../cache/hub/hub-types.ts';
+import { startReflector } from '../../cache/hub/reflector.ts';
+import type { ClusterStore } from '../../cache/model/store.ts';
+import { makeHubWriter } from '../../controllers/hub/hub-writer.ts';
+import { isDeleting } from '../../controllers/objects.ts';
+import { makeQueue, type ControllerLog } from '../../controllers/queue/logged-queue.ts';
+import type { Outcome } from '../../controllers/queue/work-queue.ts';
+import { clusterProfiles, isPublishedBy, newProfile, profilePatch, statusPatch } from './profile-object.ts';
+import type { Publisher } from './profile-object.ts';
+
+export interface ProfilesOptions {
+  readonly client: HubClient;
+  readonly store: Pick<ClusterStore, 'get' | 'list' | 'subscribe'>;
+  /**
+   * Whether all sources (hub, kubeconfig files) have been read. Before that, no profile is deleted for want of a
+   * cluster.
+   */
+  readonly areClustersKnown: () => boolean;
+  readonly publisher: Publisher;
+  readonly log: ControllerLog;
+}
+
+const missingPollMs = 5_000;
+/** Longest wait in milliseconds between attempts to list, so a newly granted right is noticed within this time. */
+const maxBackoffMs = 5_000;
+/**
+ * Every so many milliseconds all profiles are compared with what they should say, since no event tells of a changed
+ * certificate authority or of sources that have been read.
+ */
+const lookMs = 10_000;
+
+/** Starts publishing; the returned function stops it. The profiles stay, for the replica that becomes leader next. */
+export function startProfiles({ client, store, areClustersKnown, publisher, log }: ProfilesOptions): () => void {
+  const { namespace } = publisher;
+  const writer = makeHubWriter(client);
+  const told = new Set<string>();
+  const profiles = startReflector({
+    client,
+    resource: { ...clusterProfiles, namespace },
+    timing: { missingPollMs, maxBackoffMs },
+    onChange: (changes) => {
+      for (const { object } of changes) queue.add(object.metadata.name);
+    },
+    onState: ({ phase, synced, fault }) => {
+      if (fault !== undefined) log.warn({ fault: fault.message }, 'ClusterProfiles of the hub cannot be read');
+      if (synced && phase === 'watching') lookAtAll();
+    },
+    onError: (error) => log.error({ err: error }, 'a ClusterProfile could not be handled'),
+  });
+
+  const queue = makeQueue('ClusterProfile', 'profiles', log, async (name): Promise<Outcome> => {
+    const { phase, synced } = profiles.state();
+    if (!synced || phase === 'missing') return 'done';
+    const profile = profiles.objects.get(`${namespace}/${name}`);
+    const record = store.get(name);
+    if (profile !== undefined && !isPublishedBy(publisher, profile)) {
+      if (record !== undefined && !told.has(name))
+        log.warn(
+          { namespace, name },
+          'profiles: another ClusterProfile has the name of this cluster and is left alone',
+        );
+      told.add(name);
+      return 'done';
+    }
+    told.delete(name);
+    if (record === undefined) {
+      if (profile !== undefined && !isDeleting(profile) && areClustersKnown())
+        await writer.remove(clusterProfiles, profile);
+      return 'done';
+    }
+    if (profile !== undefined && isDeleting(profile)) return 'done';
+    const patch = profile && profilePatch(record, profile);
+    const present =
+      profile === undefined
+        ? await writer.create(clusterProfiles, newProfile(publisher, record))
+        : patch === undefined
+          ? profile
+          : await writer.patch(clusterProfiles, profile, patch);
+    const status = statusPatch(publisher, record, present);
+    if (status !== undefined) await writer.patch(clusterProfiles, present, status, '/status');
+    return 'done';
+  });
+
+  function lookAtAll(): void {
+    for (const { spec } of store.list()) queue.add(spec.name);
+    for (const { metadata } of profiles.objects.values()) queue.add(metadata.name);
+  }
+
+  const unsubscribe = store.subscribe(({ record }) => queue.add(record.spec.name));
+  const timer = setInterval(lookAtAll, lookMs).unref();
+  return () => {
+    clearInterval(timer);
+    unsubscribe();
+    queue.close();
+    profiles.close();
+  };
+}

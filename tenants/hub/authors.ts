@@ -1,0 +1,156 @@
+// Decides whether the author of a grant (TenantBinding or ClusterPermission) is proven: whether the hub's admission
+// policy was in force when the annotation with the author's name was written. Without a proven author nothing is
+// granted.
+import { createHash } from 'node:crypto';
+import { startReflector, type Reflector, type ReflectorState } from '../../cache/hub/reflector.ts';
+import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { makeUser, type User } from '../../cache/model/user.ts';
+import { conditionsOf, findCondition, generationOf, type Finding } from '../../controllers/conditions.ts';
+import { textAt } from '../../controllers/objects.ts';
+import { lastModifierOf, modifierAnnotation, type Modifier } from '../../distribute/work/last-modifier.ts';
+import { authorPolicyName, policyFault } from '../object/author-policy.ts';
+
+/** The user of the hub who last changed a grant's spec. Objects in clusters are made as this user. */
+export interface Author {
+  /** Two authors with the same key are the same user with the same groups. */
+  readonly key: string;
+  readonly modifier: Modifier;
+  readonly user: User;
+}
+
+/**
+ * Makes an author of a user that an annotation or status records. @throws GatewayError IDENTITY_REFUSED for a name that
+ * cannot be sent
+ */
+export function authorFrom(modifier: Modifier): Author {
+  const { name, groups } = modifier;
+  return { key: JSON.stringify([name, groups]), modifier, user: makeUser({ name, groups, origin: 'hub' }) };
+}
+
+/** Type of the condition by which a restarted gateway knows that the author of this generation was proven before. */
+const acceptedType = 'gateway.portcullis.io/AuthorAccepted';
+/**
+ * Milliseconds after the creation of the policy and its binding in which no annotation is trusted: API servers begin to
+ * enforce a policy only some time after its creation.
+ */
+const settleMs = 5_000;
+
+export interface AuthorsOptions {
+  readonly client: HubClient;
+  /**
+   * Called when the answer of `of` may have changed, since the policy or its binding was created, changed or deleted.
+   */
+  readonly onChange: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
+export class Authors {
+  readonly #policy: Reflector;
+  readonly #binding: Reflector;
+  readonly #onChange: () => void;
+  /**
+   * The generation that each object, by its UID, had when it was first seen while the policy was in force. A later
+   * generation was written under the policy.
+   */
+  readonly #first = new Map<string, number | undefined>();
+  #settling: NodeJS.Timeout | undefined;
+
+  constructor({ client, onChange, onError }: AuthorsOptions) {
+    this.#onChange = onChange;
+    const follow = (resource: string): Reflector =>
+      startReflector({
+        client,
+        resource: {
+          ...{ group: 'admissionregistration.k8s.io', version: 'v1', resource },
+          fieldSelector: `metadata.name=${authorPolicyName}`,
+        },
+        onChange: () => this.#look(),
+        onState: () => this.#onChange(),
+        onError,
+      });
+    this.#policy = follow('validatingadmissionpolicies');
+    this.#binding = follow('validatingadmissionpolicybindings');
+  }
+
+  close(): void {
+    clearTimeout(this.#settling);
+    this.#policy.close();
+    this.#binding.close();
+  }
+
+  /** Whether policy and binding are still being read, so that `of` cannot answer yet. */
+  isReading(): boolean {
+    return this.#states().some(({ synced, fault }) => !synced && fault === undefined);
+  }
+
+  /** Forgets an object that was deleted. */
+  forget(uid: string): void {
+    this.#first.delete(uid);
+  }
+
+  /** Returns the author, or the reason why the author is not proven. */
+  of(object: HubObject): Author | { readonly fault: string } {
+    const { metadata } = object;
+    const since = this.#sinceMs();
+    if (typeof since === 'string') return { fault: since };
+    const modifier = lastModifierOf(object);
+    if (modifier === undefined)
+      return { fault: `nobody is written in ${modifierAnnotation}: change its spec, so that the hub writes who did` };
+    if ('fault' in modifier) return modifier;
+    if (Date.now() >= since && !this.#first.has(metadata.uid)) this.#first.set(metadata.uid, generationOf(object));
+    const wasMadeSince = Date.parse(metadata.creationTimestamp ?? '') > since;
+    const hasChangedSince = this.#first.has(metadata.uid) && this.#first.get(metadata.uid) !== generationOf(object);
+    if (!wasMadeSince && !hasChangedSince && !isAccepted(object))
+      return {
+        fault: `it is older than the admission policy ${authorPolicyName}, so its author is not proven: change its spec, or make it again`,
+      };
+    try {
+      return authorFrom(modifier);
+    } catch (error) {
+      if (error instanceof GatewayError) return { fault: error.message };
+      throw error;
+    }
+  }
+
+  /** From which time on annotations are trusted, in Unix milliseconds; a text with the reason when none is. */
+  #sinceMs(): number | string {
+    const unread = this.#states().find(({ synced }) => !synced);
+    if (unread !== undefined) return `the policy ${authorPolicyName} cannot be read: ${unread.fault?.message}`;
+    const policy = this.#policy.objects.get(authorPolicyName);
+    const binding = this.#binding.objects.get(authorPolicyName);
+    const fault = policyFault(policy, binding);
+    if (fault !== undefined || policy === undefined || binding === undefined) return fault ?? '';
+    return Math.max(...[policy, binding].map((each) => Date.parse(each.metadata.creationTimestamp ?? ''))) + settleMs;
+  }
+
+  #states(): readonly ReflectorState[] {
+    return [this.#policy.state(), this.#binding.state()];
+  }
+
+  #look(): void {
+    const since = this.#sinceMs();
+    this.#first.clear();
+    clearTimeout(this.#settling);
+    if (typeof since === 'number' && since > Date.now())
+      this.#settling = setTimeout(() => this.#onChange(), since - Date.now() + 1).unref();
+    this.#onChange();
+  }
+}
+
+/** The condition that records that the author of this generation is proven. Its message is a hash of the annotation. */
+export function acceptance(object: HubObject): Finding {
+  return { type: acceptedType, status: 'True', reason: 'Proven', message: stampOf(object) };
+}
+
+function isAccepted(object: HubObject): boolean {
+  const found = findCondition(conditionsOf(object), acceptedType);
+  return (
+    found?.status === 'True' && found.observedGeneration === generationOf(object) && found.message === stampOf(object)
+  );
+}
+
+function stampOf(object: HubObject): string {
+  const text = textAt(object, 'metadata', 'annotations', modifierAnnotation);
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { GrantFault, type Piece, type Where } from '../object/grant.ts';
+import { isAsWanted, render } from './manifests.ts';
+
+const mark = { uid: 'u', title: 'TenantBinding x' };
+const namespace = (name: string, labels: object = {}, more: object = {}): [string, HubObject] => [
+  name,
+  { metadata: { name, uid: name, resourceVersion: '1', labels: labels as Record<string, string>, ...more } },
+];
+const namespaces = new Map([
+  namespace('a', { tenant: 'x' }),
+  namespace('b'),
+  namespace('ending', { tenant: 'x' }, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+  namespace('own', { tenant: 'x', 'gateway.portcullis.io/cluster': 'm1' }),
+]);
+const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' };
+const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'bob' }];
+const piece = (where: Where | undefined): Piece => ({
+  kind: where === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
+  name: 'p',
+  where,
+  content: { roleRef, subjects },
+  grant: 0,
+});
+const titles = (where: Where, known: typeof namespaces | undefined): readonly string[] =>
+  render([piece(where)], mark, known).wanted.map(
+    ({ object }) => `${object.kind.kind} ${object.namespace}/${object.name}`,
+  );
+const names = (where: Where): readonly string[] => titles(where, namespaces);
+const selector = { matchLabels: [['tenant', 'x']], matchExpressions: [] } as const;
+
+test('a selector takes the namespaces that stay, and never that of the gateway', () => {
+  assert.deepEqual(names({ selector }), ['RoleBinding a/p']);
+});
+
+test('a named namespace that is not there is waited for or made first, and one of the gateway is refused', () => {
+  assert.deepEqual(names({ names: ['a', 'new'], create: false }), ['RoleBinding a/p']);
+  assert.deepEqual(render([piece({ names: ['new', 'ending'], create: false })], mark, namespaces).missing, [
+    'new',
+    'ending',
+  ]);
+  assert.deepEqual(names({ names: ['new'], create: true }), ['Namespace /new', 'RoleBinding new/p']);
+  assert.throws(() => names({ names: ['own'], create: false }), GrantFault);
+});
+
+test('where namespaces cannot be listed, named ones count as there', () => {
+  assert.deepEqual(titles({ names: ['new'], create: true }, undefined), ['RoleBinding new/p']);
+});
+
+test('a binding is as wanted until its role, subjects or mark differ', () => {
+  const [wanted] = render([piece(undefined)], mark, undefined).wanted;
+  const live = wanted!.body;
+  assert.equal(isAsWanted(live, wanted!), true);
+  assert.equal(isAsWanted({ ...live, subjects: [] }, wanted!), false);
+  assert.equal(isAsWanted({ ...live, roleRef: { ...roleRef, name: 'edit' } }, wanted!), false);
+  assert.equal(isAsWanted({ ...live, metadata: { labels: {} } }, wanted!), false);
+});

@@ -1,0 +1,150 @@
+// Makes the manifests of one cluster from the pieces of a grant (TenantBinding or ClusterPermission), and compares
+// objects in the cluster with them.
+import { isDeepStrictEqual } from 'node:util';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { selectorMatches } from '../../auth/rules/rule-match.ts';
+import { listAt, textAt } from '../../controllers/objects.ts';
+import { accessKinds, rbacGroup } from '../../distribute/member/rbac-kinds.ts';
+import type { ObjectName } from '../../distribute/member/member-objects.ts';
+import type { JsonObject } from '../../lib/objects/json-object.ts';
+import { GrantFault, grantLabel, sourceAnnotation, uidLabel, type GrantedObject, type Piece } from '../object/grant.ts';
+
+/** Label of the namespace in a member that holds the gateway's own ServiceAccount. */
+const joinLabel = 'gateway.portcullis.io/cluster';
+
+/** An object that a cluster should have. */
+export interface Wanted {
+  readonly object: ObjectName;
+  readonly body: JsonObject;
+  /**
+   * The object as the grant's status records it. Undefined for a Namespace: it is not removed with the grant, since
+   * others may have objects in it.
+   */
+  readonly granted: GrantedObject | undefined;
+}
+
+/** All objects that a grant (TenantBinding or ClusterPermission) asks for in one cluster. */
+export interface Rendering {
+  readonly wanted: readonly Wanted[];
+  /**
+   * Namespaces that the grant (TenantBinding or ClusterPermission) names and that do not exist or are being deleted.
+   */
+  readonly missing: readonly string[];
+}
+
+/**
+ * What every object that is made for one grant (TenantBinding or ClusterPermission) carries in its labels and
+ * annotations.
+ */
+export interface Mark {
+  readonly uid: string;
+  /** Kind and name of the TenantBinding or ClusterPermission, for people. */
+  readonly title: string;
+}
+
+/**
+ * Makes the manifests, in an order in which each needs only those before it: namespaces, roles, bindings.
+ * @param namespaces the namespaces of the cluster; undefined when they cannot be listed: named ones are then assumed to
+ * exist
+ * @throws GrantFault for the namespace of the gateway's ServiceAccount
+ */
+export function render(
+  pieces: readonly Piece[],
+  mark: Mark,
+  namespaces: ReadonlyMap<string, HubObject> | undefined,
+): Rendering {
+  const missing = new Set<string>();
+  const made = new Map<string, Wanted>();
+  const wanted = pieces.flatMap((piece) => {
+    if (piece.where === undefined) return [wantedFor(piece, mark)];
+    const { where } = piece;
+    if ('selector' in where)
+      return [...(namespaces ?? new Map<string, HubObject>()).values()]
+        .filter((each) => isOpen(each) && selectorMatches(where.selector, each.metadata.labels ?? {}))
+        .map(({ metadata }) => wantedFor(piece, mark, metadata.name));
+    return where.names.flatMap((name) => {
+      const there = namespaces?.get(name);
+      if (there !== undefined && isGatewayOwn(there))
+        throw new GrantFault(`the namespace ${name} is the gateway's own`);
+      if (namespaces !== undefined && (there === undefined || !isOpen(there))) {
+        if (!where.create || there !== undefined) {
+          missing.add(name);
+          return [];
+        }
+        made.set(name, namespaceFor(piece, mark, name));
+      }
+      return [wantedFor(piece, mark, name)];
+    });
+  });
+  const isRole = ({ object }: Wanted): boolean => object.kind.kind.endsWith('Role');
+  const roles = wanted.filter(isRole);
+  return { wanted: [...made.values(), ...roles, ...wanted.filter((each) => !isRole(each))], missing: [...missing] };
+}
+
+function isGatewayOwn({ metadata }: HubObject): boolean {
+  return metadata.labels?.[joinLabel] !== undefined;
+}
+
+/** Whether rights can be granted in the namespace: it is not being deleted, and it is not the gateway's own. */
+function isOpen(namespace: HubObject): boolean {
+  return !isGatewayOwn(namespace) && fieldOf(namespace, 'metadata', 'deletionTimestamp') === undefined;
+}
+
+function wantedFor(piece: Piece, mark: Mark, namespace = ''): Wanted {
+  const { kind, name } = piece;
+  return {
+    object: { kind: accessKinds[kind], namespace, name },
+    body: {
+      apiVersion: `${rbacGroup}/v1`,
+      kind,
+      metadata: { name, ...(namespace === '' ? {} : { namespace }), ...marked(piece, mark) },
+      ...piece.content,
+    },
+    granted: { kind, ...(namespace === '' ? {} : { namespace }), name, uid: '' },
+  };
+}
+
+function namespaceFor(piece: Piece, mark: Mark, name: string): Wanted {
+  return {
+    object: { kind: accessKinds.Namespace, namespace: '', name },
+    body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name, ...marked(piece, mark) } },
+    granted: undefined,
+  };
+}
+
+function marked({ grant }: Piece, { uid, title }: Mark): JsonObject {
+  return { labels: { [uidLabel]: uid, [grantLabel]: String(grant) }, annotations: { [sourceAnnotation]: title } };
+}
+
+/** Whether an object was made for the TenantBinding or ClusterPermission with this UID. */
+export function isMarked(live: unknown, uid: string): boolean {
+  return textAt(live, 'metadata', 'labels', uidLabel) === uid;
+}
+
+/** Whether the object in the cluster has the labels, rules, subjects and role that it should have. */
+export function isAsWanted(live: unknown, { body }: Wanted): boolean {
+  const labels = Object.entries(fieldOf(body, 'metadata', 'labels') as Record<string, string>);
+  return (
+    labels.every(([key, value]) => textAt(live, 'metadata', 'labels', key) === value) &&
+    isDeepStrictEqual(listAt(live, 'rules').map(plainRule), listAt(body, 'rules').map(plainRule)) &&
+    isDeepStrictEqual(listAt(live, 'subjects'), listAt(body, 'subjects')) &&
+    !hasOtherRole(live, body)
+  );
+}
+
+/**
+ * Whether the binding in the cluster refers to another role than wanted. `roleRef` cannot be changed, so the binding
+ * must then be deleted and created again.
+ */
+export function hasOtherRole(live: unknown, body: unknown): boolean {
+  return ['apiGroup', 'kind', 'name'].some(
+    (field) => textAt(live, 'roleRef', field) !== textAt(body, 'roleRef', field),
+  );
+}
+
+/** A rule without empty lists: an API server leaves them out when it stores the rule. */
+function plainRule(rule: unknown): JsonObject {
+  const lists = ['apiGroups', 'nonResourceURLs', 'resourceNames', 'resources', 'verbs'];
+  return Object.fromEntries(lists.map((field) => [field, listAt(rule, field)]).filter(([, list]) => list!.length > 0));
+}

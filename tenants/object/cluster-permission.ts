@@ -1,0 +1,127 @@
+// Reads OCM's ClusterPermissions (rbac.open-cluster-management.io/v1alpha1): roles and bindings for one cluster, whose
+// name is the namespace of the object on the hub. Their status has no field for the objects that were made, so an
+// annotation records these.
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { listAt, textAt } from '../../controllers/objects.ts';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import {
+  GrantFault,
+  readGranted,
+  readNamespaces,
+  readRoleRef,
+  readSelector,
+  readSubjects,
+  readWriter,
+  type GrantKind,
+  type Piece,
+  type Where,
+} from './grant.ts';
+
+/** Annotation with the objects that were made in the cluster, and the user as whom they were made. */
+const objectsAnnotation = 'gateway.portcullis.io/tenant-objects';
+/**
+ * The namespace in which OCM's add-on makes the ServiceAccounts of ManagedServiceAccounts, unless it is configured
+ * otherwise.
+ */
+const accountNamespace = 'open-cluster-management-agent-addon';
+
+export const clusterPermissions: GrantKind = {
+  type: { group: 'rbac.open-cluster-management.io', version: 'v1alpha1', resource: 'clusterpermissions' },
+  kind: 'ClusterPermission',
+  appliedType: 'AppliedRBACManifestWork',
+  clustersOf: ({ metadata }) => ({
+    ...{ all: false, selector: undefined, placements: [] },
+    names: [metadata.namespace ?? ''],
+  }),
+  piecesOf(permission) {
+    const spec = fieldOf(permission, 'spec');
+    const single = fieldOf(spec, 'clusterRoleBinding');
+    const bound = [...(single === undefined ? [] : [single]), ...listAt(spec, 'clusterRoleBindings')];
+    const pieces = [
+      ...clusterRoleOf(permission),
+      ...listAt(spec, 'roles').map((role) => roleOf(permission, role)),
+      ...bound.map((each) => clusterBindingOf(permission, each)),
+      ...listAt(spec, 'roleBindings').map((each) => bindingOf(permission, each)),
+    ];
+    if (!pieces.some(({ kind }) => kind.endsWith('Binding'))) throw new GrantFault('no bindings are defined');
+    return pieces.map((piece, grant) => ({ ...piece, grant }));
+  },
+  prunes: () => true,
+  expiresAtMs: () => undefined,
+  resultsOf(permission) {
+    const text = textAt(permission, 'metadata', 'annotations', objectsAnnotation);
+    const recorded = text === '' ? undefined : parsed(text);
+    if (recorded === undefined) return new Map();
+    const objects = readGranted(listAt(recorded, 'objects'));
+    const writer = readWriter(fieldOf(recorded, 'writer'));
+    const told = { phase: 'Pending', reason: 'Restarted', message: '', since: '' } as const;
+    return new Map([[permission.metadata.namespace ?? '', { ...told, objects, writer }]]);
+  },
+  toldBy(results, conditions, permission) {
+    const result = results.get(permission.metadata.namespace ?? '');
+    const writer = result?.writer && { user: result.writer.name, groups: result.writer.groups };
+    const recorded =
+      result === undefined || result.objects.length === 0
+        ? null
+        : JSON.stringify({ objects: result.objects, ...(writer && { writer }) });
+    return { annotations: { [objectsAnnotation]: recorded }, status: { conditions } };
+  },
+};
+
+type Unnumbered = Omit<Piece, 'grant'>;
+
+function clusterRoleOf({ metadata: { name }, ...permission }: HubObject): readonly Unnumbered[] {
+  const role = fieldOf(permission, 'spec', 'clusterRole');
+  if (role === undefined) return [];
+  return [{ kind: 'ClusterRole', name, where: undefined, content: { rules: listAt(role, 'rules') } }];
+}
+
+function roleOf({ metadata: { name } }: HubObject, role: unknown): Unnumbered {
+  return { kind: 'Role', name, where: whereOf(role), content: { rules: listAt(role, 'rules') } };
+}
+
+function clusterBindingOf({ metadata: { name } }: HubObject, binding: unknown): Unnumbered {
+  const roleRef = readRoleRef('ClusterRole', textAt(binding, 'roleRef', 'name') || name);
+  const content = { roleRef, subjects: subjectsOf(binding) };
+  return { kind: 'ClusterRoleBinding', name: textAt(binding, 'name') || name, where: undefined, content };
+}
+
+function bindingOf({ metadata: { name } }: HubObject, binding: unknown): Unnumbered {
+  const roleRef = readRoleRef(textAt(binding, 'roleRef', 'kind'), textAt(binding, 'roleRef', 'name') || name);
+  const content = { roleRef, subjects: subjectsOf(binding) };
+  return { kind: 'RoleBinding', name: textAt(binding, 'name') || name, where: whereOf(binding), content };
+}
+
+function whereOf(piece: unknown): Where {
+  const namespace = textAt(piece, 'namespace');
+  const selector = readSelector(fieldOf(piece, 'namespaceSelector'));
+  if ((namespace === '') === (selector === undefined))
+    throw new GrantFault('a role or binding has either namespace or namespaceSelector');
+  return selector === undefined ? readNamespaces([namespace], false) : { selector };
+}
+
+/**
+ * The field `subjects`, or if it is empty, `subject`. A ManagedServiceAccount is replaced by its ServiceAccount in the
+ * cluster.
+ */
+function subjectsOf(binding: unknown): readonly JsonObject[] {
+  const listed = listAt(binding, 'subjects');
+  const subjects = listed.length > 0 ? listed : [fieldOf(binding, 'subject')];
+  return readSubjects(
+    subjects.map((each) =>
+      textAt(each, 'kind') === 'ManagedServiceAccount'
+        ? { kind: 'ServiceAccount', name: textAt(each, 'name'), namespace: accountNamespace }
+        : each,
+    ),
+  );
+}
+
+function parsed(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

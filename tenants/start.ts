@@ -1,0 +1,38 @@
+// Entry point of this folder: elects a leader among all replicas, and reconciles TenantBindings and ClusterPermissions
+// in the leader.
+import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
+import { startElected } from '../controllers/leader/elected.ts';
+import { Grants, type GrantsOptions } from './grants.ts';
+import type { Phase } from './object/grant.ts';
+
+export interface TenantsOptions extends Omit<GrantsOptions, 'writer'> {
+  readonly lease: { readonly namespace: string; readonly name: string };
+}
+
+export interface Tenants {
+  /**
+   * In how many clusters the grants (TenantBindings and ClusterPermissions) are in each phase; undefined while another
+   * replica is the leader.
+   */
+  numbers(): Readonly<Record<Phase, number>> | undefined;
+  /** Stops the controller and releases the Lease. */
+  close(): Promise<void>;
+}
+
+/** Starts the election and returns at once; requests to the hub follow in the background. */
+export function startTenants(options: TenantsOptions): Tenants {
+  let grants: Grants | undefined;
+  const election = startElected({
+    ...options,
+    what: 'tenants',
+    lead: () => {
+      const begun = new Grants({ ...options, writer: makeHubWriter(options.client) });
+      grants = begun;
+      return () => {
+        grants = undefined;
+        begun.close();
+      };
+    },
+  });
+  return { numbers: () => grants?.numbers(), close: () => election.close() };
+}
