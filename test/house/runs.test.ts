@@ -1,0 +1,38 @@
+// Every test belongs to a run: nothing that looks like a test is left for nobody to start, and lists of rooms in other
+// checks are those of the tree.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { endToEndFiles, openingLine, rooms, socketFiles, unitFiles } from '../runs.ts';
+import { projectFiles, sourceFiles } from './sources.ts';
+
+const runs = new Set([...unitFiles, ...socketFiles, ...endToEndFiles]);
+
+/** Files that look like tests and that no run starts. */
+function unrun(files: readonly string[]): readonly string[] {
+  return files.filter((file) => /\.(?:test|spec|e2e)\.[cm]?[jt]sx?$/.test(file) && !runs.has(file));
+}
+
+test('every test file belongs to npm test or to an end-to-end run', () => {
+  assert.ok(unitFiles.length > 300 && socketFiles.length > 50 && endToEndFiles.length > 100);
+  assert.deepEqual(unrun(projectFiles), []);
+  assert.equal(runs.size, unitFiles.length + socketFiles.length + endToEndFiles.length, 'a file in two runs');
+});
+
+test('the rooms whose tests run are all folders of the tree that hold sources', () => {
+  assert.deepEqual(
+    rooms,
+    [...new Set(sourceFiles.filter((file) => file.includes('/')).map((file) => file.split('/')[0]!))].toSorted(),
+  );
+});
+
+test('a test that nobody would run is noticed', () => {
+  const left = ['newroom/a.e2e.ts', 'lib/a.test.tsx', 'lib/b.spec.ts', 'bin/c.test.mjs'];
+  assert.deepEqual(unrun([...left, 'lib/latest.ts', 'test/runs.ts', unitFiles[0]!]), left);
+});
+
+test('a tier is said in the opening comment, and nowhere else', () => {
+  const text = '// What it is for.\n// Landing tier: kubectl works.\n';
+  assert.equal(openingLine(`${text}import 'x';\n`, 'Landing tier'), 'kubectl works.');
+  assert.equal(openingLine(`import 'x';\n${text}`, 'Landing tier'), undefined);
+  assert.equal(openingLine('// a. Landing tier: b.\n', 'Landing tier'), undefined);
+});
