@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cacheFolder, ensureBinaries } from '../controlplane/build.ts';
 import { programNames } from '../controlplane/modules.ts';
+import { killLeftovers, laneVariable } from '../leftovers.ts';
 import { takeMachineLock } from '../machine-lock.ts';
 import { conclude, root, runTests, testFiles } from '../runner.ts';
 import { endToEndFiles, isLandingFile, runsAlone } from '../runs.ts';
@@ -33,6 +34,8 @@ if (isNamed && (values.all || values.resume)) throw new Error('--all and --resum
 const files = isNamed ? testFiles(...positionals) : endToEndFiles.filter((file) => values.all || isLandingFile(file));
 
 await takeMachineLock();
+const leftovers = killLeftovers();
+if (leftovers.length > 0) console.log(`ended ${leftovers.length} processes that an earlier run had left`);
 const kept = resultsOf(treeHash(root), join(dirname(cacheFolder()), 'e2e'));
 if (!values.resume && !isNamed) kept.clear();
 const earlier = isNamed ? new Map<string, FileResult>() : lastResults(kept.read());
@@ -52,7 +55,7 @@ async function run(file: string, lane: number, attempt: number): Promise<void> {
   let said = '';
   const counts = await runTests([file], [`--test-timeout=${isNamed ? longestNamedTestMs : longestTestMs}`], {
     output: (text) => (said += text),
-    env: { PORTCULLIS_TEST_LANE: String(lane) },
+    env: { [laneVariable]: String(lane) },
     ...(isNamed ? {} : { timeoutMs: longestFileMs }),
   });
   // A run that is ended takes its files along: what they counted then says nothing of them.
