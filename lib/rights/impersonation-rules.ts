@@ -1,5 +1,6 @@
-// Makes the RBAC rules that a member cluster needs so that the gateway's credential can impersonate users. Security: RBAC
-// reads a rule without resourceNames, or with none in the list, as every name, so a list that names nobody gives no rule.
+// Makes the RBAC rules that a member cluster needs so that the gateway's credential can impersonate users. Security:
+// RBAC reads a rule without resourceNames, or with none in the list, as every name, so a list that names nobody gives no
+// rule.
 import type { PolicyRule } from './policy-rule.ts';
 
 const authentication = 'authentication.k8s.io';
@@ -23,8 +24,8 @@ export interface Impersonation {
   /** Keys of the users' extra values that may be impersonated; `*` means all keys. */
   readonly extra: readonly string[];
   /**
-   * Names of the only users that may be impersonated; absent when all users and all ServiceAccounts may be, and `[]` when
-   * nobody may be.
+   * Names of the only users that may be impersonated; absent when all users and all ServiceAccounts may be, and `[]`
+   * when nobody may be.
    */
   readonly users?: readonly string[] | undefined;
   /** Names of the only groups that may be impersonated; absent when all may be, and `[]` when none may be. */
