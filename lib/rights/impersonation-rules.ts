@@ -1,6 +1,6 @@
 // Makes the RBAC rules that a member cluster needs so that the gateway's credential can impersonate users. Security:
-// RBAC reads a rule without resourceNames, or with none in the list, as every name, so a list that names nobody gives no
-// rule.
+// RBAC reads a rule without resourceNames, or with none in the list, as every name, so a list that names nobody gives
+// no rule.
 import type { PolicyRule } from './policy-rule.ts';
 
 const authentication = 'authentication.k8s.io';

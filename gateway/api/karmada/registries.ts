@@ -117,7 +117,8 @@ function acceptedJson({ headers }: Authorized): string {
 }
 
 /**
- * A body as the hub stores it. Server-side apply declares YAML, but clients write its body as JSON, which is valid YAML.
+ * A body as the hub stores it. Server-side apply declares YAML, but clients write its body as JSON, which is valid
+ * YAML.
  */
 function written(body: Buffer): Buffer {
   try {
