@@ -121,7 +121,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [`-X helm.sh/helm/v3/internal/version.version=${helm}`],
       programs: ['helm'],
       coldBuild: 'about 3 minutes on two cores',
-      landing: false,
+      landing: true,
     },
     {
       name: 'karmadactl',

@@ -2,8 +2,9 @@
 // checks are those of the tree.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endToEndFiles, openingLine, rooms, socketFiles, unitFiles } from '../runs.ts';
-import { projectFiles, rooms as roomsOfTree } from './sources.ts';
+import { programNames } from '../controlplane/modules.ts';
+import { endToEndFiles, isLandingFile, openingLine, rooms, socketFiles, unitFiles } from '../runs.ts';
+import { projectFiles, rooms as roomsOfTree, textOf } from './sources.ts';
 
 const runs = new Set([...unitFiles, ...socketFiles, ...endToEndFiles]);
 
@@ -32,4 +33,30 @@ test('a tier is said in the opening comment, and nowhere else', () => {
   assert.equal(openingLine(`${text}import 'x';\n`, 'Landing tier'), 'kubectl works.');
   assert.equal(openingLine(`import 'x';\n${text}`, 'Landing tier'), undefined);
   assert.equal(openingLine('// a. Landing tier: b.\n', 'Landing tier'), undefined);
+});
+
+test('the landing tier has a file of each folder of end-to-end tests, and all that SECURITY.md cites', () => {
+  const landing = endToEndFiles.filter(isLandingFile);
+  const folders = new Set(endToEndFiles.flatMap((file) => /^test\/e2e\/[^/]+\//.exec(file) ?? []));
+  const without = [...folders].filter((folder) => !landing.some((file) => file.startsWith(folder)));
+  assert.deepEqual(without, []);
+  const cited = [...textOf('SECURITY.md').matchAll(/`(test\/[^`]*\.e2e\.ts)`/g)].map(([, file]) => file!);
+  assert.ok(cited.length > 15);
+  assert.deepEqual(
+    cited.filter((file) => !landing.includes(file)),
+    [],
+  );
+});
+
+test('programs that the landing tier asks for by name are built before it', () => {
+  const built = programNames('landing');
+  const asked = endToEndFiles.filter(isLandingFile).flatMap((file) => {
+    const names = [...textOf(file).matchAll(/ensureBinaries\(\[([^\]]*)\]/g)].flatMap(([, list]) => list!.split(','));
+    return names.map((name) => [file, name.trim().replaceAll("'", '')] as const);
+  });
+  assert.ok(asked.length > 3);
+  assert.deepEqual(
+    asked.filter(([, name]) => !built.includes(name)),
+    [],
+  );
 });

@@ -1,4 +1,5 @@
 // The console in a real Chromium, against a gateway and simulated clusters: what people see, and what they do not.
+// Landing tier: the console in a real browser.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

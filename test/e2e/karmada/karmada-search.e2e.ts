@@ -1,5 +1,6 @@
 // Karmada's search, on a hub whose requests for it go to the gateway: ResourceRegistries with kubectl, both paths of
 // the search compared with what the members hold, and everything that goes on to the cluster that has an object.
+// Landing tier: in the place of Karmada's search.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';
