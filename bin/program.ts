@@ -18,6 +18,7 @@ import type { Terminal } from '../cli/terminal.ts';
 import { addVersionCommand, packageVersion } from '../cli/version.ts';
 import { addAuditFlags } from './audit-flags.ts';
 import { addCheckCommand, check } from './check.ts';
+import { buildMissingConsole } from './console-files.ts';
 import { addConsoleFlags } from './console-flags.ts';
 import { addGenerateCrds } from './generate-crds.ts';
 import { addHubFlags } from './hub-flags.ts';
@@ -142,8 +143,14 @@ export async function main(argv: readonly string[]): Promise<number> {
   const isPlugin = basename(argv[1] ?? '').startsWith('kubectl-');
   // The code of the gateway is imported only for the commands that need it, so that all other commands start quickly.
   const verbs: LongRunningVerbs = {
-    serve: async (options) => (await import('../gateway/main.ts')).serve(options),
-    demo: async (options) => (await loadDemo()).demo(options),
+    serve: async (options) => {
+      if (String(options.console) !== 'false') await buildMissingConsole();
+      return (await import('../gateway/main.ts')).serve(options);
+    },
+    demo: async (options) => {
+      await buildMissingConsole();
+      return (await loadDemo()).demo(options);
+    },
     check: (options) => check(options, processTerminal()),
   };
   return run(argv.slice(2), verbs, processTerminal(), isPlugin ? 'kubectl portcullis' : 'portcullis');

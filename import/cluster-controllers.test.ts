@@ -18,7 +18,11 @@ const facts: ClusterFacts = {
 /** A gateway that knows the clusters until it is told that they are gone. */
 function makeScene(t: TestContext) {
   const hub = new FakeHub();
-  const log = { info: () => undefined, warn: () => undefined, error: assert.fail };
+  const log = {
+    info: () => undefined,
+    warn: () => undefined,
+    error: (_: object, message: string) => assert.fail(message),
+  };
   const gone = Promise.withResolvers<void>();
   let known: ClusterFacts | undefined = facts;
   const clusters = { facts: () => known, onChange: () => () => undefined, rowsGone: () => gone.promise };

@@ -3,8 +3,9 @@
 // or one core idles at the end.
 import { basename } from 'node:path';
 import type { Counts } from './counting-reporter.ts';
-import { conclude, runProgram, runTests, testFiles } from './runner.ts';
+import { conclude, runProgram, runTests } from './runner.ts';
 import type { Output } from './runner.ts';
+import { socketFiles, unitFiles } from './runs.ts';
 
 /**
  * One more than the cores of a small machine, since tests that wait leave room; with more, tests of deadlines starve.
@@ -38,12 +39,17 @@ const checks: Part = {
     }
   },
 };
-const units = (rooms: string): Part => ({
-  title: `unit tests of ${rooms}`,
+/** The room of a file; the folders of `test` are rooms of their own. */
+const roomOf = (file: string): string => /^(?:test\/)?[^/]+/.exec(file)![0];
+const units = (files: readonly string[]): Part => ({
+  title: `unit tests of ${[...new Set(files.map(roomOf))].join(', ')}`,
   run: async (output) => {
-    counts.push(await runTests([`${rooms}/**/*.test.ts`], ['--test-isolation=none'], { output }));
+    counts.push(await runTests(files, ['--test-isolation=none'], { output }));
   },
 });
+
+/** Rooms that take about as long as all others together. */
+const firstUnits = /^(?:auth|cache|cli|http|lib|routing|search)\//;
 const sockets = (files: readonly string[]): Part => ({
   title: files.map((file) => basename(file, '.test.ts')).join(', '),
   run: async (output) => {
@@ -69,7 +75,6 @@ const groups = [
 /** Those alone in their process that take longest. */
 const longest = ['sim-kubectl', 'exhaustion', 'gateway-reload', 'cli', 'tokens', 'gateway-audit', 'gateway-bodies'];
 
-const socketFiles = testFiles('test/{integration,attack}/**/*.test.ts');
 /** A file that was renamed is one of the rest until it is named here again. */
 const named = (names: readonly string[]): readonly string[] =>
   socketFiles.filter((file) => names.includes(basename(file, '.test.ts')));
@@ -78,8 +83,8 @@ const first = longest.flatMap((name) => named([name])).map((file) => [file]);
 const rest = socketFiles.filter((file) => ![...grouped, ...first].flat().includes(file)).map((file) => [file]);
 
 const waiting = [
-  units('{auth,cache,cli,http,lib,routing,search}'),
-  units('{bench,bin,console,gateway,sim,test/house,test/chart,test/controlplane,test/clients,test/fuzz}'),
+  units(unitFiles.filter((file) => firstUnits.test(file))),
+  units(unitFiles.filter((file) => !firstUnits.test(file))),
   checks,
   ...[...first, ...grouped, ...rest].map(sockets),
 ];

@@ -188,7 +188,7 @@ class HttpsHubClient implements HubClient {
     const { endpoint, credential: source } = this.#connection.current();
     const credential = await source.current();
     signal.throwIfAborted();
-    const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body));
+    const body = bytesOf(call.body);
     const request = httpsRequest({
       agent: this.#transportFor(credential)[kind],
       method: call.method,
@@ -322,4 +322,10 @@ function decoded(answer: IncomingMessage, url: string): AsyncIterable<Buffer> {
   }
   // When the answer is cut or not valid gzip, iterating the returned stream throws.
   return pipeline(answer, createGunzip(), () => undefined);
+}
+
+/** A body in bytes: a Buffer as it is, anything else as JSON. */
+function bytesOf(body: unknown): Buffer | undefined {
+  if (body === undefined || Buffer.isBuffer(body)) return body;
+  return Buffer.from(JSON.stringify(body));
 }

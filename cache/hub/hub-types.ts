@@ -8,7 +8,7 @@ export interface HubCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path and query, such as `/api/v1/secrets?limit=1`. */
   readonly path: string;
-  /** Encoded as JSON. A PATCH also needs `contentType`. */
+  /** Encoded as JSON; a Buffer is sent as it is. A PATCH also needs `contentType`. */
   readonly body?: unknown;
   /** Content-Type of the body. Default `application/json`. */
   readonly contentType?: string;

@@ -19,10 +19,15 @@ const keepAliveMs = 25_000;
 const command = ['sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash; exec sh'];
 
 /**
- * Opens a shell in an element of the page.
- * @param onEnd called once when the shell has ended, with the reason as text
+ * Opens a shell in an element of the page. What is typed before the connection is open is sent when it is.
+ * @param on `open` is called when the shell runs, `end` once when it has ended, with the reason as text
  */
-export function openShell(parent: HTMLElement, path: string, container: string, onEnd: (why: string) => void): Shell {
+export function openShell(
+  parent: HTMLElement,
+  path: string,
+  container: string,
+  on: { readonly open: () => void; readonly end: (why: string) => void },
+): Shell {
   const { terminal, fit } = openTerminal(parent);
   const query = new URLSearchParams({ container, stdin: 'true', stdout: 'true', tty: 'true' });
   for (const word of command) query.append('command', word);
@@ -34,14 +39,20 @@ export function openShell(parent: HTMLElement, path: string, container: string, 
   const keepAlive = setInterval(sendSize, keepAliveMs);
   const resized = new ResizeObserver(() => fit.fit());
   resized.observe(parent);
-  terminal.onData((text) => send(channels.input, text));
+  let early = '';
+  terminal.onData((text) => {
+    if (socket.readyState === WebSocket.CONNECTING) early += text;
+    else send(channels.input, text);
+  });
   terminal.onResize(sendSize);
   let why = '';
   let isClosed = false;
   socket.addEventListener('open', () => {
     fit.fit();
     sendSize();
+    if (early !== '') send(channels.input, early);
     terminal.focus();
+    on.open();
   });
   socket.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer>) => {
     const [channel] = new Uint8Array(data, 0, 1);
@@ -53,7 +64,7 @@ export function openShell(parent: HTMLElement, path: string, container: string, 
     if (isClosed) return;
     clearInterval(keepAlive);
     terminal.options.disableStdin = true;
-    onEnd(why || reason || 'The connection has ended. The gateway or the cluster may have refused it.');
+    on.end(why || reason || 'The connection has ended. The gateway or the cluster may have refused it.');
   });
   return {
     close() {

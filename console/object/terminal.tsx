@@ -68,6 +68,7 @@ export function TerminalTab(view: ObjectView): JSX.Element {
 
 function ShellView({ path, container }: { path: string; container: string }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
+  const isOpen = useSignal(false);
   const ended = useSignal<string | undefined>(undefined);
   useEffect(() => {
     let shell: Shell | undefined;
@@ -75,7 +76,10 @@ function ShellView({ path, container }: { path: string; container: string }): JS
     void part(() => import('./shell.ts')).then(
       ({ openShell }) => {
         if (!gone && box.current !== null)
-          shell = openShell(box.current, path, container, (why) => (ended.value = why));
+          shell = openShell(box.current, path, container, {
+            open: () => (isOpen.value = true),
+            end: (why) => (ended.value = why),
+          });
       },
       (error: unknown) => (ended.value = String(error)),
     );
@@ -87,10 +91,12 @@ function ShellView({ path, container }: { path: string; container: string }): JS
   return (
     <>
       <p class="summary">
-        {ended.value === undefined ? (
+        {ended.value !== undefined ? (
+          <State tone="quiet">{ended}</State>
+        ) : isOpen.value ? (
           <State tone="good">open; Ctrl+Shift+E leaves it by keyboard</State>
         ) : (
-          <State tone="quiet">{ended}</State>
+          <State tone="quiet">connecting</State>
         )}
       </p>
       <div class="shell" ref={box} />

@@ -1,13 +1,16 @@
 // For tests: asks the gateway's own API without a socket. Requests pass the real path parser and route table, so a test
 // cannot use a path that the gateway would not serve.
+import type { Authorizer } from '../../auth/rules/authorize.ts';
 import { createClusterStore } from '../../cache/model/store.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterGatewayView, ClusterSpec } from '../../cache/model/records.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
+import { makeUser } from '../../cache/model/user.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { BodyReader } from '../../http/inbound.ts';
 import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Authorized } from '../exchange.ts';
+import { makeRegistryAnswers } from './karmada/registries.ts';
 import { makeLocalAnswers } from './local.ts';
 import { Series } from '../operations/request-series.ts';
 import { makeStatistics } from '../operations/statistics.ts';
@@ -97,6 +100,8 @@ export function gatewayView(name: string, metadata: Partial<ClusterGatewayView['
   };
 }
 
+const user = makeUser({ name: 'alice' });
+
 /** A complete answer of the gateway's own API. */
 export interface LocalAnswer {
   readonly status: number;
@@ -131,7 +136,13 @@ export interface WatchedEvent {
 /** Makes a store with these clusters, and the gateway's own API on top of it. */
 export function makeLocalSite(
   specs: readonly ClusterSpec[],
-  options: { readonly hub?: HubClient; readonly clusterGatewayApi?: boolean; readonly store?: ClusterStore } = {},
+  options: {
+    readonly hub?: HubClient;
+    readonly clusterGatewayApi?: boolean;
+    readonly store?: ClusterStore;
+    /** With it and `hub`, ResourceRegistries are served. */
+    readonly authorizer?: Authorizer;
+  } = {},
 ): LocalSite {
   const store = options.store ?? createClusterStore();
   const answer = makeLocalAnswers({
@@ -141,6 +152,8 @@ export function makeLocalSite(
     version: '1.2.3',
     clusterGatewayApi: options.clusterGatewayApi ?? true,
     hub: options.hub,
+    registries:
+      options.hub && options.authorizer && makeRegistryAnswers(options.hub, makeOpenStreams(), options.authorizer),
   });
   store.apply('test', specs);
   const begin = (request: string, headers: Readonly<Record<string, string>>, body: unknown) => {
@@ -180,7 +193,7 @@ export function makeLocalSite(
     const info = requestInfo(method, parsed.segments, parsed.query, false);
     const progress = { status: 0, bytesOut: 0 };
     const access = { mayReach: () => true, follow: () => () => undefined };
-    const state = { inbound, headers: raw, target: parsed, surface, info, auditId: 'an-id', progress, access };
+    const state = { inbound, headers: raw, target: parsed, surface, info, auditId: 'an-id', progress, access, user };
     const text = (): string => Buffer.concat(chunks).toString('utf8');
     return { done: () => answer(state as unknown as Authorized), answered, text, close: () => closed(true) };
   };

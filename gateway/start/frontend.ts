@@ -175,7 +175,7 @@ class RunningFrontend implements Frontend {
   }
 
   #makeLocalAnswers(metrics: Metrics, dependencies: () => ChainDependencies): ChainDependencies['answerLocally'] {
-    const { config, store, openStreams, version, hub, index } = this.#parts;
+    const { config, authorizer, store, openStreams, version, hub, index } = this.#parts;
     return makeLocalAnswers({
       clusters: { store, identity: config.identity, openStreams, bookmarkIntervalMs },
       checks: this.checks,
@@ -185,7 +185,7 @@ class RunningFrontend implements Frontend {
       hub,
       registries:
         config.hub?.karmadaSearch === 'replace' && hub !== undefined
-          ? makeRegistryAnswers(hub, openStreams)
+          ? makeRegistryAnswers(hub, openStreams, authorizer)
           : undefined,
       index: index && {
         answer: index.answer,

@@ -10,7 +10,7 @@ const collection = 'manifestworks.work.open-cluster-management.io';
 const types = [{ group: 'work.open-cluster-management.io', versions: ['v1'], resource: 'manifestworks' }];
 
 function work(name: string, priority?: string): HubObject {
-  const annotations = priority === undefined ? {} : { [annotation]: priority };
+  const annotations: Record<string, string> = priority === undefined ? {} : { [annotation]: priority };
   return { metadata: { name, namespace: 'edge', uid: name, resourceVersion: '1', annotations } };
 }
 

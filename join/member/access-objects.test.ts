@@ -43,6 +43,36 @@ test('no right of a join has a wildcard, and limits of impersonation are kept', 
   );
 });
 
+test('a limit that names nobody lets nobody be impersonated, where RBAC would read an empty list as everybody', () => {
+  const rulesOf = (impersonate: object): object[] => {
+    const given = { ...settings, index: false, impersonate: { ...settings.impersonate, ...impersonate } };
+    const role = accessObjects(given).find((each) => textAt(each, 'metadata', 'name') === 'portcullis:impersonator');
+    return role!['rules'] as object[];
+  };
+  const core = (resources: string[], ...resourceNames: string[]): object => ({
+    apiGroups: [''],
+    resources,
+    ...(resourceNames.length > 0 && { resourceNames }),
+    verbs: ['impersonate'],
+  });
+  const extras = {
+    apiGroups: ['authentication.k8s.io'],
+    resources: ['uids', 'userextras/a.example'],
+    verbs: ['impersonate'],
+  };
+  const cases: readonly (readonly [object, readonly object[]])[] = [
+    [{}, [core(['groups', 'serviceaccounts', 'users'])]],
+    [{ groups: [] }, [core(['serviceaccounts', 'users'])]],
+    [{ users: ['alice'], groups: [] }, [core(['users'], 'alice', 'portcullis:probe')]],
+    [{ users: [], groups: ['a'] }, [core(['users'], 'portcullis:probe'), core(['groups'], 'a')]],
+    [{ users: [], groups: [] }, [core(['users'], 'portcullis:probe')]],
+  ];
+  for (const [given, rules] of cases) assert.deepEqual(rulesOf(given), [...rules, extras], JSON.stringify(given));
+  for (const [, rules] of cases.slice(1)) {
+    for (const rule of rules) assert.notDeepEqual((rule as { resourceNames?: string[] }).resourceNames, []);
+  }
+});
+
 test('a namespace that was there before is neither made nor removed, and another namespace gives other names', () => {
   assert.equal(titles({ ownsNamespace: false }).includes('Namespace portcullis-system'), false);
   assert.ok(titles({ memberNamespace: 'second' }).includes('ClusterRole portcullis:leave:second'));

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import { kubernetesExtraKeys } from '../../lib/rights/impersonation-rules.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { gatesOf, installHash, joinSpecOf } from './cluster-join.ts';
 
@@ -29,6 +31,12 @@ test('only a spec that asks for other objects in the cluster needs the bootstrap
   assert.equal(hash({ tokenTTL: '1h', deregisterPolicy: 'ForceAfter:1m' }), hash({}));
   const others = [{ index: true }, { executeWorks: true }, { impersonate: { users: [] } }, { bundle: { name: 'b' } }];
   assert.equal(new Set([{}, ...others].map(hash)).size, others.length + 1);
+  // The hash that version 0.1.0 stored: the rights that it gave are too wide.
+  const first = ['portcullis-system', [], null, kubernetesExtraKeys, false, false, null];
+  const stored = createHash('sha256').update(JSON.stringify(first)).digest('hex');
+  assert.notEqual(hash({ impersonate: { users: [] } }), stored);
+  for (const absent of [{}, { impersonate: {} }, { impersonate: { extras: [...kubernetesExtraKeys] } }])
+    assert.equal(hash(absent), hash({}));
 });
 
 test('readiness gates are read from the annotation, with blanks and empty entries left out', () => {

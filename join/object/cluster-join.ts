@@ -48,7 +48,10 @@ export interface JoinSpec {
   /** Namespace in the member that holds the gateway's ServiceAccount. */
   readonly memberNamespace: string;
   readonly impersonate: {
-    /** Names of the users that the gateway may impersonate in the member; undefined for all. `groups` likewise. */
+    /**
+     * Names of the users that the gateway may impersonate in the member; undefined for all, `[]` for none. `groups`
+     * likewise.
+     */
     readonly users: readonly string[] | undefined;
     readonly groups: readonly string[] | undefined;
     readonly extras: readonly string[];
@@ -181,10 +184,11 @@ export function isMadeFor(object: unknown, join: HubObject): boolean {
 
 /** A hash of the part of the spec that decides which objects are made in the member. */
 export function installHash({ memberNamespace, impersonate, index, executeWorks, bundle }: JoinSpec): string {
-  const parts = [memberNamespace, impersonate.users ?? null, impersonate.groups ?? null, impersonate.extras];
-  return createHash('sha256')
-    .update(JSON.stringify([...parts, index, executeWorks, bundle ?? null]))
-    .digest('hex');
+  const { users, groups, extras } = impersonate;
+  const parts = [memberNamespace, users ?? null, groups ?? null, extras, index, executeWorks, bundle ?? null];
+  // Version 0.1.0 made a rule for every name of a list without any. The rights of such a ClusterJoin are made anew.
+  if (users?.length === 0 || groups?.length === 0) parts.push('nobody');
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
 /** The condition types in the readiness-gates annotation of an object. */

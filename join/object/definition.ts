@@ -17,6 +17,8 @@ import { clusterJoins, defaultMemberNamespace, joinKind } from './cluster-join.t
 const namespace: Schema = { ...text, maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' };
 const name: Schema = { ...text, minLength: 1, maxLength: 253 };
 const names: Schema = list({ ...text, minLength: 1, maxLength: 253 }, { maxItems: 512 });
+/** Nobody reads a list of nobody as all, as RBAC does with names of resources: it is refused. */
+const someNames: Schema = { ...names, minItems: 1 };
 const object: Schema = record({ apiVersion: text, kind: text, namespace: text, name: text, uid: text });
 
 export const clusterJoinDefinition: CustomResourceDefinition = definitionOf({
@@ -41,7 +43,7 @@ export const clusterJoinDefinition: CustomResourceDefinition = definitionOf({
       ),
       deleteBootstrapSecret: { ...flag, default: true },
       memberNamespace: { ...namespace, default: defaultMemberNamespace },
-      impersonate: record({ users: names, groups: names, extras: names }),
+      impersonate: record({ users: someNames, groups: someNames, extras: names }),
       index: { ...flag, default: false },
       bundle: record({ namespace, name }, 'namespace', 'name'),
       tokenTTL: { ...text, default: '24h', pattern: '^([0-9]+(h|m|s))+$' },

@@ -1,4 +1,6 @@
-// Makes the RBAC rules that a member cluster needs so that the gateway's credential can impersonate users.
+// Makes the RBAC rules that a member cluster needs so that the gateway's credential can impersonate users. Security:
+// RBAC reads a rule without resourceNames, or with none in the list, as every name, so a list that names nobody gives
+// no rule.
 import type { PolicyRule } from './policy-rule.ts';
 
 const authentication = 'authentication.k8s.io';
@@ -21,29 +23,28 @@ export interface Impersonation {
   readonly usernameOnly: boolean;
   /** Keys of the users' extra values that may be impersonated; `*` means all keys. */
   readonly extra: readonly string[];
-  /** Names of the only users that may be impersonated; absent when all users and all ServiceAccounts may be. */
+  /**
+   * Names of the only users that may be impersonated; absent when all users and all ServiceAccounts may be, and `[]`
+   * when nobody may be.
+   */
   readonly users?: readonly string[] | undefined;
-  /** Names of the only groups that may be impersonated; absent when all may be. */
+  /** Names of the only groups that may be impersonated; absent when all may be, and `[]` when none may be. */
   readonly groups?: readonly string[] | undefined;
 }
 
 /** Rules for the verb `impersonate`. Users and groups are in the core API group, uids and extra are not. */
 export function impersonationRules({ usernameOnly, extra, users, groups }: Impersonation): readonly PolicyRule[] {
   const verbs = ['impersonate'];
-  const named = (resource: string, names: readonly string[]): PolicyRule => ({
-    apiGroups: [''],
-    resources: [resource],
-    resourceNames: names,
-    verbs,
-  });
+  const named = (resource: string, names: readonly string[] = []): readonly PolicyRule[] =>
+    names.length === 0 ? [] : [{ apiGroups: [''], resources: [resource], resourceNames: names, verbs }];
   const all = [
     ...(usernameOnly || groups !== undefined ? [] : ['groups']),
     ...(users === undefined ? ['serviceaccounts', 'users'] : []),
   ];
   return [
     ...(all.length === 0 ? [] : [{ apiGroups: [''], resources: all, verbs }]),
-    ...(users === undefined ? [] : [named('users', users)]),
-    ...(groups === undefined || usernameOnly ? [] : [named('groups', groups)]),
+    ...named('users', users),
+    ...(usernameOnly ? [] : named('groups', groups)),
     ...(usernameOnly
       ? []
       : [

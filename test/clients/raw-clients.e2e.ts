@@ -1,6 +1,7 @@
 // The raw stream clients against a real kube-apiserver and kubelet's own streaming server: what fails here is the
 // client's fault or the cluster's, not the gateway's. Protocol v5 is answered by kube-apiserver, v4 and SPDY go through
 // to the kubelet.
+// Landing tier: exec, logs and port-forward byte by byte over WebSocket and SPDY/3.1.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { buffer as readWhole } from 'node:stream/consumers';

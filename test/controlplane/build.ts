@@ -9,7 +9,7 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { goModules, type GoModule } from './modules.ts';
+import { goModules, programNames, type GoModule } from './modules.ts';
 
 /** Programs that a KUBEBUILDER_ASSETS folder may give instead. */
 const assetPrograms = new Set(['etcd', 'kube-apiserver', 'kubectl']);
@@ -27,13 +27,6 @@ export interface BuildOptions {
 export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
   const root = env['XDG_CACHE_HOME'] || path.join(homedir(), '.cache');
   return path.join(root, 'portcullis', 'controlplane');
-}
-
-/** The programs of a whole run: all that `ensureBinaries` knows but those that only named tests need. */
-export function programNames(): readonly string[] {
-  return goModules()
-    .filter(({ onlyWhenNamed }) => onlyWhenNamed !== true)
-    .flatMap((module) => module.programs);
 }
 
 /**
@@ -58,7 +51,7 @@ export async function ensureBinaries(
     if (paths[program] !== undefined) continue;
     const module = modules.find((candidate) => candidate.programs.includes(program));
     if (module === undefined) {
-      throw new Error(`no program "${program}" here; known: ${programNames().join(', ')}`);
+      throw new Error(`no program "${program}" here; known: ${programNames('all').join(', ')}`);
     }
     const folder = await ensureModule(module, env, progress);
     for (const each of module.programs) {

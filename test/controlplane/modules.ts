@@ -18,8 +18,8 @@ export interface GoModule {
   readonly programs: readonly string[];
   /** Said before building, so that nobody thinks it hangs. */
   readonly coldBuild: string;
-  /** Set where only tests that are named need it, so that a whole run does not build it. */
-  readonly onlyWhenNamed?: true;
+  /** Whether files of the landing tier need it; others are built for a run of all files, or by the file that asks. */
+  readonly landing: boolean;
 }
 
 function kubernetesVersionFlags(version: string): string[] {
@@ -58,6 +58,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: kubernetesVersionFlags(kubernetesVersion),
       programs: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubectl', 'kubelet', 'tether'],
       coldBuild: 'about 9 minutes on two cores',
+      landing: true,
     },
     {
       name: 'kwok',
@@ -66,6 +67,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['kwok'],
       coldBuild: 'about 3 minutes on two cores',
+      landing: true,
     },
     {
       name: 'manager',
@@ -74,6 +76,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['manager'],
       coldBuild: 'about 1 minute on two cores',
+      landing: false,
     },
     {
       name: 'informer',
@@ -82,6 +85,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['informer'],
       coldBuild: 'about 1 minute on two cores',
+      landing: false,
     },
     {
       name: 'informer-go',
@@ -90,6 +94,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['informer-go'],
       coldBuild: 'about 2 minutes on two cores',
+      landing: false,
     },
     {
       name: 'cluster-gateway-client',
@@ -98,6 +103,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['cluster-gateway-client'],
       coldBuild: 'about 1 minute on two cores',
+      landing: false,
     },
     {
       name: 'kubectl-old',
@@ -106,6 +112,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: kubernetesVersionFlags(oldKubectl),
       programs: ['kubectl-old'],
       coldBuild: 'about 3 minutes on two cores',
+      landing: false,
     },
     {
       name: 'helm',
@@ -114,6 +121,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [`-X helm.sh/helm/v3/internal/version.version=${helm}`],
       programs: ['helm'],
       coldBuild: 'about 3 minutes on two cores',
+      landing: true,
     },
     {
       name: 'karmadactl',
@@ -122,7 +130,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['karmadactl'],
       coldBuild: 'about 4 minutes on two cores',
-      onlyWhenNamed: true,
+      landing: false,
     },
     {
       name: 'h2spec',
@@ -131,6 +139,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['h2spec'],
       coldBuild: 'about 1 minute on two cores',
+      landing: true,
     },
     {
       name: 'kubelogin',
@@ -139,6 +148,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['kubelogin'],
       coldBuild: 'about 1 minute on two cores',
+      landing: true,
     },
     {
       name: 'fuzz-oracle',
@@ -147,6 +157,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['fuzz-oracle'],
       coldBuild: 'about 4 minutes on two cores',
+      landing: true,
     },
     {
       name: 'poster',
@@ -155,6 +166,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['poster'],
       coldBuild: 'about 1 minute on two cores',
+      landing: true,
     },
     {
       name: 'template-oracle',
@@ -163,6 +175,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['template-oracle'],
       coldBuild: 'about 1 minute on two cores',
+      landing: false,
     },
     {
       name: 'promql-oracle',
@@ -171,6 +184,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['promql-oracle'],
       coldBuild: 'about 2 minutes on two cores',
+      landing: false,
     },
     {
       name: 'konnectivity',
@@ -179,6 +193,7 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['proxy-server', 'proxy-agent'],
       coldBuild: 'about 2 minutes on two cores',
+      landing: false,
     },
     {
       name: 'ocm',
@@ -187,7 +202,14 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['ocm-work-agent', 'ocm-work-hub', 'ocm-placement'],
       coldBuild: 'about 8 minutes on two cores',
-      onlyWhenNamed: true,
+      landing: false,
     },
   ];
+}
+
+/** The programs that all files of a tier may ask for. */
+export function programNames(tier: 'landing' | 'all'): readonly string[] {
+  return goModules()
+    .filter(({ landing }) => tier === 'all' || landing)
+    .flatMap((module) => module.programs);
 }

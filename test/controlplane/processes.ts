@@ -6,6 +6,7 @@ import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { laneVariable } from '../leftovers.ts';
 
 import type { CommandOptions, CommandResult } from './fixture-types.ts';
 
@@ -101,7 +102,7 @@ const portCount = 12_000;
 
 /** Files that run side by side choose from different ports: both would find one free that neither listens on yet. */
 function chosenPort(): number {
-  const lane = process.env['PORTCULLIS_TEST_LANE'];
+  const lane = process.env[laneVariable];
   const [from, count] = lane === undefined ? [0, portCount] : [(Number(lane) * portCount) / 2, portCount / 2];
   return firstPort + from + Math.floor(Math.random() * count);
 }

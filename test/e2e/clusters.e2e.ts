@@ -1,5 +1,6 @@
 // The clusters API as kubectl and as our own command line see it. kubectl asks for Tables, watches, discovery and
 // OpenAPI in ways of its own, so only kubectl proves them.
+// Landing tier: clusters of kubeconfig files, kept current.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,6 @@
 // A fresh clone, `npm ci && npm start`, and every command the demo prints, run as it stands by real kubectl. A clone
 // holds only what is committed, and Ctrl-C goes to npm and to the demo at once.
+// Landing tier: npm start shows it working, with nothing installed but Node.
 // Runs alone: it says how soon the demo stops.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

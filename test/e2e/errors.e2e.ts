@@ -1,6 +1,7 @@
 // Whatever is wrong with a member, kubectl ends soon, exits with 1 and says which cluster and why; and a cut answer
 // looks cut. Refused impersonation is in identity.e2e.ts. kubectl drops the message of a failed discovery, so what it
 // prints is what counts.
+// Landing tier: every error is a Status, and a cut answer looks cut.
 // Runs alone: it says within which seconds each error comes.
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';

@@ -1,6 +1,7 @@
 // Every cluster at once with real kube-apiservers and real kubectl: what people type must work through
 // `/clusters/*/proxy`. kubectl reads Tables, discovery and watches in ways of its own, and prints half an answer as
 // readily as a whole one.
+// Landing tier: one request to every cluster.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,7 @@
 // A release as a user gets it: the tarball of `npm pack`, installed with the system's npm into an empty folder, and the
 // archive with a Node of its own. Nothing of the checkout may be found from there: no sources, no modules, no pinned
 // Node on the path.
+// Landing tier: a release installs and runs without the checkout.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';

@@ -1,16 +1,11 @@
 // Messages that troubleshooting.md quotes are texts of the program, word for word, so that a person who searches for
 // one finds it.
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { root } from './pages.ts';
+import { productionFiles, textOf } from './sources.ts';
 
-const page = readFileSync(join(root, 'docs/how-to/troubleshooting.md'), 'utf8');
-const code = globSync('{auth,cache,gateway,routing,search}/**/*.ts', { cwd: root })
-  .filter((file) => !/\.(?:test|fixture)\.ts$/.test(file))
-  .map((file) => readFileSync(join(root, file), 'utf8').replaceAll("\\'", "'"))
-  .join('\n');
+const page = textOf('docs/how-to/troubleshooting.md');
+const code = productionFiles.map((file) => textOf(file).replaceAll("\\'", "'")).join('\n');
 
 /** Texts of kubectl and the hub's aggregator, which are not ours to keep. */
 const foreign = ['Error from server (NotFound): ', 'error trying to reach service: …'];

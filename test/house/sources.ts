@@ -16,6 +16,26 @@ export const projectFiles: readonly string[] = execFileSync(
 /** The TypeScript files among them. */
 export const sourceFiles: readonly string[] = projectFiles.filter((file) => /\.tsx?$/.test(file));
 
+/** The room of a file: its folder at the root; '' for files that are in none. */
+export function roomOf(file: string): string {
+  return file.includes('/') ? file.split('/')[0]! : '';
+}
+
+/** Every room: folders at the root that hold TypeScript. */
+export const rooms: readonly string[] = [...new Set(sourceFiles.map(roomOf))].filter(Boolean).toSorted();
+
+/** Rooms that do not run in a cluster or on a user's machine. The console runs in a browser, with rules of its own. */
+const notProduction = ['bench', 'console', 'packaging', 'test'];
+
+/** Rooms whose code is a part of every release, of every name that is not known as something else. */
+export const productionRooms: readonly string[] = rooms.filter((room) => !notProduction.includes(room));
+
+/** Files of those rooms, without tests and what is for tests. */
+export const productionFiles: readonly string[] = projectFiles.filter(
+  (file) =>
+    productionRooms.includes(roomOf(file)) && /\.(?:tsx?|mjs)$/.test(file) && !/\.(?:test|fixture)\.ts$/.test(file),
+);
+
 /** What a file holds. */
 export function textOf(file: string): string {
   return readFileSync(join(root, file), 'utf8');

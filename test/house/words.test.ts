@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { idsOfName, titles } from './cases.ts';
-import { importsOf, projectFiles, sourceFiles, textOf } from './sources.ts';
+import { importsOf, productionRooms, projectFiles, roomOf, sourceFiles, textOf } from './sources.ts';
 
 /** Planning papers that a reader of the repository does not have; in pieces, or this file would name them. */
 const papers = new RegExp(String.raw`\bDES${'IGN'}\b|\b[Ii]ssues? ${'#?'}\d`);
@@ -55,17 +55,16 @@ function longComments(text: string): readonly string[] {
     .filter((line) => line.length > 120 && /^\s*(?:\/\/|\/?\*)/.test(line) && !/^\s*(?:\/\/|\/?\*+) \S+$/.test(line));
 }
 
-const production = /^(?:auth|bin|cache|cli|gateway|http|lib|routing|search|sim)\//;
 const forTests = /\.(?:test|fixture)\.ts$/;
 
 /** Files of the production rooms that only tests import, and those called test-something. */
 function disguised(imports: ReadonlyMap<string, readonly string[]>): readonly string[] {
-  const isForTests = (file: string): boolean => forTests.test(file) || !production.test(file);
+  const isForTests = (file: string): boolean => forTests.test(file) || !productionRooms.includes(roomOf(file));
   const importers = new Map<string, boolean[]>();
   for (const [file, imported] of imports)
     for (const each of imported) importers.set(each, [...(importers.get(each) ?? []), isForTests(file)]);
   return [...imports.keys()]
-    .filter((file) => production.test(file) && !forTests.test(file))
+    .filter((file) => productionRooms.includes(roomOf(file)) && !forTests.test(file))
     .filter((file) => /(?:^|\/)test-[^/]*$/.test(file) || (importers.get(file)?.every((only) => only) ?? false));
 }
 

@@ -1,7 +1,9 @@
 // Serves Karmada's ResourceRegistry objects, for a hub that sends all requests for search.karmada.io/v1alpha1 to the
 // gateway (APIService). The hub itself stores the objects, by a CustomResourceDefinition with another version of the
 // same group. So the gateway passes requests on to the hub and rewrites only `apiVersion`. Security: the caller has
-// been authorized for the object before this code runs; the hub is asked with the gateway's own credential.
+// been authorized for the object before this code runs. The hub is asked with the gateway's own credential, so whatever
+// else it would have asked the caller for has to be asked here.
+import { forbidden, type Authorizer } from '../../../auth/rules/authorize.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { HubCall, HubClient } from '../../../cache/hub/hub-types.ts';
 import {
@@ -9,6 +11,8 @@ import {
   registryPlural,
   storedRegistryVersion,
 } from '../../../cache/sources/objects/karmada-registries.ts';
+import { withApiVersions, withUid } from '../../../lib/json/api-versions.ts';
+import { textAt } from '../../../lib/json/raw-json.ts';
 import { headerValue } from '../../../routing/forward/headers.ts';
 import type { OpenStreams } from '../../../routing/forward/open-streams.ts';
 import type { Authorized } from '../../exchange.ts';
@@ -16,6 +20,7 @@ import { makeAnswerWriter } from '../../fanout/answer-writer.ts';
 import type { Surface } from '../../request/routes.ts';
 import type { CompleteResponse } from '../../status.ts';
 import { jsonHeaders } from '../../status.ts';
+import { attributesOf } from '../../steps/authorize.ts';
 import { acceptedRanges } from '../accept.ts';
 import { readBody } from '../request-body.ts';
 
@@ -24,7 +29,8 @@ type RegistriesSurface = Extract<Surface, { kind: 'registries' }>;
 /**
  * Answers one request for ResourceRegistries.
  * @returns the answer to send; undefined for a watch, whose answer has been sent already
- * @throws GatewayError (rejects) HUB_UNAVAILABLE, NOT_ACCEPTABLE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST or TOO_LARGE
+ * @throws GatewayError (rejects) HUB_UNAVAILABLE, NOT_ACCEPTABLE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST, TOO_LARGE, or
+ *   FORBIDDEN for an object that the caller may patch and not create
  */
 export type AnswerRegistries = (state: Authorized, surface: RegistriesSurface) => Promise<CompleteResponse | undefined>;
 
@@ -35,17 +41,48 @@ const timeoutMs = 15_000;
 const watchHeadMs = 15_000;
 const methods: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
-export function makeRegistryAnswers(hub: HubClient, openStreams: OpenStreams): AnswerRegistries {
+export function makeRegistryAnswers(
+  hub: HubClient,
+  openStreams: OpenStreams,
+  authorizer: Authorizer,
+): AnswerRegistries {
   return async (state, surface) => {
-    const call = await hubCall(state, surface);
+    const call = await allowedCall(state, await hubCall(state, surface), hub, authorizer);
     if (state.info.verb === 'watch') {
       await relayWatch(state, call, hub, openStreams);
       return undefined;
     }
     const { status, body } = await hub.request(call);
-    const shown = withVersion(body, stored, served);
-    return { status, headers: jsonHeaders(shown.length, state.auditId), body: shown };
+    const answer = shown(body);
+    return { status, headers: jsonHeaders(answer.length, state.auditId), body: answer };
   };
+}
+
+/** Patches that never create an object, whatever they hold (apiserver:pkg/endpoints/handlers/patch.go). */
+const changingOnly: ReadonlySet<string> = new Set([
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+]);
+
+/**
+ * Server-side apply creates an object that does not exist, for which an API server asks the caller for `create`. A
+ * caller without that right may only change the object that is there, which the hub finds by its uid.
+ */
+async function allowedCall(state: Authorized, call: HubCall, hub: HubClient, authorizer: Authorizer): Promise<HubCall> {
+  if (call.method !== 'PATCH' || changingOnly.has(call.contentType?.split(';')[0] ?? '')) return call;
+  const attributes = attributesOf(state.user, undefined, undefined, { ...state.info, verb: 'create' }, '');
+  const { allowed, reason } = await authorizer.authorize(attributes);
+  if (allowed) return call;
+  const found = await hub.request({ method: 'GET', path: call.path.split('?')[0]!, timeoutMs });
+  const uid = found.status === 200 ? textAt(found.body, ['metadata', 'uid']) : undefined;
+  if (uid === undefined || !Buffer.isBuffer(call.body)) throw forbidden(attributes, reason);
+  const body = withUid(call.body, uid);
+  if (body !== undefined) return { ...call, body };
+  throw new GatewayError(
+    'BAD_REQUEST',
+    'the object must have one metadata, and in it at most one uid, which is a text',
+  );
 }
 
 async function hubCall(state: Authorized, { name, subresource }: RegistriesSurface): Promise<HubCall> {
@@ -59,7 +96,7 @@ async function hubCall(state: Authorized, { name, subresource }: RegistriesSurfa
   const body = await readBody(inbound);
   if (body.length === 0) return call;
   const contentType = headerValue(headers, 'content-type') ?? 'application/json';
-  return { ...call, contentType, body: versioned(parsed(body), served, stored) };
+  return { ...call, contentType, body: written(body) };
 }
 
 /**
@@ -79,30 +116,22 @@ function acceptedJson({ headers }: Authorized): string {
   throw new GatewayError('NOT_ACCEPTABLE', 'only the following media types will be accepted: application/json');
 }
 
-/** Parses a body as JSON. Server-side apply declares YAML, but clients write its body as JSON, which is valid YAML. */
-function parsed(body: Buffer): unknown {
+/**
+ * A body as the hub stores it. Server-side apply declares YAML, but clients write its body as JSON, which is valid
+ * YAML.
+ */
+function written(body: Buffer): Buffer {
   try {
-    return JSON.parse(body.toString('utf8'));
+    return withApiVersions(body, served, stored);
   } catch {
     throw new GatewayError('BAD_REQUEST', 'the body of the request is not valid JSON');
   }
 }
 
-/** A copy of the value in which every `apiVersion` equal to `from` is `to`, also in lists, Tables and managedFields. */
-function versioned(value: unknown, from: string, to: string): unknown {
-  if (Array.isArray(value)) return value.map((each) => versioned(each, from, to));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, field]) => [
-      key,
-      key === 'apiVersion' && field === from ? to : versioned(field, from, to),
-    ]),
-  );
-}
-
-function withVersion(body: Buffer, from: string, to: string): Buffer {
+/** An answer of the hub as clients know it. */
+function shown(body: Buffer): Buffer {
   try {
-    return Buffer.from(`${JSON.stringify(versioned(JSON.parse(body.toString('utf8')), from, to))}\n`);
+    return withApiVersions(body, stored, served);
   } catch {
     throw new GatewayError('HUB_UNAVAILABLE', 'the hub answered something that is not JSON');
   }
@@ -133,15 +162,10 @@ async function relayWatch(state: Authorized, call: HubCall, hub: HubClient, open
       const text = Buffer.concat([rest, chunk]);
       const end = text.lastIndexOf(0x0a) + 1;
       rest = text.subarray(end);
-      const lines = text
-        .subarray(0, end)
-        .toString('utf8')
-        .split('\n')
-        .filter((line) => line !== '');
-      if (lines.length > 0)
-        await writer.write(Buffer.concat(lines.map((line) => withVersion(Buffer.from(line), stored, served))));
+      const events = linesOf(text.subarray(0, end)).map(shown);
+      if (events.length > 0) await writer.write(Buffer.concat(events));
     }
-    if (rest.length > 0) await writer.write(withVersion(rest, stored, served));
+    if (rest.length > 0) await writer.write(shown(rest));
     writer.end();
   } catch (error) {
     if (!state.inbound.answered) throw error;
@@ -151,4 +175,15 @@ async function relayWatch(state: Authorized, call: HubCall, hub: HubClient, open
   } finally {
     writer.close();
   }
+}
+
+/** The lines of a text that ends with a line break, each with its own; empty ones are left out. */
+function linesOf(text: Buffer): readonly Buffer[] {
+  const lines: Buffer[] = [];
+  for (let at = 0; at < text.length;) {
+    const end = text.indexOf(0x0a, at) + 1;
+    if (end > at + 1) lines.push(text.subarray(at, end));
+    at = end;
+  }
+  return lines;
 }

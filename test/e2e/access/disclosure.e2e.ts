@@ -1,6 +1,7 @@
 // Somebody who asks who-can and what-can learns nothing of clusters that they may not reach, nor of roles and bindings
 // that they may not read: whatever happens to those, each byte of each answer stays. About themselves, everybody may
 // ask.
+// Landing tier: who may do what is told to those who could read it.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,5 +1,6 @@
 // Random RBAC in three real members, and random questions about it: who-can and what-can must say what each member
 // itself answers to an access review. Nothing here knows how the index reads RBAC; the members judge.
+// Landing tier: who may do what, as each cluster decides.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { User } from '../../../cache/model/user.ts';

@@ -1,5 +1,6 @@
 // Manifests as charts make them, applied in real and simulated clusters at once. Only real kube-apiservers show whether
 // a second run changes nothing, what a conflict says, and whether kubectl can go on with a set.
+// Landing tier: manifests applied to many clusters from one command.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,6 @@
 // Attacks on paths, framing and upgrades through a real hub and its aggregator, and directly; a raw member says what
 // arrived. What Go's server refuses never reaches us, so beside each status stands what the member saw.
+// Landing tier: nobody but the hub speaks for its users.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { answerEcho } from '../../site/member.ts';

@@ -1,5 +1,6 @@
 // Attacks on identity through a real hub and its aggregator, and directly with the same hub identities. What
 // kube-apiserver refuses or takes away never reaches us, so beside each status stands what the raw member saw.
+// Landing tier: a client cannot set identity headers.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

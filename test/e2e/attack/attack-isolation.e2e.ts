@@ -1,5 +1,6 @@
 // A thousand requests at once of many users to two real clusters, by every way and protocol, and callers that differ in
 // one part of their identity. What the client is told is one witness, the members' audit logs are the other.
+// Landing tier: one cluster cannot hurt another.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { ClientHttp2Session } from 'node:http2';

@@ -1,6 +1,7 @@
 // What a browser says of the page behind a request arrives through a real hub's aggregator, which vouches for the user
 // whatever the page: the answers are those of the direct way with a certificate. A bearer token that the hub has taken
 // is the hub's word by the time it is here.
+// Landing tier: web pages use nobody's certificate.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { requestBytes, upgradeLines } from '../../site/raw-client.ts';

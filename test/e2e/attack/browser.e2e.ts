@@ -1,6 +1,7 @@
 // What web pages can do in a real browser whose user has a client certificate of the gateway: a stranger's page, an
 // application behind services/proxy on the origin that all clusters share, and one on its cluster's own host. The
 // members are pretend ones: what counts is what reaches them.
+// Landing tier: an application of one cluster is no page of the others, in a real browser.
 // Runs alone: a policy file below /etc is for every Chromium of the machine.
 import assert from 'node:assert/strict';
 import { KeyObject } from 'node:crypto';

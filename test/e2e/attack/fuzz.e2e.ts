@@ -1,5 +1,6 @@
 // A million cases on the parsers, what we accept read by Go's net/http and Kubernetes' RequestInfoFactory as well. A
 // comparison that never disagrees proves nothing, so Go is shown a reading of ours that is wrong, too.
+// Landing tier: parsers refuse or read as Go does.
 // Runs alone: the fuzzers keep both cores busy.
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';

@@ -1,5 +1,6 @@
 // The conformance tool of others, h2spec, against the listener. Many of its cases watch what happens to a request that
 // is under way, so answers come a little after the whole request.
+// Landing tier: HTTP/2 as its specification has it.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';

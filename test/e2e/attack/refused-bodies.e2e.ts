@@ -1,6 +1,7 @@
 // What real clients see of an answer that comes before their body does, over HTTP/2: the Status, every time. curl and
 // Go's client send 1 MiB to paths that are refused for who asks, for what they may not, for too much of it, and for how
 // often.
+// Landing tier: a refused request with a body is answered to curl and Go.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,7 @@
 // As many strangers as one address may have connections, over both protocols and all ways at once, against a gateway of
 // 1 GiB; a user asks meanwhile. The strangers run in a thread of their own, or the user would wait for them instead of
 // for the gateway.
+// Landing tier: nobody fills the memory without logging in.
 // Runs alone: it measures memory and CPU of a gateway that thousands of clients attack.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

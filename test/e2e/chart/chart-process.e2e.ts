@@ -1,6 +1,7 @@
 // The process with exactly the arguments, files and ServiceAccount that the chart renders does its work on a real hub:
 // its certificate is verified by the aggregator, every source's clusters come and go, people reach them as themselves.
 // A right that is missing shows only as a quiet retry, so the hub's audit log must hold no refusal of the gateway.
+// Landing tier: the gateway as the chart starts it.
 import assert from 'node:assert/strict';
 import { request } from 'node:https';
 import { after, before, test } from 'node:test';

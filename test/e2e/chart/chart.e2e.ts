@@ -1,6 +1,7 @@
 // The Helm chart with real Helm on a real hub: linted, rendered as its goldens say, taken by the API server, installed,
 // upgraded, and put in cluster-gateway's place and back. `PORTCULLIS_WRITE_GOLDENS=1` writes the goldens anew; read the
 // difference before committing it.
+// Landing tier: the chart installs, upgrades and is removed.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
 // Who attacks the console in a real Chromium: names, labels, log lines and messages that are markup, links that say one
 // cluster and mean another, members that answer pages, and places where a token could be left behind.
+// Landing tier: a link to the console leads to no other cluster or object.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,5 @@
 // Logging in to the console by a real OpenID provider, in a real Chromium.
+// Landing tier: logging in to the console.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import type { OidcProvider } from '../../oidc-provider.ts';

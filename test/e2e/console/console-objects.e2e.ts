@@ -1,4 +1,5 @@
 // One object in the console: its sides in a real Chromium, and how it is changed.
+// Landing tier: objects are edited and deleted as the caller.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { eventually } from '../../site/polling.ts';

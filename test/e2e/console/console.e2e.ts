@@ -1,4 +1,5 @@
 // The console in a real Chromium, against a gateway and simulated clusters: what people see, and what they do not.
+// Landing tier: the console in a real browser.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -241,6 +242,10 @@ test('no view has a fault that axe finds, in either theme and on a phone', needs
     // The policy of the page lets no script in by an element; DevTools may run one.
     await page.evaluate(`${axe}; undefined`);
     const check = async (path: string): Promise<void> => {
+      // A colour that is still changing is none that anybody reads by.
+      await page.evaluate(
+        `Promise.allSettled(document.getAnimations().filter((each) => each instanceof CSSTransition).map((each) => each.finished))`,
+      );
       const { violations } = (await page.evaluate(
         `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })`,
       )) as { violations: readonly { id: string; nodes: readonly { html: string; failureSummary: string }[] }[] };

@@ -1,5 +1,6 @@
 // What a ManifestWork does in a cluster without an agent: its objects, their owner, the status of the work, and that
 // everything comes right again that somebody changes.
+// Landing tier: ManifestWorks without an agent.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';

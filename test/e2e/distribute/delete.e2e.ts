@@ -1,4 +1,5 @@
 // How works end: what goes with them, what stays, and what is never touched.
+// Landing tier: what a work made is taken back, and nothing else.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';

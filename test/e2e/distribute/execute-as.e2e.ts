@@ -1,5 +1,6 @@
 // Who may have a work executed as which ServiceAccount: the hub's admission policies that the chart installs, and the
 // question that the gateway asks again when it executes the work.
+// Landing tier: who may not execute-as an account changes no work that does.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

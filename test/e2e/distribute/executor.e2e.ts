@@ -1,5 +1,6 @@
 // As whom works are written: the ServiceAccount that they name, by impersonation, whose own rights in the cluster
 // decide about each write.
+// Landing tier: a work is written as its executor and nobody else.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';

@@ -1,5 +1,6 @@
 // The command line about works, on a real hub and member: what state they are in, what executing one would change,
 // which specs were executed, and the way back to one of them.
+// Landing tier: the history of a work, and the way back.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';

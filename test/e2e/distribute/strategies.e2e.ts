@@ -1,5 +1,6 @@
 // How a work's objects are updated: the four strategies, fields that are left to others, and who wins when two want
 // the same field.
+// Landing tier: each strategy of a work writes as OCM's agent does.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { AuditEvent, Member } from '../../controlplane/fixture.ts';

@@ -1,6 +1,7 @@
 // Numbers of all clusters on real kube-apiservers: kubectl top through the context of the index, and the page for
 // Prometheus. Both show a user what the clusters' own RBAC lets that user see, and say which cluster did not answer.
 // Resource metrics are objects of a CustomResourceDefinition here, so RBAC and kubectl are real and the figures known.
+// Landing tier: kubectl top and metrics of the fleet.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
 // The hub's own kubectl on the three kinds that the gateway serves behind a real aggregator, and what cluster-gateway's
 // clients send. Answers of a hub are aggregated from many servers, so a fault of ours shows in commands about other
 // kinds.
+// Landing tier: kubectl through a hub's own address.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 

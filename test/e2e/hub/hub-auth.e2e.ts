@@ -1,6 +1,7 @@
 // Rights on a real hub, and whom a member sees: rights are the hub's RBAC, callers come by its tokens, its certificates
 // and its aggregator. The callers are administrators of the members, so that every refusal is the gateway's or the
 // hub's.
+// Landing tier: the users and RBAC of a hub.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

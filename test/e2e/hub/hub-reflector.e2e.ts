@@ -1,6 +1,7 @@
 // The sources' view of a real hub stays what the hub holds, through kinds that come and go, a broken network, a dead
 // line, a killed API server and a forgotten history. Each fault must really have happened, so the test sees it before
 // it heals.
+// Landing tier: clusters of a hub, also while the hub is away.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
 // Clusters come, change and go with the objects of a real hub, whichever source they are of. An answer proves nothing
 // about which member gave it, so every member tells its name.
+// Landing tier: every kind of object that makes a cluster.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 

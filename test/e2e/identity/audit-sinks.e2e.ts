@@ -1,6 +1,7 @@
 // Sinks of the audit log with real processes: an audit file that may not grow, a gateway that ends while its webhook is
 // silent, events on standard output. A limit of the process holds for every file it writes, so nothing else may be
 // written while it holds.
+// Landing tier: no change is made unrecorded where a policy says to record it.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';

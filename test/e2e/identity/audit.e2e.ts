@@ -1,6 +1,7 @@
 // Our audit events and the cluster's own of the same request say the same. Both write an event after they have
 // answered, so a test waits for the last one; and the cluster records every stage here, so that a stage we do not have
 // is seen.
+// Landing tier: our audit log and the cluster's own side by side.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
 // `portcullis check` against a real kube-apiserver: the credential that `generate member-access` prints is judged
 // clean, cluster-admin is not, and the exit codes are what CI goes by. A check that finds nothing proves little, so the
 // same files are made weak one by one.
+// Landing tier: portcullis check says what is weak.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,6 @@
 // The member sees the caller, the whole caller, and nobody else; its audit log is the witness. Also what kubectl says
 // when the member refuses to impersonate.
+// Landing tier: requests reach a cluster as the caller, with uid, groups and extra.
 // Runs alone: it says within which seconds kubectl ends.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

@@ -1,5 +1,6 @@
 // kube-apiserver and the gateway are given the same AuthenticationConfiguration and the same tokens, and must say the
 // same of them; where the gateway is stricter on purpose, that is told here one by one.
+// Landing tier: tokens are judged as kube-apiserver does, or stricter.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

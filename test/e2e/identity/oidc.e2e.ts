@@ -1,5 +1,6 @@
 // kubectl logs in through kubelogin at a real OpenID provider and is exactly the mapped user in a real member; keys are
 // rotated under load; a provider that is down hurts its own users alone.
+// Landing tier: users of identity providers.
 // Runs alone: keys change in the middle of a steady load.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,5 +1,6 @@
 // PediaClusters that somebody writes by hand: what their status says, how they are reached, who takes them, and how
 // they end. The sentences are those that Clusterpedia's tools and tests wait for.
+// Landing tier: PediaClusters and their status.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';

@@ -1,5 +1,5 @@
-// What users of import policies see on a real hub: policies that are wrong, sources that cannot be judged, names,
-// edits, deletions.
+// What users of import policies see on a real hub: wrong policies, sources that cannot be judged, names, edits, ends.
+// Landing tier: import policies make clusters of any kind of object.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';

@@ -1,6 +1,7 @@
 // An index over members that know nothing of Portcullis, with an administrator's kubeconfig: what the first try of a
 // fleet looks like. The credential may read everything, and still nobody may see a row that their own rights in the
 // member do not show.
+// Landing tier: what the index reads with shows nobody a row.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, before, test } from 'node:test';

@@ -1,5 +1,6 @@
 // Real kubectl on real members through the context `portcullis-all`: output forms, selectors, paging, sorting, watch,
 // discovery, explain; and every item of every type is what its member has.
+// Landing tier: kubectl over all clusters by the index.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

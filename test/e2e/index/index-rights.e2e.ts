@@ -2,6 +2,7 @@
 // itself about every object, as the identity the gateway would send. Easy to get wrong: the oracle must not share a
 // line with what it judges, so it knows nothing of RBAC. INDEX_RIGHTS_USERS (100), INDEX_RIGHTS_MEMBERS (3) and
 // INDEX_RIGHTS_SEED choose size and world.
+// Landing tier: each cluster's RBAC on each row.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

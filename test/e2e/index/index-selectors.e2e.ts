@@ -1,5 +1,6 @@
 // Label and native field selectors select what a real kube-apiserver selects, and labels are refused in its words. Odd
 // ones are asked as well: `x in ()`, `a,`, `!in`, keys and values that are no labels, fields that are missing.
+// Landing tier: questions mean what they mean to a cluster.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { GatewayError } from '../../../cache/model/errors.ts';

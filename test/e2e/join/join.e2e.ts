@@ -1,4 +1,5 @@
 // Clusters join and leave by an object on the hub: what is made in them, what is checked before, and what is left.
+// Landing tier: a cluster that joins gives away no more than is asked for, and leaves clean.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { readFileSync } from 'node:fs';

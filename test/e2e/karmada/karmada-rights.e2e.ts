@@ -1,5 +1,6 @@
 // Fifty random users ask the paths of Karmada's search. Lists, pages, names, gets, watches and writes must be what the
 // members themselves say of each user; Karmada's own search asks no member.
+// Landing tier: Karmada's paths with each member's RBAC.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ask } from '../kubectl/kubectl-as.ts';

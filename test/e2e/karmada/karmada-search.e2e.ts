@@ -1,5 +1,6 @@
 // Karmada's search, on a hub whose requests for it go to the gateway: ResourceRegistries with kubectl, both paths of
 // the search compared with what the members hold, and everything that goes on to the cluster that has an object.
+// Landing tier: in the place of Karmada's search.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';
@@ -8,7 +9,7 @@ import { eventually } from '../../site/polling.ts';
 import { hubSide } from '../hub/hub-sides.ts';
 import { boxPod, talkingPod } from '../kubectl/pods.ts';
 import type { Outcome, Side } from '../kubectl/sides.ts';
-import { complete, registry, registryCondition, startKarmadaSite, type Json } from './karmada-site.ts';
+import { allowed, complete, registry, registryCondition, startKarmadaSite, type Json } from './karmada-site.ts';
 import { cache, proxying, searchPath } from './karmada-paths.ts';
 
 const namespace = 'team-a';
@@ -143,6 +144,18 @@ test('ResourceRegistries are made, listed, watched, changed and deleted with kub
   await watching.stop();
   const bobs = bob.file('other.json', JSON.stringify(registry('bobs', {})));
   assert.match((await bob.run(['create', '-f', bobs])).stderr, /forbidden/i);
+});
+
+test('who may patch ResourceRegistries and not create them changes what is there and makes nothing by server-side apply', async () => {
+  const rules = [{ apiGroups: ['search.karmada.io'], resources: ['resourceregistries'], verbs: ['get', 'patch'] }];
+  await site.hub.apply(...allowed('bob', 'patches-registries', rules));
+  const file = (name: string): string =>
+    bob.file('patched.json', JSON.stringify(registry(name, { targetCluster: { clusterNames: ['m1', 'm2'] } })));
+  const applied = async (name: string) =>
+    await bob.run(['apply', '--server-side', '--field-manager=bob', '--validate=false', '-f', file(name)]);
+  await eventually('bob may patch', async () => (await applied('clusters')).code === 0);
+  assert.match((await applied('new')).stderr, /cannot create resource/);
+  assert.match(await refused(carol, `${searchPath}/resourceregistries/new`), /NotFound|not found/);
 });
 
 test('a registry that asks for OpenSearch is refused with the reason, and nothing is indexed because of it', async () => {

@@ -1,4 +1,5 @@
 // Every kubectl command that needs no running pod behaves through the gateway as it does directly.
+// Landing tier: kubectl, command by command as directly at the cluster.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startControlPlane } from '../../controlplane/fixture.ts';

@@ -1,6 +1,7 @@
 // Every kubectl command that needs running pods, nodes or controllers behaves through the gateway as it does directly.
 // carol is cluster-admin at the member, alice may edit team-a and read elsewhere. And Clusterpedia's one end-to-end
 // test, whose pods need a controller.
+// Landing tier: exec, attach, cp, logs and port-forward as directly at the cluster.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';

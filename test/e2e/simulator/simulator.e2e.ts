@@ -1,5 +1,6 @@
 // The simulator answers as a real kube-apiserver does: the same requests to both, the answers compared field by field.
 // A difference that is meant belongs into simulator-requests.ts with its path, never into the comparison.
+// Landing tier: the simulated clusters answer as real ones.
 import assert from 'node:assert/strict';
 import { request } from 'node:https';
 import { after, before, test } from 'node:test';

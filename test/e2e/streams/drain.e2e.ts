@@ -1,6 +1,7 @@
 // A gateway that is told to end lets short requests finish, ends watches between two events, and cuts the rest so that
 // it looks cut; one that is killed starts again with the same CA. Easy to get wrong: a client that reads nothing must
 // not learn of the end by reading.
+// Landing tier: a gateway that ends drains first.
 // Runs alone: it compares how long drains take.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

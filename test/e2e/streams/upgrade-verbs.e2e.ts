@@ -1,6 +1,7 @@
 // Which verb an upgrade is judged by, asked of a real kube-apiserver and of the gateway alike: five users, each with
 // one verb or two, at the API server by its RBAC, at the gateway by its rules. Nothing that is asked for exists, so
 // whoever is let in is told 404, and a watch is 101.
+// Landing tier: an upgrade takes the right to what it does.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
 // Who the author of a TenantBinding or ClusterPermission is, which nobody can forge, and what nobody is granted.
+// Landing tier: nobody can forge who the author of a TenantBinding is.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';

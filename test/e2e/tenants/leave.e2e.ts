@@ -1,4 +1,5 @@
 // A cluster that leaves by its ClusterJoin loses what TenantBindings made in it, before the gateway loses its access.
+// Landing tier: a cluster that leaves loses what was granted first.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';

@@ -1,4 +1,5 @@
 // Rights in clusters by TenantBindings: where they are granted and taken back, as whom, and what is never touched.
+// Landing tier: nobody grants what they could not grant themselves.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,6 +1,7 @@
 // The index in SQLite and the one in PostgreSQL, filled with the same batches, are asked the same random questions:
 // rows, order, cursors, counts, facets, warnings and errors must be the same to the byte, and either goes on from a
 // cursor of the other. PORTCULLIS_STORE_QUESTIONS asks for more questions, PORTCULLIS_STORE_SEED for others.
+// Landing tier: random questions have the same answers in both stores.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

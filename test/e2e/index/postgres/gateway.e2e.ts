@@ -1,5 +1,6 @@
 // Gateways with their index in a real PostgreSQL, on real members: what kubectl sees, what one gateway gives and
 // another goes on from, and what happens to the door and to the index while the database is in trouble.
+// Landing tier: gateways that share an index in PostgreSQL.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
 // What every store keeps, kept by the index in a real PostgreSQL.
+// Landing tier: the index in PostgreSQL answers as in SQLite.
 import { after, before, describe } from 'node:test';
 
 import { conformance } from '../../../../search/stores/conformance/conformance.fixture.ts';

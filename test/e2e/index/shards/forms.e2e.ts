@@ -1,6 +1,7 @@
 // Processes of two programs share an index in a real PostgreSQL: the newer one writes rows in another form. It comes
 // and goes, and in the end takes over all clusters: each row is written again once. Simulators stand for the members;
 // postgres/rolling-upgrade.e2e.ts shows the same with real ones.
+// Landing tier: two releases on one index write each row once.
 import assert from 'node:assert/strict';
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

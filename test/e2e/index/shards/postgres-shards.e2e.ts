@@ -1,6 +1,6 @@
 // Several processes that follow members together, over one real PostgreSQL: each member is followed by one of them,
-// also after one is killed, sleeps, joins or leaves, and after the database was away. Runs alone: another process has
-// twenty seconds to take over.
+// also after one is killed, sleeps, joins or leaves, and after the database was away.
+// Runs alone: another process has twenty seconds to take over.
 import assert from 'node:assert/strict';
 import { fork, type ChildProcess } from 'node:child_process';
 import { createServer, connect, type Server, type Socket } from 'node:net';

@@ -1,0 +1,40 @@
+// The files of the web console in a checkout, where only their sources are: they are built when `serve` or `demo` needs
+// them for the first time. A release carries them built, and has no sources.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+const folder = join(import.meta.dirname, '../console');
+
+/** Where the sources and the built files of the console are, and how they are built. */
+export interface ConsoleFiles {
+  readonly folder: string;
+  /** Runs the script that builds them; resolves with its exit code. */
+  readonly build: (script: string) => Promise<number>;
+  /** Takes a line for the person who waits. */
+  readonly note: (line: string) => void;
+}
+
+/**
+ * Builds the console where its sources are there and its files are not. A console that cannot be built is told, and is
+ * no reason not to serve clusters: the page itself then says what to do.
+ */
+export async function buildMissingConsole({ folder, build, note }: ConsoleFiles = ofThisCheckout()): Promise<void> {
+  const script = join(folder, 'build.ts');
+  if (existsSync(join(folder, 'assets/index.html')) || !existsSync(script)) return;
+  note('portcullis: building the console, once for this checkout');
+  if ((await build(script)) !== 0) note('portcullis: the console could not be built; everything else is served');
+}
+
+function ofThisCheckout(): ConsoleFiles {
+  return { folder, build: runScript, note: (line) => void process.stderr.write(`${line}\n`) };
+}
+
+function runScript(script: string): Promise<number> {
+  return new Promise((resolve) => {
+    // Standard output is the command's own.
+    const child = spawn(process.execPath, [script], { stdio: ['ignore', 'ignore', 'inherit'] });
+    child.once('error', () => resolve(1));
+    child.once('close', (code) => resolve(code ?? 1));
+  });
+}

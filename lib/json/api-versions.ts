@@ -1,0 +1,82 @@
+// Changes single texts of a JSON object in its bytes. Everything else passes as it was written: numbers beyond 2^53,
+// escape sequences, repeated keys, and nesting that would overflow the stack of a recursive function.
+import { MemberCursor } from './json-cursor.ts';
+import { byte, malformed, skipSpace, skipString, skipValue, textOf } from './json-scan.ts';
+
+/**
+ * The JSON with every `apiVersion` equal to `from` replaced by `to`, at any depth: in lists, Tables and managedFields.
+ * @throws MalformedAnswer when the bytes are not one JSON value, or nested deeper than Go's encoding/json reads
+ */
+export function withApiVersions(bytes: Buffer, from: string, to: string): Buffer {
+  requireOneValue(bytes);
+  const replacement = Buffer.from(JSON.stringify(to));
+  const kept: Buffer[] = [];
+  let copied = 0;
+  let i = 0;
+  while (i < bytes.length) {
+    if (bytes[i] !== byte.quote) {
+      i += 1;
+      continue;
+    }
+    const end = skipString(bytes, i);
+    const colon = skipSpace(bytes, end);
+    const value = bytes[colon] === byte.colon ? skipSpace(bytes, colon + 1) : -1;
+    const isVersion = value >= 0 && bytes[value] === byte.quote && textOf(bytes, i, end) === 'apiVersion';
+    i = end;
+    if (!isVersion) continue;
+    const valueEnd = skipString(bytes, value);
+    if (textOf(bytes, value, valueEnd) === from) {
+      kept.push(bytes.subarray(copied, value), replacement);
+      copied = valueEnd;
+    }
+    i = valueEnd;
+  }
+  return kept.length === 0 ? bytes : Buffer.concat([...kept, bytes.subarray(copied)]);
+}
+
+/**
+ * The object with a `metadata.uid`, by which a write finds this very object or is refused. One that is there already
+ * stays, and is compared by the API server.
+ * @returns undefined where it is not sure which uid a reader would find: without `metadata`, with two of either key, or
+ *   with a uid that is no text or empty
+ * @throws MalformedAnswer when the bytes are not a JSON object
+ */
+export function withUid(bytes: Buffer, uid: string): Buffer | undefined {
+  requireOneValue(bytes);
+  const at = skipSpace(bytes, 0);
+  if (bytes[at] !== byte.openObject) throw malformed();
+  const metadata = onlyMember(bytes, at, 'metadata');
+  if (metadata === undefined || bytes[metadata.start] !== byte.openObject) return undefined;
+  const { start, end } = metadata;
+  const uids = membersOf(bytes, start, 'uid');
+  if (uids.length > 0) {
+    const [only] = uids;
+    const isText = uids.length === 1 && bytes[only!.start] === byte.quote;
+    return isText && textOf(bytes, only!.start, only!.end) !== '' ? bytes : undefined;
+  }
+  const isEmpty = skipSpace(bytes, start + 1) === end - 1;
+  const inserted = Buffer.from(`"uid":${JSON.stringify(uid)}${isEmpty ? '' : ','}`);
+  return Buffer.concat([bytes.subarray(0, start + 1), inserted, bytes.subarray(start + 1)]);
+}
+
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+function membersOf(bytes: Buffer, at: number, key: string): readonly Range[] {
+  const found: Range[] = [];
+  for (const member = new MemberCursor(bytes, at); member.next();)
+    if (member.key === key) found.push({ start: member.start, end: member.end });
+  return found;
+}
+
+function onlyMember(bytes: Buffer, at: number, key: string): Range | undefined {
+  const found = membersOf(bytes, at, key);
+  return found.length === 1 ? found[0] : undefined;
+}
+
+function requireOneValue(bytes: Buffer): void {
+  const end = skipValue(bytes, skipSpace(bytes, 0));
+  if (skipSpace(bytes, end) !== bytes.length) throw malformed();
+}
