@@ -14,6 +14,7 @@ import { historyAnnotation } from '../lib/work-history.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { ClusterExecutor } from './cluster/cluster-executor.ts';
 import type { ExecutionRules, WorkSettings } from './cluster/settings.ts';
+import { makeRuleEvaluator } from './feedback/rule-evaluator.ts';
 import type { HubMark } from './inventory/applied-works.ts';
 import type { SessionParts } from './member/member-session.ts';
 import { manifestWorks, ownPrefix } from './work/manifest-work.ts';
@@ -96,6 +97,7 @@ export class Works {
     const { client } = options;
     this.#settings = {
       ...options,
+      ruleEvaluator: makeRuleEvaluator(),
       writer: makeHubWriter(client),
       work: (namespace, name) => this.#works.objects.get(`${namespace}/${name}`),
     };
@@ -127,6 +129,7 @@ export class Works {
     this.#executors.clear();
     this.#works.close();
     this.#clusters.close();
+    this.#settings.ruleEvaluator.close();
   }
 
   #follow(resource: ResourceType, metadataOnly: boolean, onEach: (change: ObjectChange) => void): Reflector {

@@ -16,6 +16,6 @@ const jobs: Readonly<Record<string, (value: number) => unknown>> = {
 };
 
 parentPort!.on('message', ({ job, value }: { readonly job: string; readonly value: number }) =>
-  parentPort!.postMessage(jobs[job]!(value)),
+  parentPort!.postMessage(jobs[job]!(value), []),
 );
-parentPort!.postMessage('ready');
+parentPort!.postMessage('ready', []);

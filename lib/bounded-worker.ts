@@ -1,11 +1,12 @@
 // Runs work that its author may have made expensive in a thread of its own, so that it takes time and memory from
-// nobody: a job that runs too long, or takes too much memory, ends with its thread. Jobs of different owners take turns.
+// nobody: a job that runs too long, or takes too much memory, ends with its thread. Jobs of different owners take
+// turns.
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
 /** Bounds of the thread. */
 export interface BoundedWorkerOptions {
-  /** Module of the thread. For each message it posts one answer; it posts one message when it is ready for the first. */
+  /** Module of the thread. It posts one message when it is ready, and then one answer for each message. */
   readonly module: URL;
   /** Milliseconds that one job may run; the start of the thread does not count. */
   readonly deadlineMs: number;
@@ -137,6 +138,6 @@ function answerOf(worker: Worker, input: unknown, deadlineMs: number, memoryMega
       worker.off('message', onMessage).off('error', onError).off('exit', onExit);
     };
     worker.on('message', onMessage).on('error', onError).on('exit', onExit);
-    worker.postMessage(input);
+    worker.postMessage(input, []);
   });
 }

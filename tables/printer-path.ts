@@ -5,8 +5,8 @@
 
 /**
  * Evaluates one parsed path on an object, and returns the values that the path finds, in order.
- * @throws RangeError or TypeError when client-go's evaluation of the path would fail too; RangeError when the path walks
- *   over more than {@link mostValues} values
+ * @throws RangeError or TypeError when client-go's evaluation of the path would fail too; TooManyValues when the path
+ *   walks over more than {@link mostValues} values
  */
 export type PrinterPath = (object: unknown) => readonly unknown[];
 

@@ -2,6 +2,7 @@
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
 import type { HubMark } from '../inventory/applied-works.ts';
+import type { RuleEvaluator } from '../feedback/rule-evaluator.ts';
 import type { DefaultExecutor } from '../member/executor-identity.ts';
 
 /** What the gateway's operator configured about the execution of ManifestWorks. */
@@ -25,6 +26,7 @@ export interface ExecutionRules {
 }
 
 export interface WorkSettings extends HubMark, ExecutionRules {
+  readonly ruleEvaluator: RuleEvaluator;
   readonly writer: HubWriter;
   /** Returns the ManifestWork as the hub has it now; undefined when there is none. */
   readonly work: (namespace: string, name: string) => HubObject | undefined;

@@ -81,8 +81,11 @@ async function executeAs(parts: WorkPassParts, given: HubObject, executor: Execu
   const appliedWork = isComplete ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
   const owner = ownerReferenceTo(appliedWork.metadata);
   const objects = session.objects(executor, referenceOf(work));
-  const { rawJson, holdOnDenied } = settings;
-  const pass = await runApplyPass({ work, executor, session, objects, known, owner, rawJson, isComplete });
+  const { rawJson, ruleEvaluator, holdOnDenied } = settings;
+  const pass = await runApplyPass({
+    ...{ work, executor, session, objects, known, owner },
+    ...{ rawJson, ruleEvaluator, isComplete },
+  });
   session.follow(executor, work.metadata.name, pass.objects);
   parts.denied.note(work.metadata.name, executor, pass.denied);
   if (isComplete) {

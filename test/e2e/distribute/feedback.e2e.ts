@@ -245,6 +245,20 @@ test('conditions by expressions are told with their messages, and faults of expr
   assert.equal(conditionIn(work.status, 'Holds').message, 'a is yes');
 });
 
+test('a rule that would never end is a condition of its work, and other works are told as before', async () => {
+  const dear = { conditionRules: [rule('Dear', "object.data.t.matches('^(a+)+$')")] };
+  const cheap = { conditionRules: [rule('Cheap', "object.data.t == 'x'")] };
+  await put(
+    hub,
+    manifestWork('dear', [configMap('dear', { t: `${'a'.repeat(50)}!` })], settings(configFor('dear', dear))),
+  );
+  await put(hub, manifestWork('cheap', [configMap('cheap', { t: 'x' })], settings(configFor('cheap', cheap))));
+  const told = conditionIn(manifestAt(await isAvailable('dear'), 0), 'Dear');
+  assert.deepEqual([told.status, told.reason], ['False', 'ConditionRuleExpressionError']);
+  assert.match(told.message, /took longer than/);
+  assert.equal(conditionIn(manifestAt(await isAvailable('cheap'), 0), 'Cheap').status, 'True');
+});
+
 test('a condition goes with its rule, and a well-known one that the kind does not have is none', async () => {
   const unknown = { conditionRules: [{ condition: 'Complete', type: 'WellKnownConditions' }] };
   await put(hub, manifestWork('rules', [configMap('rules', { a: 'yes' })], settings(configFor('rules', unknown))));
