@@ -13,8 +13,8 @@ export const templateLimits = {
   /** Bytes of all texts that functions create during one rendering, including those that are dropped again. */
   memory: 16 * 1024 * 1024,
   /**
-   * Milliseconds of one rendering. The counts above bound it to less; this is the net for whatever costs more than it is
-   * counted for, and is looked at with each step.
+   * Milliseconds of one rendering. The counts above bound it to less. This is the net for whatever costs more than it
+   * is counted for, and is looked at with each step.
    */
   milliseconds: 200,
   /** How deep parentheses, blocks and calls of templates may be nested. */
