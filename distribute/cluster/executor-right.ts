@@ -1,11 +1,11 @@
-// Decides whether a ManifestWork may be executed as its executor: the hub is asked whether the user who changed the work
-// last may `execute-as` it. Without a proven user nobody can be asked about, and the work is not executed.
+// Decides whether a ManifestWork may be executed as its executor: the hub is asked whether the user who changed the
+// work last may `execute-as` it. Without a proven user nobody can be asked about, and the work is not executed.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { Finding } from '../../controllers/conditions.ts';
 import type { Executor } from '../member/executor-identity.ts';
-import { acceptance, authorFrom, type Author, type Authors } from '../stamp/authors.ts';
+import { acceptance, acceptedBefore, authorFrom, type Author, type Authors } from '../stamp/authors.ts';
 import { lastModifierOf } from '../work/last-modifier.ts';
 import { ownPrefix } from '../work/manifest-work.ts';
 
@@ -34,7 +34,7 @@ const unasked: Right = { refused: undefined, conditions: [] };
 export async function rightOf(parts: RightParts, work: HubObject, executor: Executor): Promise<Right> {
   const author = parts.authors === undefined ? believed(work) : parts.authors.of(work);
   if (author === undefined) return unasked;
-  if ('fault' in author) return unproven(author.fault);
+  if ('fault' in author) return unproven(work, author.fault);
   const { namespace = '' } = work.metadata;
   const conditions = parts.authors === undefined ? [] : [acceptance(work)];
   if (await parts.mayExecuteAs(author.user, namespace, executor.key)) return { refused: undefined, conditions };
@@ -57,8 +57,8 @@ function believed(work: HubObject): Author | { readonly fault: string } | undefi
   }
 }
 
-function unproven(fault: string): Right {
+function unproven(work: HubObject, fault: string): Right {
   const message = `it is not proven who changed the work last: ${fault} (docs/how-to/distribute.md#as-whom)`;
   const condition = { type: `${ownPrefix}Executed`, status: 'False', reason: 'ModifierUnproven', message } as const;
-  return { refused: message, conditions: [condition] };
+  return { refused: message, conditions: [condition, ...acceptedBefore(work)] };
 }

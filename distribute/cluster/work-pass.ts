@@ -13,6 +13,7 @@ import type { AppliedWorks } from '../inventory/applied-works.ts';
 import { announceObjects, keepInventory } from '../inventory/keep-inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
 import type { MemberSession, WorkReference } from '../member/member-session.ts';
+import { acceptedBefore } from '../stamp/authors.ts';
 import { keepRevision } from '../work/history.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import { manifestsOf, manifestWorks, metaOf, replicaSetLabel, workFinalizer } from '../work/manifest-work.ts';
@@ -71,7 +72,7 @@ async function chosenExecutor(
     const executor = executorOf(work, settings.defaultExecutor);
     return { executor, ...(await rightOf(settings, work, executor)) };
   } catch (error) {
-    if (error instanceof ExecutorRefused) return { refused: error.message, conditions: [] };
+    if (error instanceof ExecutorRefused) return { refused: error.message, conditions: acceptedBefore(work) };
     throw error;
   }
 }

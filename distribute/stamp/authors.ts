@@ -105,11 +105,12 @@ export class Authors {
     const { metadata } = object;
     const since = this.#sinceMs();
     if (typeof since === 'string') return { fault: since };
+    // Also of an object that names nobody yet, so that its next change proves who made it.
+    if (Date.now() >= since && !this.#first.has(metadata.uid)) this.#first.set(metadata.uid, generationOf(object));
     const modifier = lastModifierOf(object);
     if (modifier === undefined)
       return { fault: `nobody is written in ${modifierAnnotation}: change its spec, so that the hub writes who did` };
     if ('fault' in modifier) return modifier;
-    if (Date.now() >= since && !this.#first.has(metadata.uid)) this.#first.set(metadata.uid, generationOf(object));
     const wasMadeSince = Date.parse(metadata.creationTimestamp ?? '') > since;
     const hasChangedSince = this.#first.has(metadata.uid) && this.#first.get(metadata.uid) !== generationOf(object);
     if (!wasMadeSince && !hasChangedSince && !isAccepted(object))

@@ -20,8 +20,8 @@ export interface StampRules {
 export interface StampPolicy {
   readonly name: string;
   /**
-   * MutatingAdmissionPolicy and its binding, which write the annotation; a MutatingAdmissionPolicy of this version needs
-   * Kubernetes 1.36.
+   * MutatingAdmissionPolicy and its binding, which write the annotation; a MutatingAdmissionPolicy of this version
+   * needs Kubernetes 1.36.
    */
   readonly mutation: readonly object[];
   /** ValidatingAdmissionPolicy and its binding, which refuse the name of anybody but the user of the request. */

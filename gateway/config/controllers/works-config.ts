@@ -27,8 +27,8 @@ export interface WorksConfig {
    */
   readonly hubUrl: string | undefined;
   /**
-   * Whether works are executed although it is not proven who changed them last, so that nobody can be asked about. Weak:
-   * for hubs that cannot write that down (Kubernetes before 1.36).
+   * Whether works are executed although it is not proven who changed them last, so that nobody can be asked about.
+   * Weak: for hubs that cannot write that down (Kubernetes before 1.36).
    */
   readonly acceptUnstamped: boolean;
   /**

@@ -187,7 +187,7 @@ test('a work whose executor is absent, null, empty or not whole is made by nobod
 test('nobody takes a work over from an executor, nor deletes it, nor changes what is done for it, without that right', async () => {
   const workload = { manifests: [binding] };
   const changes: readonly (readonly [what: string, change: (work: Json) => Json])[] = [
-    ['executor removed', ({ spec: { executor: _, ...spec }, ...work }) => ({ ...work, spec: { ...spec, workload } })],
+    ['executor removed', (work) => ({ ...work, spec: { workload } })],
     ['executor null', (work) => ({ ...work, spec: { ...work.spec, workload, executor: null } })],
     ['executor not whole', (work) => ({ ...work, spec: { ...work.spec, workload, executor: noAccount } })],
     ['executor of bob', (work) => ({ ...work, spec: { ...work.spec, workload, ...as('own') } })],
@@ -250,7 +250,8 @@ test('a work without an executor is executed as the default by the right for tha
 async function isBelieved(prefix: string): Promise<void> {
   await eventually('who makes a work is proven', async () => {
     const name = `${prefix}-${Math.random().toString(36).slice(2)}`;
-    await post('alice', manifestWork(name, [configMap(name)], executed));
+    // While one policy is in force and the other is not yet, works are refused.
+    if ((await post('alice', manifestWork(name, [configMap(name)], executed))).status !== 200) return false;
     const told = await eventually('an answer', async () =>
       conditionIn((await read(hub, workPath(name)))?.status, 'Applied'),
     );
