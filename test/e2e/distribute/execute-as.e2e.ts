@@ -8,6 +8,7 @@ import { parseAllDocuments } from 'yaml';
 import type { Member } from '../../controlplane/fixture.ts';
 import {
   conditionIn,
+  configFor,
   configMap,
   configMapPath,
   eventually,
@@ -271,6 +272,21 @@ async function isRefused(name: string, message: RegExp): Promise<Json> {
   assert.match(conditionIn(manifestAt(refused, 0), 'Applied').message, message);
   return refused;
 }
+
+test('the gateway deletes a work that is complete, although the policy asks about deleting', async () => {
+  const rule = { condition: 'Complete', type: 'CEL', celExpressions: ['has(object.data.a)'] };
+  const made = await post(
+    'alice',
+    manifestWork('ends', [configMap('ends', { a: '1' })], {
+      ...executed,
+      deleteOption: { propagationPolicy: 'Foreground', ttlSecondsAfterFinished: 0 },
+      manifestConfigs: [configFor('ends', { conditionRules: [rule] })],
+    }),
+  );
+  assert.equal(made.status, 200, made.body);
+  await isGone(hub, workPath('ends'));
+  assert.equal(await read(m1, configMapPath('ends')), undefined);
+});
 
 test('the hub writes down who changed a work last, and nobody can write somebody else', async () => {
   const nameIn = async (name: string): Promise<string> =>
