@@ -46,7 +46,7 @@ test('an address of nothing is no object', () => {
     assert.equal(readObjectPlace(text.split('/')), undefined, text);
 });
 
-test('an address whose parts are no names of Kubernetes is no object', () => {
+test('an address whose parts are no names of Kubernetes is no object (ATT-58)', () => {
   for (const path of [
     'c/m1/api/v1/namespaces/victim/configmaps%3Fx=1/important',
     'c/m1/api/v1/namespaces/victim/configmaps/',
@@ -61,7 +61,7 @@ test('an address whose parts are no names of Kubernetes is no object', () => {
     assert.equal(readObjectPlace(path.split('/').map(decodeURIComponent)), undefined, path);
 });
 
-test('only an answer that is the one object of the address may be deleted', () => {
+test('only an answer that is the one object of the address may be deleted (ATT-58)', () => {
   const place = { cluster: 'a', group: 'apps', version: 'v1', plural: 'deployments', namespace: 'shop', name: 'web' };
   const metadata = { name: 'web', namespace: 'shop', uid: 'u1' };
   const object = { apiVersion: 'apps/v1', kind: 'Deployment', metadata };

@@ -11,7 +11,7 @@ function nested(depth: number): object {
   return inner;
 }
 
-test('a path whose author asks for too much ends at a count, in whichever way it does', () => {
+test('a path whose author asks for too much ends at a count, in whichever way it does (ATT-56)', () => {
   const list = Array.from({ length: 1_000 }, (_, i) => ({ i, list: [1, 2, 3], text: 'x'.repeat(2_000) }));
   const object = { deep: nested(8), list, wide: Object.fromEntries(list.map(({ i }) => [`k${i}`, list])) };
   const zeros = Array.from({ length: 300 }, () => '0').join(',');
@@ -29,7 +29,7 @@ test('a path whose author asks for too much ends at a count, in whichever way it
     assert.throws(() => parsePrinterPath(path)(path.startsWith('[') ? [object] : object), TooManyValues, path);
 });
 
-test('no path finds more values than are counted, however its steps are put together', () => {
+test('no path finds more values than are counted, however its steps are put together (ATT-56)', () => {
   const object = { a: [nested(4), [nested(3)]], b: { a: [1, 2, [3]], b: 'text' } };
   const steps = constantFrom('.a', '.b', '..', '.*', '[*]', '[0,0,0,1]', '[:]', '[-1]', '[?(@.a)]', '[?(@..a)]', '..a');
   check(

@@ -52,7 +52,7 @@ test('whoever changed a work last is asked about, for each executor by its name 
   }
 });
 
-test('a work whose last modifier is not proven is not executed, whatever is written in it, and its condition names the fix', async () => {
+test('a work whose last modifier is not proven is not executed, whatever is written in it, and its condition names the fix (ATT-57)', async () => {
   const authors: RightParts['authors'] = { of: () => ({ fault: 'the hub has no policy: install both' }) };
   for (const stamp of [undefined, '', '{}', 'null', alice, '{"user":"","groups":[]}', '{"user":"alice"}']) {
     const { asked, parts } = hubThat([agentName], authors);

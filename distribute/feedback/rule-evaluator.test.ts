@@ -8,7 +8,7 @@ const text = `${'a'.repeat(50)}!`;
 const object = { apiVersion: 'v1', kind: 'ConfigMap', data: { t: text }, list: Array.from({ length: 900 }, () => 'a') };
 const endless = "object.data.t.matches('^(a+)+$')";
 
-test('a rule that would never end is a condition, and neither this process nor other rules wait for it', async (t) => {
+test('a rule that would never end is a condition, and neither this process nor other rules wait for it (ATT-56)', async (t) => {
   const evaluator = makeRuleEvaluator();
   t.after(() => evaluator.close());
   let turns = 0;
@@ -45,7 +45,7 @@ test('rules that cost too much are not tried again for ten minutes, those of ano
   assert.deepEqual(await evaluator.evaluate('a', object, []), []);
 });
 
-test('no rule of any form holds back this process for long', async (t) => {
+test('no rule of any form holds back this process for long (ATT-56)', async (t) => {
   const evaluator = makeRuleEvaluator();
   t.after(() => evaluator.close());
   const dear = [

@@ -13,7 +13,7 @@ function sources(count: number, data: object = {}): ReadonlyMap<string, HubObjec
   );
 }
 
-test('templates that take too much for some objects are not tried on the others, and nobody waits for them', async () => {
+test('templates that take too much for some objects are not tried on the others, and nobody waits for them (ATT-56)', async () => {
   const name = compileTemplate('{{ range until 90000 }}{{ range until 9 }}{{ end }}{{ end }}x');
   let turns = 0;
   const counting = setInterval(() => (turns += 1), 1);

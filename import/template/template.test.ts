@@ -76,7 +76,7 @@ test('a template that does not end, prints without end or nests without end fail
   assert.throws(() => compileTemplate('x'.repeat(templateLimits.source + 1)), fault(/longer than/));
 });
 
-test('what a function walks over counts, however little comes out, and the clock ends the rest', () => {
+test('what a function walks over counts, however little comes out, and the clock ends the rest (ATT-56)', () => {
   const data = { data: Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`k${i}`, 'x'])) };
   for (const walking of [
     'len (pick $.data)',

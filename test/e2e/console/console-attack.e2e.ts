@@ -128,7 +128,7 @@ test(
   },
 );
 
-test('a link that names one cluster reads and changes nothing in another', needsBrowser, async () => {
+test('a link that names one cluster reads and changes nothing in another (ATT-58)', needsBrowser, async () => {
   const { page, requests } = await open('/console/');
   const up = '..%2F'.repeat(4);
   const other = encodeURIComponent(`clusters/${protectedCluster}/proxy/api`);

@@ -175,7 +175,7 @@ const binding = {
   subjects: [{ apiGroup: rbac, kind: 'User', name: 'bob' }],
 };
 
-test('a work whose executor is absent, null, empty or not whole is made by nobody who may not execute as the default', async () => {
+test('a work whose executor is absent, null, empty or not whole is made by nobody who may not execute as the default (ATT-57)', async () => {
   const rows: readonly (readonly [name: string, spec: object, expected: RegExp])[] = [
     ['absent', {}, refusal],
     ['null', { executor: null }, refusal],
@@ -191,7 +191,7 @@ test('a work whose executor is absent, null, empty or not whole is made by nobod
   }
 });
 
-test('nobody takes a work over from an executor, nor deletes it, nor changes what is done for it, without that right', async () => {
+test('nobody takes a work over from an executor, nor deletes it, nor changes what is done for it, without that right (ATT-57)', async () => {
   const workload = { manifests: [binding] };
   const changes: readonly (readonly [what: string, change: (work: Json) => Json])[] = [
     ['executor removed', (work) => ({ ...work, spec: { workload } })],

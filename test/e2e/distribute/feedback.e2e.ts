@@ -1,5 +1,6 @@
 // What a work tells of its objects: values that it asks for, conditions by rules, and what becomes of a work that is
 // complete.
+// Landing tier: what an author writes costs the author.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';
@@ -245,7 +246,7 @@ test('conditions by expressions are told with their messages, and faults of expr
   assert.equal(conditionIn(work.status, 'Holds').message, 'a is yes');
 });
 
-test('a rule that would never end is a condition of its work, and other works are told as before', async () => {
+test('a rule that would never end is a condition of its work, and other works are told as before (ATT-56)', async () => {
   const dear = { conditionRules: [rule('Dear', "object.data.t.matches('^(a+)+$')")] };
   const cheap = { conditionRules: [rule('Cheap', "object.data.t == 'x'")] };
   await put(
