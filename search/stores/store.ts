@@ -4,6 +4,7 @@
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { Incarnation, ObjectKey, ResourceType, TypeInfo, TypeKey } from '../types.ts';
+import type { LeftOut } from './left-out.ts';
 
 /** An object to store, as one row of the index. */
 export interface RowWrite extends ObjectKey {
@@ -43,7 +44,10 @@ export interface SyncPosition {
   readonly resume?: string;
 }
 
-/** Changes of one type in one incarnation. They are committed completely or not at all. */
+/**
+ * Changes of one type in one incarnation. They are committed completely or not at all, except for objects that the
+ * store cannot keep (left-out.ts).
+ */
 export interface WriteBatch {
   readonly incarnation: Incarnation;
   readonly type: TypeInfo;
@@ -58,6 +62,8 @@ export interface Commit {
   readonly resourceVersion: string;
   readonly written: number;
   readonly deleted: number;
+  /** Objects of the batch that the store cannot keep. It has no version of them now. Absent when there are none. */
+  readonly leftOut?: readonly LeftOut[];
 }
 
 /**
