@@ -90,8 +90,7 @@ const outOfIndex =
 
 function isFine({ fault, types }: PartState): boolean {
   return (
-    fault === undefined &&
-    types.every((type) => type.isWhole && type.fault === undefined && type.leftOut === undefined)
+    fault === undefined && types.every((type) => type.isWhole && type.fault === undefined && type.leftOut === undefined)
   );
 }
 
@@ -130,8 +129,9 @@ function faultsOf(
 }
 
 /**
- * The warning for objects that the index cannot store. Who may see all objects of a type is told how many there are, and
- * one of them. Anyone else is told only that some may be missing, because an object may be one that they may not see.
+ * The warning for objects that the index cannot store. Who may see all objects of a type is told how many there are,
+ * and one of them. Anyone else is told only that some may be missing, because an object may be one that they may not
+ * see.
  */
 function leftOutTexts(
   types: readonly TypeState[],

@@ -14,7 +14,10 @@ test('an object is left out for each text, time and size that a store cannot kee
   assert.equal(whyLeftOut(row({ namespace: most, name: most, uid: most, ownerUid: most })), undefined);
   // NUL is kept, because such texts are bytes in both stores. Labels and values have no limit of their own.
   const value = 'v'.repeat(100_000);
-  assert.equal(whyLeftOut(row({ name: 'a\0b', labels: [['k', value]], terms: [['p', `${value}\0\ud800`]] })), undefined);
+  assert.equal(
+    whyLeftOut(row({ name: 'a\0b', labels: [['k', value]], terms: [['p', `${value}\0\ud800`]] })),
+    undefined,
+  );
   assert.equal(whyLeftOut(row({ name: `${most}x` })), 'its name has 513 bytes, more than 512');
   assert.equal(whyLeftOut(row({ name: 'ä'.repeat(257) })), 'its name has 514 bytes, more than 512');
   assert.equal(whyLeftOut(row({ namespace: `${most}x` })), 'its namespace has 513 bytes, more than 512');
@@ -74,7 +77,10 @@ test('the objects for which a database refuses a batch are found, deleted, and a
   );
   assert.equal(texts[0], '+ -gone');
   assert.equal(texts.at(-1), '+ -pod-3,pod-98 at 7');
-  assert.ok(texts.slice(1, -1).every((text) => text.endsWith(' -')), 'no piece before the last has a position');
+  assert.ok(
+    texts.slice(1, -1).every((text) => text.endsWith(' -')),
+    'no piece before the last has a position',
+  );
   assert.ok(texts.length < 40, `${texts.length} pieces`);
 });
 

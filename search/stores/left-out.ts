@@ -2,13 +2,7 @@
 // for ever, and nothing of its type and cluster would be written any more. An older version of such an object is
 // deleted: a role or binding that has changed since could grant what the cluster does not grant any more.
 import type { ObjectKey } from '../types.ts';
-import type { Commit, RowWrite, WriteBatch } from './store.ts';
-
-/** An object that is not in the store, and why. */
-export interface LeftOut extends ObjectKey {
-  /** A clause such as `its name has 600 bytes, more than 512`. It quotes nothing from the object. */
-  readonly reason: string;
-}
+import type { Commit, LeftOut, RowWrite, WriteBatch } from './store.ts';
 
 /**
  * The most bytes of a name, namespace or uid. Kubernetes allows 253 for most names, but does not limit names of RBAC

@@ -4,7 +4,6 @@
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { Incarnation, ObjectKey, ResourceType, TypeInfo, TypeKey } from '../types.ts';
-import type { LeftOut } from './left-out.ts';
 
 /** An object to store, as one row of the index. */
 export interface RowWrite extends ObjectKey {
@@ -54,6 +53,12 @@ export interface WriteBatch {
   readonly upserts: readonly RowWrite[];
   readonly deletes: readonly ObjectKey[];
   readonly position?: SyncPosition;
+}
+
+/** An object that is not in the store, because the store cannot keep it. */
+export interface LeftOut extends ObjectKey {
+  /** A clause such as `its name has 600 bytes, more than 512`. It quotes nothing from the object. */
+  readonly reason: string;
 }
 
 /** What a commit has changed. Rows that were already stored with the same bytes are neither written nor counted. */

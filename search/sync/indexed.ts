@@ -34,7 +34,12 @@ export function indexedOf(state: ClusterState, mend = mendCommand()): Indexed {
   const failing = needed.find((type) => type.fault !== undefined)?.fault ?? fault;
   if (needed.length > 0 && missing.length === 0) {
     if (failing === undefined)
-      return { summary: 'Synced', status: 'True', reason: 'Synced', message: syncedText(needed, mend) + leftOutText(needed) };
+      return {
+        summary: 'Synced',
+        status: 'True',
+        reason: 'Synced',
+        message: syncedText(needed, mend) + leftOutText(needed),
+      };
     return notIndexed('Stale', 'Stale', `what is there may be old: ${faultText(needed, state)}`);
   }
   if (failing !== undefined) {

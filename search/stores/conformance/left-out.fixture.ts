@@ -62,7 +62,8 @@ export function testLeftOut(name: string, open: OpenStore): void {
     });
 
     test('a role that cannot be kept any more counts as a change of rights', async () => {
-      const role = (version: number, uid: string) => life.batch([life.row('r', version, { type: roles, uid })], { type: roles });
+      const role = (version: number, uid: string) =>
+        life.batch([life.row('r', version, { type: roles, uid })], { type: roles });
       const granted = await tested.apply(role(1, 'u'));
       const revoked = await tested.apply(role(2, 'u'.repeat(600)));
       assert.equal(revoked.deleted, 1);
@@ -72,7 +73,11 @@ export function testLeftOut(name: string, open: OpenStore): void {
 
     test('texts with NUL, long labels and very long values are kept', async () => {
       const value = `\0${'v'.repeat(100_000)}`;
-      const odd = life.row('n\0ul', 1, { ownerUid: '\0', labels: { [`\0${'k'.repeat(5000)}`]: value }, rest: { value } });
+      const odd = life.row('n\0ul', 1, {
+        ownerUid: '\0',
+        labels: { [`\0${'k'.repeat(5000)}`]: value },
+        rest: { value },
+      });
       const made = await tested.apply(life.batch([odd]));
       assert.deepEqual([made.written, made.leftOut], [1, undefined]);
       assert.deepEqual(await names(), ['n\0ul']);

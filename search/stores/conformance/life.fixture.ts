@@ -200,8 +200,7 @@ export function testLife(name: string, open: OpenStore): void {
     });
 
     test('a batch that cannot be written does not take others with it', async () => {
-      const nameless = { namespace: 'default', name: undefined as unknown as string };
-      const bad = life.batch([life.row('bad', 1)], { deletes: [nameless] });
+      const bad = life.batch([], { position: { resourceVersion: '1', confirmedAtMs: Number.NaN } });
       const results = await Promise.allSettled([
         tested.apply(life.batch([life.row('a', 1)])),
         tested.apply(bad),

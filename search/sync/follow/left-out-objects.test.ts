@@ -5,7 +5,7 @@ import { fill, lists, pods, site, type, until } from './follow.fixture.ts';
 import { LeftOutObjects } from './left-out-objects.ts';
 
 const long = 'x'.repeat(600);
-const example = `a/${'x'.repeat(58)}… (its name has 600 bytes, more than 512)`;
+const example = `a/${'x'.repeat(58)}... (its name has 600 bytes, more than 512)`;
 
 describe('a follower of objects that the store cannot keep', () => {
   it('goes on with all others, and names them until they are gone', async (t) => {
@@ -35,8 +35,7 @@ describe('a follower of objects that the store cannot keep', () => {
     const first = await start();
     await until(() => assert.equal(member.watches, 1));
     member.put(pods, { namespace: 'a', name: long });
-    const isMarked = async (): Promise<boolean> =>
-      /leavesOut/.test((await store.types())[0]?.position.resume ?? '');
+    const isMarked = async (): Promise<boolean> => /leavesOut/.test((await store.types())[0]?.position.resume ?? '');
     await until(async () => assert.ok(await isMarked()));
     await first.close();
     const before = lists(member).length;

@@ -2,8 +2,7 @@
 // takes a list without them for complete.
 import { hash } from 'node:crypto';
 
-import type { LeftOut } from '../../stores/left-out.ts';
-import type { WriteBatch } from '../../stores/store.ts';
+import type { LeftOut, WriteBatch } from '../../stores/store.ts';
 import type { ObjectKey } from '../../types.ts';
 import type { LeftOutState } from '../sync-types.ts';
 import { keyText } from './batch.ts';
@@ -62,6 +61,6 @@ function digestOf(key: ObjectKey): string {
 
 function textOf({ namespace, name, reason }: LeftOut): string {
   const key = namespace === '' ? name : keyText({ namespace, name });
-  const shown = key.length <= longestShown ? key : `${key.slice(0, longestShown)}…`;
+  const shown = key.length <= longestShown ? key : `${key.slice(0, longestShown)}...`;
   return `${shown.toWellFormed()} (${reason})`;
 }

@@ -4,8 +4,8 @@ import { piecesOf, withLeftOut } from '../../left-out.ts';
 import { packBatch, unpackRows, type PackedBatch } from '../threads/messages.ts';
 
 /**
- * SQLITE_TOOBIG, SQLITE_MISMATCH and SQLITE_CONSTRAINT_NOTNULL. A violation of another constraint is a sign of a damaged
- * file (`isContradicted` in file.ts).
+ * SQLITE_TOOBIG, SQLITE_MISMATCH and SQLITE_CONSTRAINT_NOTNULL. A violation of another constraint is a sign of a
+ * damaged file (`isContradicted` in file.ts).
  */
 const ofObject: ReadonlySet<unknown> = new Set([18, 20, 1299]);
 
@@ -20,11 +20,7 @@ export function isOfObject(error: unknown): boolean {
  * @param refusal the error with which the whole batch was refused
  * @throws whatever `write` throws for another reason, or `refusal` when the batch is refused without its objects, too
  */
-export function writeInPieces(
-  packed: PackedBatch,
-  write: (piece: PackedBatch) => Commit,
-  refusal: unknown,
-): Commit {
+export function writeInPieces(packed: PackedBatch, write: (piece: PackedBatch) => Commit, refusal: unknown): Commit {
   const { incarnation, type, deletes, position } = packed;
   const pieces = piecesOf({
     ...{ incarnation, type, deletes, upserts: unpackRows(packed) },
