@@ -151,7 +151,7 @@ test('warnings name clusters in reach whose rows are missing or old, with the ag
   );
 });
 
-test('objects that the index cannot store are counted and named to who may see all of the type, and to no one else (ATT-51, ATT-56)', () => {
+test('objects that the index cannot store are counted and named to who may see all of the type, and to no one else (ATT-51, ATT-59)', () => {
   const leftOut = { count: 2, example: 'shop/x (its name has 600 bytes, more than 512)' };
   const states = [cluster('a', [state({ leftOut })]), cluster('unchosen', [state({ leftOut, isChosen: false })])];
   const shown = (grant: Grant): readonly string[] => {

@@ -52,7 +52,7 @@ before(async () => {
 after(() => site?.close());
 
 describe('Roles with names that the index cannot store', () => {
-  test('what comes after them is in the index, and a right that is taken away is gone (ATT-56)', async () => {
+  test('what comes after them is in the index, and a right that is taken away is gone (ATT-59)', async () => {
     await change('POST', roles, {
       ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', rules: [] },
       metadata: { name: 'later', namespace: 'shop' },
@@ -66,7 +66,7 @@ describe('Roles with names that the index cannot store', () => {
     );
   });
 
-  test('lists name them to who may see all of them, and tell others only that some may be missing (ATT-51, ATT-56)', async () => {
+  test('lists name them to who may see all of them, and tell others only that some may be missing (ATT-51, ATT-59)', async () => {
     const told = await eventually('both are counted', async () => {
       const warning = await warningOf('admin');
       return /2 objects are missing/.test(warning) ? warning : undefined;
@@ -81,7 +81,7 @@ describe('Roles with names that the index cannot store', () => {
     );
   });
 
-  test('freshness and the metric count them, until they are deleted (ATT-56)', async () => {
+  test('freshness and the metric count them, until they are deleted (ATT-59)', async () => {
     const freshness = await site.ask(`${index}/freshness`, 'admin');
     assert.match(freshness.text, /"leftOut":\{"objects":2,"example":"shop\/a/);
     assert.match(freshness.text, /objects that the index cannot store are left out/);
