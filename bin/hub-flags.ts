@@ -197,6 +197,7 @@ function addWorksFlags(command: Command): void {
       '--works-default-executor <account>',
       `as whom works without executor are written: NAMESPACE/NAME of a ServiceAccount, deny, or gateway for its own credential (default: ${defaultWorksExecutor})`,
     )
+    .option('--works-accept-unstamped', 'weak: execute works although it is not proven who changed them last')
     .option('--works-hub-url <url>', 'address of the hub as clusters see it, which names what was applied for it')
     .option('--works-agent-id <id>', 'name of this executor in clusters (default: made of the address of the hub)')
     .option('--works-lease <ns/name>', `Lease of the replica that executes (default: ${defaultWorksLease})`)

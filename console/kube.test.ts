@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { age, objectAddress, pathOfPlace, readObjectPlace } from './kube.ts';
+import { age, isAt, objectAddress, pathOfPlace, readObjectPlace } from './kube.ts';
 import type { Kind } from './kube.ts';
 import { address, readPlace } from './route.ts';
 
@@ -44,6 +44,45 @@ test('an address of nothing is no object', () => {
     'search',
   ])
     assert.equal(readObjectPlace(text.split('/')), undefined, text);
+});
+
+test('an address whose parts are no names of Kubernetes is no object (ATT-58)', () => {
+  for (const path of [
+    'c/m1/api/v1/namespaces/victim/configmaps%3Fx=1/important',
+    'c/m1/api/v1/namespaces/victim/configmaps/',
+    'c/m1/api/v1/namespaces//configmaps/important',
+    'c/m1/api/v1/configmaps/',
+    'c/m1/api/v1%23/namespaces/victim/configmaps/important',
+    'c/m1/apis/apps;x/v1/namespaces/victim/deployments/a',
+    'c/m1/apis//v1/namespaces/victim/deployments/a',
+    'c/m1/api/v1/namespaces/victim/configmaps/a%00',
+    'c/m1/api/v1/namespaces/victim/pods:a/a',
+  ])
+    assert.equal(readObjectPlace(path.split('/').map(decodeURIComponent)), undefined, path);
+});
+
+test('only an answer that is the one object of the address may be deleted (ATT-58)', () => {
+  const place = { cluster: 'a', group: 'apps', version: 'v1', plural: 'deployments', namespace: 'shop', name: 'web' };
+  const metadata = { name: 'web', namespace: 'shop', uid: 'u1' };
+  const object = { apiVersion: 'apps/v1', kind: 'Deployment', metadata };
+  assert.ok(isAt(place, object));
+  assert.ok(
+    isAt(
+      { ...place, group: '', namespace: undefined },
+      { ...object, apiVersion: 'v1', metadata: { name: 'web', uid: 'u' } },
+    ),
+  );
+  for (const [why, other] of Object.entries({
+    'a list': { ...object, kind: 'DeploymentList', items: [] },
+    'no uid': { ...object, metadata: { ...metadata, uid: undefined } },
+    'an empty uid': { ...object, metadata: { ...metadata, uid: '' } },
+    'another name': { ...object, metadata: { ...metadata, name: 'other' } },
+    'another namespace': { ...object, metadata: { ...metadata, namespace: 'other' } },
+    'no namespace': { ...object, metadata: { name: 'web', uid: 'u1' } },
+    'another group': { ...object, apiVersion: 'other/v1' },
+    'no metadata but a name': { ...object, metadata: { name: 'web' } },
+  }))
+    assert.equal(isAt(place, other as never), false, why);
 });
 
 test('an address holds what it was made of, whatever characters that has', () => {
@@ -92,6 +131,6 @@ test('a link with a segment that Kubernetes has in no name leads to no object', 
 });
 
 test('what could end a path early is encoded wherever it stands', () => {
-  const place = readObjectPlace(readPlace('/console/c/a/apis/g%3Fx/v1/namespaces/n%23/things%3F/y%3Fz').segments)!;
-  assert.equal(pathOfPlace(place), '/apis/g%3Fx/v1/namespaces/n%23/things%3F/y%3Fz');
+  const place = readObjectPlace(readPlace('/console/c/a/apis/g/v1/namespaces/n%23/things/y%3Fz').segments)!;
+  assert.equal(pathOfPlace(place), '/apis/g/v1/namespaces/n%23/things/y%3Fz');
 });

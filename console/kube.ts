@@ -114,7 +114,15 @@ export interface ObjectPlace {
  * Matches a segment that Kubernetes does not allow in a path (`path.IsValidPathSegmentName` of apimachinery). Security:
  * with `..` or an encoded slash, a link that names one cluster would read and change objects of another.
  */
-const notASegment = /^\.{1,2}$|[/%\\]/;
+const notASegment = /^\.{0,2}$|[/%\\\p{Cc}]/u;
+
+/** Names of API groups, versions and resources: DNS subdomains and labels (RFC 1123), which need no encoding. */
+const label = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?';
+const forms = {
+  group: new RegExp(`^${label}(?:\\.${label})*$`),
+  version: new RegExp(`^${label}$`),
+  plural: new RegExp(`^${label}$`),
+} as const;
 
 /**
  * Reads an object's page address without /console/, such as `c/CLUSTER/api/v1/namespaces/NS/pods/NAME`; undefined for
@@ -130,7 +138,25 @@ export function readObjectPlace(segments: readonly string[]): ObjectPlace | unde
   const [plural, name, more] = namespace === undefined ? rest : rest.slice(2);
   if (group === undefined || version === undefined || plural === undefined || name === undefined || more !== undefined)
     return undefined;
+  if (root === 'apis' && !forms.group.test(group)) return undefined;
+  if (!forms.version.test(version) || !forms.plural.test(plural)) return undefined;
   return { cluster, group, version, plural, namespace, name };
+}
+
+/**
+ * Whether an answer is the one object of a place. Security: what is deleted is what the person has read, so an answer
+ * that is a list, or another object than the address names, has no place.
+ */
+export function isAt({ group, version, namespace, name }: ObjectPlace, object: KubeObject): boolean {
+  const { metadata } = object;
+  const apiVersion = group === '' ? version : `${group}/${version}`;
+  return (
+    object.apiVersion === apiVersion &&
+    object['items'] === undefined &&
+    (metadata.uid ?? '') !== '' &&
+    metadata.name === name &&
+    (metadata.namespace ?? '') === (namespace ?? '')
+  );
 }
 
 export function pathOfPlace({ group, version, plural, namespace, name }: ObjectPlace): string {

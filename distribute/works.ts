@@ -14,8 +14,11 @@ import { historyAnnotation } from '../lib/work-history.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { ClusterExecutor } from './cluster/cluster-executor.ts';
 import type { ExecutionRules, WorkSettings } from './cluster/settings.ts';
+import { makeRuleEvaluator } from './feedback/rule-evaluator.ts';
 import type { HubMark } from './inventory/applied-works.ts';
 import type { SessionParts } from './member/member-session.ts';
+import { Authors } from './stamp/authors.ts';
+import { workStamp } from './stamp/work-stamp.ts';
 import { manifestWorks, ownPrefix } from './work/manifest-work.ts';
 
 export interface WorksOptions
@@ -28,7 +31,9 @@ export interface WorksOptions
    * `execute-works`.
    */
   readonly clusterSets: readonly string[];
-  readonly executorFault: WorkSettings['executorFault'];
+  /** Whether works are executed although it is not proven who changed them last. */
+  readonly acceptUnstamped: boolean;
+  readonly mayExecuteAs: WorkSettings['mayExecuteAs'];
   /**
    * Called when a changed ManifestWork was applied or has failed, with the seconds since the hub's event of the change.
    */
@@ -75,6 +80,9 @@ export class Works {
   readonly #settings: WorkSettings;
   readonly #works: Reflector;
   readonly #clusters: Reflector;
+  readonly #authors: Authors | undefined;
+  /** What the answers of `#authors` depended on when the works were last looked at. */
+  #standing = '';
   readonly #executors = new Map<string, ClusterExecutor>();
   /** Names of the ManifestWorks in each namespace; the namespace has the name of the cluster. */
   readonly #names = new Map<string, Set<string>>();
@@ -94,8 +102,11 @@ export class Works {
   constructor(options: WorksOptions) {
     this.#options = options;
     const { client } = options;
+    this.#authors = options.acceptUnstamped ? undefined : this.#followPolicies();
     this.#settings = {
       ...options,
+      ruleEvaluator: makeRuleEvaluator(),
+      authors: this.#authors,
       writer: makeHubWriter(client),
       work: (namespace, name) => this.#works.objects.get(`${namespace}/${name}`),
     };
@@ -127,6 +138,24 @@ export class Works {
     this.#executors.clear();
     this.#works.close();
     this.#clusters.close();
+    this.#settings.ruleEvaluator.close();
+    this.#authors?.close();
+  }
+
+  #followPolicies(): Authors {
+    const { client, log } = this.#options;
+    return new Authors({
+      client,
+      policy: workStamp,
+      onChange: () => {
+        const standing = this.#authors?.standing() ?? '';
+        if (standing === this.#standing) return;
+        this.#standing = standing;
+        for (const [cluster, executor] of this.#executors)
+          for (const name of this.#names.get(cluster) ?? []) executor.addWork(name);
+      },
+      onError: (error) => log.error({ err: error }, 'works: a policy of the hub could not be handled'),
+    });
   }
 
   #follow(resource: ResourceType, metadataOnly: boolean, onEach: (change: ObjectChange) => void): Reflector {
@@ -154,6 +183,7 @@ export class Works {
     this.#measure(`${namespace}/${name}`, change);
     if (change.type === 'DELETED') {
       names.delete(name);
+      this.#authors?.forget(change.object.metadata.uid);
       executor?.workGone(name);
       return;
     }

@@ -1,14 +1,42 @@
 // Evaluates the JSONPath of a CRD's printer column as k8s.io/client-go/util/jsonpath does with missing keys allowed. An
 // index beyond the end of a list is an error, and a missing key finds nothing; both give an empty cell. A filter
-// compares only values of the same type.
+// compares only values of the same type. Paths are written by the authors of CRDs and works, so what they cost is
+// counted while they run: `....` finds a value once for each way to it, and a union repeats what it finds.
 
 /**
  * Evaluates one parsed path on an object, and returns the values that the path finds, in order.
- * @throws RangeError or TypeError when client-go's evaluation of the path would fail too
+ * @throws RangeError or TypeError when client-go's evaluation of the path would fail too; TooManyValues when the path
+ *   walks over more than {@link mostValues} values
  */
 export type PrinterPath = (object: unknown) => readonly unknown[];
 
-type Step = (values: readonly unknown[]) => readonly unknown[];
+type Step = (values: readonly unknown[], budget: Budget) => readonly unknown[];
+
+/**
+ * How many values all steps of one evaluation may take and find together, also within filters: some milliseconds. A
+ * path that describes an object finds one value, or some hundred in a long list.
+ */
+export const mostValues = 50_000;
+/** Comparing texts of this many characters counts as one value. */
+const charactersPerValue = 256;
+
+/** Thrown when a path walks over more than {@link mostValues} values. */
+export class TooManyValues extends RangeError {
+  constructor() {
+    super(`the path walks over more than ${mostValues} values`);
+  }
+}
+
+/** Counts down while one path is evaluated. */
+class Budget {
+  #left = mostValues;
+
+  /** @throws TooManyValues */
+  spend(values: number): void {
+    this.#left -= values;
+    if (this.#left < 0) throw new TooManyValues();
+  }
+}
 
 const longestPath = 2048;
 const deepestFilter = 4;
@@ -20,11 +48,14 @@ const deepestFilter = 4;
 export function parsePrinterPath(text: string): PrinterPath {
   if (text.length > longestPath) throw new SyntaxError('the path is too long');
   const steps = readSteps(text, 0);
-  return (object) => run(steps, [object]);
+  return (object) => run(steps, [object], new Budget());
 }
 
-function run(steps: readonly Step[], start: readonly unknown[]): readonly unknown[] {
-  return steps.reduce<readonly unknown[]>((values, step) => step(values), start);
+function run(steps: readonly Step[], start: readonly unknown[], budget: Budget): readonly unknown[] {
+  return steps.reduce<readonly unknown[]>((values, step) => {
+    budget.spend(values.length + 1);
+    return step(values, budget);
+  }, start);
 }
 
 const terminators = ' \t\r\n.,[]$@{}';
@@ -91,7 +122,7 @@ function readField(text: string, start: number, steps: Step[]): number {
   let at = start;
   while (at < text.length && !terminators.includes(text[at]!)) at += text[at] === '\\' ? 2 : 1;
   const name = text.slice(start, at).replaceAll('\\', '');
-  if (name === '*') steps.push((values) => values.flatMap(childrenOf));
+  if (name === '*') steps.push((values, budget) => values.flatMap((value) => childrenOf(value, budget)));
   else if (name !== '' || text.length > 1) steps.push((values) => values.flatMap((value) => fieldOf(value, name)));
   return Math.min(at, text.length);
 }
@@ -101,15 +132,17 @@ function fieldOf(value: unknown, name: string): readonly unknown[] {
   return [(value as Readonly<Record<string, unknown>>)[name]];
 }
 
-function childrenOf(value: unknown): readonly unknown[] {
-  return typeof value === 'object' && value !== null ? Object.values(value) : [];
+function childrenOf(value: unknown, budget: Budget): readonly unknown[] {
+  const children = typeof value === 'object' && value !== null ? Object.values(value) : [];
+  budget.spend(children.length);
+  return children;
 }
 
 /** The operator `..` of JSONPath: returns all objects and lists at any depth, parents before their children. */
-function everything(values: readonly unknown[]): readonly unknown[] {
+function everything(values: readonly unknown[], budget: Budget): readonly unknown[] {
   const found: unknown[] = [];
   const visit = (value: unknown): void => {
-    const children = childrenOf(value);
+    const children = childrenOf(value, budget);
     if (children.length === 0) return;
     found.push(value);
     for (const child of children) visit(child);
@@ -125,14 +158,14 @@ function arrayStep(inner: string): Step {
   const parts = text.split(',');
   if (parts.length > 1) {
     const union = parts.map((part) => arrayStep(part.trim()));
-    return (values) => union.flatMap((step) => step(values));
+    return (values, budget) => union.flatMap((step) => run([step], values, budget));
   }
   const key = /^'([^']*)'$/.exec(text)?.[1];
   if (key !== undefined) {
     const steps: Step[] = [];
     let at = readField(key, 0, steps);
     while (key[at] === '.') at = readField(key, at + 1, steps);
-    return (values) => run(steps, values);
+    return (values, budget) => run(steps, values, budget);
   }
   const match = slicePattern.exec(text);
   if (match === null) throw new SyntaxError(`invalid array index ${text}`);
@@ -140,8 +173,12 @@ function arrayStep(inner: string): Step {
   const [first, last, step] = match
     .slice(1)
     .map((part) => (part === undefined || part === '' || part === '-' ? undefined : Number(part)));
-  return (values) =>
-    values.flatMap((value) => sliceOf(value, first, isIndex ? (first ?? 0) + 1 : last, isIndex, step ?? 1));
+  return (values, budget) =>
+    values.flatMap((value) => {
+      const found = sliceOf(value, first, isIndex ? (first ?? 0) + 1 : last, isIndex, step ?? 1);
+      budget.spend(found.length);
+      return found;
+    });
 }
 
 function sliceOf(
@@ -195,32 +232,38 @@ function filterStep(text: string, depth: number): Step {
   const operator = operatorAt <= 0 ? '' : /^[!<>=]+/.exec(text.slice(operatorAt))![0];
   if (operator === '' || operatorAt + operator.length >= text.length) {
     const steps = readSteps(text, depth + 1);
-    return (values) => elements(values).filter((element) => tryRun(steps, element).length > 0);
+    return (values, budget) => elements(values, budget).filter((element) => tryRun(steps, element, budget).length > 0);
   }
   const compare = comparisons[operator];
   if (compare === undefined) throw new SyntaxError(`unrecognized filter operator ${operator}`);
   const left = readSteps(text.slice(0, operatorAt), depth + 1);
   const right = readSteps(text.slice(operatorAt + operator.length), depth + 1);
-  return (values) =>
-    elements(values).filter((element) => {
-      const [lefts, rights] = [run(left, [element]), run(right, [element])];
+  return (values, budget) =>
+    elements(values, budget).filter((element) => {
+      const [lefts, rights] = [run(left, [element], budget), run(right, [element], budget)];
       if (lefts.length === 0 || rights.length === 0) return false;
       if (lefts.length > 1 || rights.length > 1) throw new TypeError('can only compare one element at a time');
-      return compare(orderOf(lefts[0], rights[0]));
+      const [one, other] = [lefts[0], rights[0]];
+      if (typeof one === 'string' && typeof other === 'string')
+        budget.spend(Math.ceil(Math.min(one.length, other.length) / charactersPerValue));
+      return compare(orderOf(one, other));
     });
 }
 
-function elements(values: readonly unknown[]): readonly unknown[] {
+function elements(values: readonly unknown[], budget: Budget): readonly unknown[] {
   return values.flatMap((value) => {
     if (!Array.isArray(value)) throw new TypeError('not a list and cannot be filtered');
+    budget.spend(value.length);
     return value as readonly unknown[];
   });
 }
 
-function tryRun(steps: readonly Step[], element: unknown): readonly unknown[] {
+function tryRun(steps: readonly Step[], element: unknown, budget: Budget): readonly unknown[] {
   try {
-    return run(steps, [element]);
-  } catch {
+    return run(steps, [element], budget);
+  } catch (error) {
+    // Whoever asks for too much gets no answer, not another one.
+    if (error instanceof TooManyValues) throw error;
     return [];
   }
 }

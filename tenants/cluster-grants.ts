@@ -5,7 +5,7 @@ import { GatewayError } from '../cache/model/errors.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
 import { MemberRefusal } from '../distribute/member/member-objects.ts';
-import type { Author } from './hub/authors.ts';
+import type { Author } from '../distribute/stamp/authors.ts';
 import { grantPass, revokePass, type PassOutcome, type PassParts } from './member/grant-pass.ts';
 import type { Mark } from './member/manifests.ts';
 import { TenantSession, type TenantSessionParts } from './member/tenant-session.ts';

@@ -10,10 +10,11 @@ import { setFinalizer, type HubWriter } from '../controllers/hub/hub-writer.ts';
 import { isDeleting, textAt, textsAt } from '../controllers/objects.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
+import { acceptance, Authors, type Author } from '../distribute/stamp/authors.ts';
 import { ClusterGrants, type ClusterGrantsOptions, type Task } from './cluster-grants.ts';
-import { acceptance, Authors, type Author } from './hub/authors.ts';
 import { overallFindings, type Overall } from './hub/grant-status.ts';
 import { selectClusters } from './hub/selection.ts';
+import { authorPolicy } from './object/author-policy.ts';
 import { clusterPermissions } from './object/cluster-permission.ts';
 import {
   GrantFault,
@@ -95,6 +96,7 @@ export class Grants {
     this.#decisions = this.#follow(placementDecisions, () => this.#addAll());
     this.#authors = new Authors({
       client,
+      policy: authorPolicy,
       onChange: () => this.#addAll(),
       onError: (error) => log.error({ err: error }, 'tenants: a policy of the hub could not be handled'),
     });

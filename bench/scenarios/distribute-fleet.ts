@@ -99,10 +99,17 @@ async function answerTo(child: BenchProcess, id: number, order: FleetOrder): Pro
   throw new Error(`the fleet does not answer: ${child.words().trim()}`);
 }
 
+/** The works name no executor, and the simulated hub has no policies. */
+const executing = {
+  executeWorks: true,
+  worksDefaultExecutor: 'open-cluster-management-agent/klusterlet-work-sa',
+  worksAcceptUnstamped: true,
+};
+
 async function startExecutor(bench: Bench, { dir, kubeconfig }: Fleet, executes: boolean): Promise<BenchProcess> {
   const own = await mkdtemp(path.join(dir, 'gateway-'));
   const configFile = path.join(own, 'config.json');
-  await writeFile(configFile, JSON.stringify({ executeWorks: executes }));
+  await writeFile(configFile, JSON.stringify(executes ? executing : { executeWorks: false }));
   const flags = { sources: 'ocm,cluster-gateway', ...(executes && { 'works-lease': 'portcullis/works' }) };
   const [, command] = await gatewayCommand(bench, kubeconfig, own, configFile, flags);
   return await startProcess({ ...command, firstLine: true }, bench.site.live);

@@ -7,6 +7,7 @@ import { request as httpsRequest } from 'node:https';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { retryAfterMsOf } from '../../lib/backoff.ts';
+import { bodyOf } from './call-body.ts';
 import type { HubConnection } from './hub-connection.ts';
 import { hubFault, hubUnavailable, isCut } from './hub-faults.ts';
 import { makeHubTransport, type HubTransport } from './hub-transport.ts';
@@ -188,7 +189,7 @@ class HttpsHubClient implements HubClient {
     const { endpoint, credential: source } = this.#connection.current();
     const credential = await source.current();
     signal.throwIfAborted();
-    const body = bytesOf(call.body);
+    const body = bodyOf(call);
     const request = httpsRequest({
       agent: this.#transportFor(credential)[kind],
       method: call.method,
@@ -322,10 +323,4 @@ function decoded(answer: IncomingMessage, url: string): AsyncIterable<Buffer> {
   }
   // When the answer is cut or not valid gzip, iterating the returned stream throws.
   return pipeline(answer, createGunzip(), () => undefined);
-}
-
-/** A body in bytes: a Buffer as it is, anything else as JSON. */
-function bytesOf(body: unknown): Buffer | undefined {
-  if (body === undefined || Buffer.isBuffer(body)) return body;
-  return Buffer.from(JSON.stringify(body));
 }

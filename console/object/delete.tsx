@@ -1,7 +1,7 @@
 // The button that deletes an object, and the dialog in which the user confirms it.
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { pathOfPlace, paths } from '../kube.ts';
+import { isAt, pathOfPlace, paths } from '../kube.ts';
 import { mayDo } from '../live/rights.ts';
 import { useAnswer } from '../live/resource.ts';
 import { Confirm } from '../parts/confirm.tsx';
@@ -34,6 +34,12 @@ function Question({ view, onClose }: { view: ObjectView; onClose: () => void }):
     return { ...right, careful };
   }, '');
   const { value, error, loading } = answer.value;
+  if (!isAt(place, object))
+    return (
+      <Notice tone="warn" title="This cannot be deleted here">
+        <p>The cluster answered something else than the one object that the address names.</p>
+      </Notice>
+    );
   if (loading) return <Loading what="your rights" />;
   if (error) return <Problem error={error} />;
   if (!value?.allowed)

@@ -1,7 +1,7 @@
 // Leaves out of a manifest the fields that its `ignoreFields` names, so that server-side apply leaves these fields to
 // other field managers once the object exists. A jq expression is refused: the gateway has no jq interpreter, and
 // without the expression it would overwrite fields that it should leave alone.
-import { parsePrinterPath } from '../../tables/printer-path.ts';
+import { parsePrinterPath, TooManyValues } from '../../tables/printer-path.ts';
 import type { IgnoredFields } from '../work/manifest-config.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
@@ -37,7 +37,8 @@ function removePath(object: JsonObject, path: string): void {
   let parents: readonly unknown[];
   try {
     parents = dot <= 0 ? [object] : parsePrinterPath(path.slice(0, dot))(object);
-  } catch {
+  } catch (error) {
+    if (error instanceof TooManyValues) throw new IgnoreFieldFault(`JSONPath error in '${path}': ${error.message}`);
     return;
   }
   for (const parent of parents) if (isJsonObject(parent)) delete (parent as Record<string, unknown>)[field];

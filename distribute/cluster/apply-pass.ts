@@ -8,8 +8,8 @@ import { contentHash, hashOf } from '../apply/content-hash.ts';
 import { faultOf, MissingRight, type ApplyFault } from '../apply/apply-fault.ts';
 import { uidOf } from '../apply/owners.ts';
 import { applyManifest } from '../apply/strategies.ts';
-import { evaluateRules } from '../feedback/condition-rules.ts';
 import { readFeedback } from '../feedback/feedback-values.ts';
+import type { RuleEvaluator } from '../feedback/rule-evaluator.ts';
 import type { Executor } from '../member/executor-identity.ts';
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
 import type { MemberSession } from '../member/member-session.ts';
@@ -30,6 +30,7 @@ export interface ApplyPassParts {
   readonly owner: OwnerReference;
   /** Whether feedback values that are objects or lists are written into the ManifestWork's status as JSON text. */
   readonly rawJson: boolean;
+  readonly ruleEvaluator: RuleEvaluator;
   /** Whether the ManifestWork has the condition Complete: its objects are then only read, and nothing is applied. */
   readonly isComplete: boolean;
 }
@@ -157,7 +158,7 @@ class Pass {
     try {
       const applied = await this.#apply(task, live);
       const content = applied === undefined ? undefined : contentHash(applied);
-      return this.#knownAs(task, applied, content, undefined);
+      return await this.#knownAs(task, applied, content, undefined);
     } catch (error) {
       if (isUnreachable(error)) throw error;
       return this.#knownAs(task, live, undefined, faultOf(error, object));
@@ -200,19 +201,19 @@ class Pass {
     );
   }
 
-  #knownAs(
+  async #knownAs(
     { taskHash, config }: Task,
     live: JsonObject | undefined,
     content: string | undefined,
     fault: ApplyFault | undefined,
     refusedUntilMs = untilOf(fault),
-  ): KnownObject {
-    const { rawJson } = this.#parts;
+  ): Promise<KnownObject> {
+    const { rawJson, ruleEvaluator, work } = this.#parts;
     if (live === undefined)
       return { taskHash, version: 'absent', content, fault, seen: { state: 'absent' }, refusedUntilMs };
     const observation = {
       feedback: readFeedback(live, config.feedbackRules, rawJson),
-      rules: evaluateRules(live, config.conditionRules),
+      rules: await ruleEvaluator.evaluate(work.metadata.namespace ?? '', live, config.conditionRules),
       readiness: readinessOf(live),
     };
     const seen: Seen = { state: 'present', uid: uidOf(live), observation };

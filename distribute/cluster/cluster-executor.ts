@@ -12,6 +12,7 @@ import { followAppliedWorks, type AppliedWorks } from '../inventory/applied-work
 import { evictionStart } from '../inventory/inventory.ts';
 import { MemberSession, type SessionParts } from '../member/member-session.ts';
 import { manifestWorks, ownPrefix } from '../work/manifest-work.ts';
+import { acceptedBefore } from '../stamp/authors.ts';
 import { withOwnConditions } from '../work/work-status.ts';
 import { endAppliedWork, endWork } from './clean-up.ts';
 import { DeniedWorks } from './denied-works.ts';
@@ -219,7 +220,7 @@ export class ClusterExecutor {
   async #tellObstacle(work: HubObject, obstacle: Finding): Promise<void> {
     // No condition is written before the first list of AppliedManifestWorks, which takes only a moment.
     if (obstacle.reason === 'NotReached') return;
-    const conditions = withOwnConditions(work, [obstacle]);
+    const conditions = withOwnConditions(work, [obstacle, ...acceptedBefore(work)]);
     if (isDeepStrictEqual(conditions, conditionsOf(work))) return;
     const { resourceVersion } = work.metadata;
     const patch = { metadata: { resourceVersion }, status: { conditions } };

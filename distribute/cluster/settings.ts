@@ -2,7 +2,10 @@
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
 import type { HubMark } from '../inventory/applied-works.ts';
+import type { RuleEvaluator } from '../feedback/rule-evaluator.ts';
 import type { DefaultExecutor } from '../member/executor-identity.ts';
+import type { Authors } from '../stamp/authors.ts';
+import type { RightParts } from './executor-right.ts';
 
 /** What the gateway's operator configured about the execution of ManifestWorks. */
 export interface ExecutionRules {
@@ -24,13 +27,10 @@ export interface ExecutionRules {
   readonly evictionGraceMs: number;
 }
 
-export interface WorkSettings extends HubMark, ExecutionRules {
+export interface WorkSettings extends HubMark, ExecutionRules, RightParts {
+  readonly authors: Pick<Authors, 'of' | 'isReading'> | undefined;
+  readonly ruleEvaluator: RuleEvaluator;
   readonly writer: HubWriter;
   /** Returns the ManifestWork as the hub has it now; undefined when there is none. */
   readonly work: (namespace: string, name: string) => HubObject | undefined;
-  /**
-   * Returns a message with the reason why the hub's own rules do not allow the ManifestWork to be executed as the
-   * ServiceAccount that it names; undefined when they do.
-   */
-  readonly executorFault: (work: HubObject) => Promise<string | undefined>;
 }

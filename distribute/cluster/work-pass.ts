@@ -13,6 +13,7 @@ import type { AppliedWorks } from '../inventory/applied-works.ts';
 import { announceObjects, keepInventory } from '../inventory/keep-inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
 import type { MemberSession, WorkReference } from '../member/member-session.ts';
+import { acceptedBefore } from '../stamp/authors.ts';
 import { keepRevision } from '../work/history.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import { manifestsOf, manifestWorks, metaOf, replicaSetLabel, workFinalizer } from '../work/manifest-work.ts';
@@ -20,6 +21,7 @@ import { isJsonObject } from '../../lib/objects/json-object.ts';
 import { statusOf } from '../work/work-status.ts';
 import { runApplyPass, type ApplyPass } from './apply-pass.ts';
 import type { DeniedWorks } from './denied-works.ts';
+import { rightOf, type Right } from './executor-right.ts';
 import type { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
 
@@ -47,30 +49,40 @@ export async function passWork(parts: WorkPassParts, work: HubObject): Promise<O
     await setFinalizer(settings.writer, manifestWorks, work, { finalizer: workFinalizer, wanted: true });
     return 'done';
   }
-  const executor = await chosenExecutor(settings, work);
-  if (typeof executor === 'string') {
-    await writeStatus(settings, work, refusedResults(work, executor), []);
+  // Nobody is refused before the hub's policies have been read, which takes only a moment.
+  if (settings.authors?.isReading() === true) return { afterMs: pendingMs };
+  const { executor, refused, conditions } = await chosenExecutor(settings, work);
+  if (executor === undefined || refused !== undefined) {
+    await writeStatus(settings, work, refusedResults(work, refused ?? ''), conditions);
     return { afterMs: refusedMs };
   }
-  return await executeAs(parts, work, executor);
+  return await executeAs(parts, work, executor, conditions);
 }
 
 export function referenceOf({ metadata: { namespace = '', name, uid } }: HubObject): WorkReference {
   return { namespace, name, uid };
 }
 
-/** Returns the executor of the ManifestWork, or a message with the reason why no executor may write its objects. */
-async function chosenExecutor(settings: WorkSettings, work: HubObject): Promise<Executor | string> {
+/** Returns the executor of the ManifestWork, and whether it may write the work's objects. */
+async function chosenExecutor(
+  settings: WorkSettings,
+  work: HubObject,
+): Promise<Right & { readonly executor?: Executor }> {
   try {
     const executor = executorOf(work, settings.defaultExecutor);
-    return (executor.isNamed ? await settings.executorFault(work) : undefined) ?? executor;
+    return { executor, ...(await rightOf(settings, work, executor)) };
   } catch (error) {
-    if (error instanceof ExecutorRefused) return error.message;
+    if (error instanceof ExecutorRefused) return { refused: error.message, conditions: acceptedBefore(work) };
     throw error;
   }
 }
 
-async function executeAs(parts: WorkPassParts, given: HubObject, executor: Executor): Promise<Outcome> {
+async function executeAs(
+  parts: WorkPassParts,
+  given: HubObject,
+  executor: Executor,
+  conditions: readonly Finding[],
+): Promise<Outcome> {
   const { settings, session, appliedWorks, known } = parts;
   const isComplete = findCondition(conditionsOf(given), 'Complete')?.status === 'True';
   const work = isComplete ? given : await keepRevision(settings.writer, given, settings.historyLimit);
@@ -81,21 +93,25 @@ async function executeAs(parts: WorkPassParts, given: HubObject, executor: Execu
   const appliedWork = isComplete ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
   const owner = ownerReferenceTo(appliedWork.metadata);
   const objects = session.objects(executor, referenceOf(work));
-  const { rawJson, holdOnDenied } = settings;
-  const pass = await runApplyPass({ work, executor, session, objects, known, owner, rawJson, isComplete });
+  const { rawJson, ruleEvaluator, holdOnDenied } = settings;
+  const pass = await runApplyPass({
+    ...{ work, executor, session, objects, known, owner },
+    ...{ rawJson, ruleEvaluator, isComplete },
+  });
   session.follow(executor, work.metadata.name, pass.objects);
   parts.denied.note(work.metadata.name, executor, pass.denied);
   if (isComplete) {
-    await writeStatus(settings, work, pass.results, []);
+    await writeStatus(settings, work, pass.results, conditions);
     return sooner(outcomeOf(pass, false), await expire(settings, work));
   }
   const ownObjects = holdOnDenied ? undefined : session.objects(executorFor('gateway', false), referenceOf(work));
   const inventory = { kinds: session.kinds, objects, ownObjects, owner, appliedWorks, appliedWork, work };
   const { held, isPending } = await keepInventory(inventory, pass.results);
-  const conditions = await writeStatus(settings, work, pass.results, held === undefined ? [] : [held]);
+  const own = held === undefined ? conditions : [...conditions, held];
+  const written = await writeStatus(settings, work, pass.results, own);
   // A ManifestWork that has just become complete is handled once more soon, since complete works are handled
   // differently.
-  const hasEnded = findCondition(conditions, 'Complete')?.status === 'True';
+  const hasEnded = findCondition(written, 'Complete')?.status === 'True';
   return hasEnded ? { afterMs: pendingMs } : outcomeOf(pass, isPending);
 }
 

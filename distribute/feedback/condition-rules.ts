@@ -7,6 +7,12 @@ import { listAt, textAt } from '../../controllers/objects.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
+/** An object and the rules for it, as they are sent to the thread that evaluates them. */
+export interface RulesOf {
+  readonly object: JsonObject;
+  readonly rules: readonly unknown[];
+}
+
 interface Rule {
   readonly condition: string;
   readonly expressions: readonly string[];
@@ -28,7 +34,8 @@ const wellKnown: Readonly<Record<string, Omit<Rule, 'message' | 'condition'>>> =
 };
 
 /**
- * Evaluates the rules and returns the conditions. A rule for a well-known condition is left out if the object's kind
+ * Evaluates the rules and returns the conditions. An author's expression may run for ever: rule-evaluator.ts calls this
+ * in a thread of its own. A rule for a well-known condition is left out if the object's kind
  * does not have that condition.
  */
 export function evaluateRules(object: JsonObject, rules: readonly unknown[]): readonly Finding[] {

@@ -105,9 +105,23 @@ function fieldValue(name: string, value: unknown, rawJson: boolean): JsonObject 
         : 'map[string]interface {}';
     return `the type ${type} of the value for ${name} is not found`;
   }
-  const jsonRaw = JSON.stringify(value);
-  if (jsonRaw.length <= maxJsonLength) return { type: 'JsonRaw', jsonRaw };
+  const jsonRaw = shortJson(value);
+  if (jsonRaw !== undefined) return { type: 'JsonRaw', jsonRaw };
   return `the length of returned json raw string for name ${name} is larger than the maximum length ${maxJsonLength}`;
+}
+
+/**
+ * The value as JSON; undefined when that is too long. A path may find the same large value many times, so a list is
+ * written only until it is too long.
+ */
+function shortJson(value: unknown): string | undefined {
+  let length = 0;
+  for (const each of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
+    length += JSON.stringify(each).length + 1;
+    if (length > maxJsonLength + 2) return undefined;
+  }
+  const json = JSON.stringify(value);
+  return json.length <= maxJsonLength ? json : undefined;
 }
 
 function gvkText(object: JsonObject): string {

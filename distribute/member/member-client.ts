@@ -1,6 +1,7 @@
 // A client with which controllers send requests to one member, by the same connections, credentials and circuit breaker
 // as requests of clients. The client has the interface of a HubClient, so that reflectors and writers for the hub can
 // be used on a member too.
+import { bodyOf } from '../../cache/hub/call-body.ts';
 import type { HubAnswer, HubCall, HubClient, HubStream } from '../../cache/hub/hub-types.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
@@ -41,7 +42,7 @@ export function makeMemberClient(
 ): MemberClient {
   const send = async (call: HubCall & { readonly auditId?: string }, isWatch: boolean): Promise<MemberAnswer> => {
     const target = await locateNow();
-    const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body));
+    const body = bodyOf(call);
     return await callMember(target, {
       identity: identityOf(target.record.spec),
       method: call.method,

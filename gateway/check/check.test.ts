@@ -255,6 +255,8 @@ test("a hub's settings are checked without a hub", async () => {
     [{}, []],
     [{ allowExec: ['aws eks get-token --cluster-name *'] }, ['HubExecPlugins']],
     [{ authorizeVerb: 'http' }, ['HttpVerbs']],
+    [{ executeWorks: true }, []],
+    [{ executeWorks: true, worksAcceptUnstamped: true }, ['UnstampedWorks']],
     [{ allowMemberAddresses: '127.0.0.0/8' }, ['LocalMemberAddresses']],
     [
       { hubKubeconfig: kubeconfig('hub2.yaml', { 'insecure-skip-tls-verify': true }, { token: 'x' }) },

@@ -36,6 +36,15 @@ export function hubWeaknesses(hub: HubConfig): readonly Weakness[] {
       fix: 'Use --authorize-verb=real (the default) and grant list, watch and create where they are meant.',
     });
   }
+  if (hub.works?.acceptUnstamped === true) {
+    found.push({
+      name: 'UnstampedWorks',
+      severity: 'high',
+      where: '--works-accept-unstamped',
+      what: 'whoever may write ManifestWorks can have them executed as accounts that they have no right to, wherever the admission policies did not ask',
+      fix: 'Install charts/portcullis/files/works-*.yaml on a hub with Kubernetes 1.36 or newer, and remove the flag (docs/how-to/distribute.md#as-whom).',
+    });
+  }
   return found;
 }
 

@@ -43,6 +43,11 @@ export function registerIndexMetrics(
       (types) => types.filter(({ isChosen, isWhole, phase }) => isChosen && (!isWhole || phase !== 'watching')).length,
     ),
   );
+  gauge(
+    'portcullis_index_left_out_objects',
+    'Objects of a cluster that the index cannot store, such as a Role with a name of more than 512 bytes.',
+    perCluster((types) => types.reduce((sum, { leftOut }) => sum + (leftOut?.count ?? 0), 0)),
+  );
   registerRead(
     registry,
     'portcullis_index_rights_samples_total',

@@ -4,13 +4,15 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import { oldestFirst } from '../../cache/sources/objects/hub-object.ts';
-import { TemplateError } from '../template/template.ts';
+import { TemplateError, TemplateTooDear } from '../template/template.ts';
 import type { PolicySpec } from './policy-spec.ts';
 
 /**
  * What the ClusterImportPolicy's templates say about one source object: its name, an error, or that it is not imported.
  */
-type Verdict = { readonly name: string } | { readonly fault: string } | 'not selected';
+type Verdict = { readonly name: string } | { readonly fault: string; readonly isTooDear: boolean } | 'not selected';
+
+const notTried = `not tried, because the templates of the policy took too much for other objects`;
 
 /**
  * Remembers verdicts by source object: a changed object is another JavaScript object, and has no verdict yet. For a
@@ -30,9 +32,13 @@ export interface Choice {
 }
 
 /**
- * After rendering the templates of this many source objects, the event loop may handle other work, such as requests.
+ * After rendering templates for so many milliseconds, the event loop may handle other work, such as requests.
  */
-const atOnce = 100;
+const atOnceMs = 10;
+/**
+ * A policy whose templates took too much for so many source objects is not tried on the others, until it is changed.
+ */
+const mostTooDear = 3;
 
 /**
  * Chooses the source objects. @param known remembered verdicts, which are not computed again; new verdicts are added
@@ -45,17 +51,21 @@ export async function chooseSources(
   const named = new Map<string, HubObject>();
   const unjudged = new Set<string>();
   const faults: string[] = [];
-  let judged = 0;
+  let tooDear = 0;
+  let sinceMs = performance.now();
   for (const [key, source] of oldestFirst(sources)) {
     let verdict = known.get(source);
     if (verdict === undefined) {
-      verdict = verdictOn(source, selector, name);
+      verdict = tooDear >= mostTooDear ? { fault: notTried, isTooDear: true } : verdictOn(source, selector, name);
       known.set(source, verdict);
-      judged += 1;
-      if (judged % atOnce === 0) await turn();
+      if (performance.now() - sinceMs > atOnceMs) {
+        await turn();
+        sinceMs = performance.now();
+      }
     }
     if (verdict === 'not selected') continue;
     if ('fault' in verdict) {
+      if (verdict.isTooDear) tooDear += 1;
       unjudged.add(key);
       faults.push(`${key}: ${verdict.fault}`);
       continue;
@@ -79,10 +89,10 @@ function verdictOn(source: HubObject, selector: PolicySpec['selector'], name: Po
     if (selector !== undefined && !isTrue(selector.render(data))) return 'not selected';
     doing = 'nameTemplate';
     const found = name.render(data);
-    return found === '' ? { fault: 'nameTemplate gives an empty name' } : { name: found };
+    return found === '' ? { fault: 'nameTemplate gives an empty name', isTooDear: false } : { name: found };
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
-    return { fault: `${doing}: ${error.message}` };
+    return { fault: `${doing}: ${error.message}`, isTooDear: error instanceof TemplateTooDear };
   }
 }
 

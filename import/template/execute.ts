@@ -114,7 +114,7 @@ class Execution {
     if (typeof over === 'bigint' && variables.length > 1)
       throw new TemplateError(`can't use ${over} to iterate over more than one variable`);
     let count = 0;
-    for (const [key, value] of entriesOf(over)) {
+    for (const [key, value] of entriesOf(over, this.#budget)) {
       this.#budget.step();
       count += 1;
       const flow = this.#scoped(() => {
@@ -243,11 +243,12 @@ function fieldsOf(start: Value, names: readonly string[]): Value {
   return value;
 }
 
-function* entriesOf(value: Value): Generator<readonly [Value, Value]> {
+function* entriesOf(value: Value, budget: Budget): Generator<readonly [Value, Value]> {
   if (value === undefined || value === null) return;
   if (isList(value)) {
     for (const [i, item] of value.entries()) yield [BigInt(i), item];
   } else if (isMap(value)) {
+    budget.step(value.size);
     for (const key of sortedKeys(value)) yield [key, value.get(key)];
   } else if (typeof value === 'bigint') {
     for (let i = 0n; i < value; i += 1n) yield [i, i];

@@ -1,6 +1,6 @@
 // Limits for rendering one template. The author of a ClusterImportPolicy may be anybody who may create policies on the
 // hub, and the process that renders the templates also serves requests.
-import { TemplateError } from './template-error.ts';
+import { TemplateError, TemplateTooDear } from './template-error.ts';
 
 /** The limits of one template and of one rendering. Beyond a limit, parsing or rendering fails with TemplateError. */
 export const templateLimits = {
@@ -12,6 +12,11 @@ export const templateLimits = {
   output: 1024 * 1024,
   /** Bytes of all texts that functions create during one rendering, including those that are dropped again. */
   memory: 16 * 1024 * 1024,
+  /**
+   * Milliseconds of one rendering. The counts above bound it to less. This is the net for whatever costs more than it
+   * is counted for, and is looked at with each step.
+   */
+  milliseconds: 200,
   /** How deep parentheses, blocks and calls of templates may be nested. */
   depth: 64,
 };
@@ -21,10 +26,20 @@ export class Budget {
   #steps = templateLimits.steps;
   #memory = templateLimits.memory;
   #output = templateLimits.output;
+  readonly #now: () => number;
+  readonly #untilMs: number;
+
+  /** @param now the clock, in milliseconds */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+    this.#untilMs = now() + templateLimits.milliseconds;
+  }
 
   step(count = 1): void {
     this.#steps -= count;
-    if (this.#steps < 0) throw new TemplateError(`it takes more than ${templateLimits.steps} steps`);
+    if (this.#steps < 0) throw new TemplateTooDear(`it takes more than ${templateLimits.steps} steps`);
+    if (this.#now() > this.#untilMs)
+      throw new TemplateTooDear(`it takes longer than ${templateLimits.milliseconds} ms`);
   }
 
   /** Counts bytes that a function creates. */

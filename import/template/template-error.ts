@@ -7,3 +7,6 @@
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
+
+/** Thrown when a rendering takes more steps or time than one may: whoever renders many objects stops there. */
+export class TemplateTooDear extends TemplateError {}

@@ -7,7 +7,7 @@ import { parseTemplate } from './parser.ts';
 import { TemplateError } from './template-error.ts';
 import { textOf, valueOf } from './values.ts';
 
-export { TemplateError } from './template-error.ts';
+export { TemplateError, TemplateTooDear } from './template-error.ts';
 
 /** A parsed template. */
 export interface Template {

@@ -43,7 +43,7 @@ test('no right of a join has a wildcard, and limits of impersonation are kept', 
   );
 });
 
-test('a limit that names nobody lets nobody be impersonated, where RBAC would read an empty list as everybody', () => {
+test('a limit that names nobody lets nobody be impersonated, where RBAC would read an empty list as everybody (ATT-57)', () => {
   const rulesOf = (impersonate: object): object[] => {
     const given = { ...settings, index: false, impersonate: { ...settings.impersonate, ...impersonate } };
     const role = accessObjects(given).find((each) => textAt(each, 'metadata', 'name') === 'portcullis:impersonator');

@@ -4,6 +4,7 @@ import type { StoredType } from '../stores/store.ts';
 import type { ClusterState, PartState, TypeState } from '../sync/sync-types.ts';
 import { typeKey } from '../types.ts';
 import type { TypeInfo } from '../types.ts';
+import type { Grant } from '../rights/scope.ts';
 import { catalogOf, makeCatalogReader, scopeOfViews, servedTypes, typeView } from './catalog.ts';
 import { clusterWarnings, prunedWarnings } from './cluster-warnings.ts';
 
@@ -148,6 +149,24 @@ test('warnings name clusters in reach whose rows are missing or old, with the ag
     clusterWarnings({ types: [{ group: '', resource: 'pods' }], clusters: ['down'] }, answer, states.map(partOf), 0),
     [],
   );
+});
+
+test('objects that the index cannot store are counted and named to who may see all of the type, and to no one else (ATT-51, ATT-59)', () => {
+  const leftOut = { count: 2, example: 'shop/x (its name has 600 bytes, more than 512)' };
+  const states = [cluster('a', [state({ leftOut })]), cluster('unchosen', [state({ leftOut, isChosen: false })])];
+  const shown = (grant: Grant): readonly string[] => {
+    const grants = new Map(['a/1', 'unchosen/1'].map((id) => [id, new Map([[typeKey(widgets), grant]])]));
+    const reachable = new Map(['a', 'unchosen'].map((name) => [name, new Set([typeKey(widgets)])]));
+    const answer = { scope: { digest: '', grants }, reachable, unread: new Set<string>(), hidden: [] };
+    const asked = { types: [widgets], clusters: undefined };
+    return clusterWarnings(asked, answer, states.map(partOf), 0).map(({ cluster: of, text }) => `${of}: ${text}`);
+  };
+  assert.deepEqual(shown('all'), [
+    `a: 2 objects are missing in widgets.x.io, the index cannot store such: ${leftOut.example}`,
+  ]);
+  const some = ['a: some widgets.x.io may be missing: the index cannot store them'];
+  assert.deepEqual(shown({ namespaces: ['shop'], names: [] }), some);
+  assert.deepEqual(shown({ namespaces: [], names: [] }), []);
 });
 
 test('the catalog is made anew when types of the store or what is followed have changed, and not before', async () => {

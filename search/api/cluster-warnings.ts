@@ -89,7 +89,9 @@ const outOfIndex =
   'nothing of it is indexed: an index option of it cannot be read; its condition Indexed says which (kubectl get clusters)';
 
 function isFine({ fault, types }: PartState): boolean {
-  return fault === undefined && types.every((type) => type.isWhole && type.fault === undefined);
+  return (
+    fault === undefined && types.every((type) => type.isWhole && type.fault === undefined && type.leftOut === undefined)
+  );
 }
 
 /** The warning for a cluster that is not read yet. The caller's rights there are unknown, so it names no type. */
@@ -122,7 +124,28 @@ function faultsOf(
     const age = oldest === 0 ? '' : ` as of ${ageText(nowMs - oldest)} ago`;
     texts.push(`${named(old)} shown${age}${faultText(old, state)}`);
   }
+  texts.push(...leftOutTexts(mine, state, scope));
   return texts;
+}
+
+/**
+ * The warning for objects that the index cannot store. Who may see all objects of a type is told how many there are,
+ * and one of them. Anyone else is told only that some may be missing, because an object may be one that they may not
+ * see.
+ */
+function leftOutTexts(
+  types: readonly TypeState[],
+  { incarnation }: PartState,
+  { grants }: ScopeAnswer['scope'],
+): readonly string[] {
+  const lacking = types.filter(({ leftOut }) => leftOut !== undefined);
+  if (lacking.length === 0) return [];
+  const mine = grants.get(incarnation?.id ?? '');
+  const known = lacking.filter(({ type }) => mine?.get(typeKey(type)) === 'all').map(({ leftOut }) => leftOut!);
+  if (known.length < lacking.length) return [`some ${named(lacking)} may be missing: the index cannot store them`];
+  const count = known.reduce((sum, { count: each }) => sum + each, 0);
+  const objects = count === 1 ? 'object is' : 'objects are';
+  return [`${count} ${objects} missing in ${named(lacking)}, the index cannot store such: ${known[0]!.example}`];
 }
 
 function named(types: readonly TypeState[]): string {

@@ -43,7 +43,10 @@ export interface SyncPosition {
   readonly resume?: string;
 }
 
-/** Changes of one type in one incarnation. They are committed completely or not at all. */
+/**
+ * Changes of one type in one incarnation. They are committed completely or not at all, except for objects that the
+ * store cannot keep (left-out.ts).
+ */
 export interface WriteBatch {
   readonly incarnation: Incarnation;
   readonly type: TypeInfo;
@@ -52,12 +55,20 @@ export interface WriteBatch {
   readonly position?: SyncPosition;
 }
 
+/** An object that is not in the store, because the store cannot keep it. */
+export interface LeftOut extends ObjectKey {
+  /** A clause such as `its name has 600 bytes, more than 512`. It quotes nothing from the object. */
+  readonly reason: string;
+}
+
 /** What a commit has changed. Rows that were already stored with the same bytes are neither written nor counted. */
 export interface Commit {
   /** The index's resourceVersion (19 digits) of the last change; the current one when nothing changed. */
   readonly resourceVersion: string;
   readonly written: number;
   readonly deleted: number;
+  /** Objects of the batch that the store cannot keep. It has no version of them now. Absent when there are none. */
+  readonly leftOut?: readonly LeftOut[];
 }
 
 /**

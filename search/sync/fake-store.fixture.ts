@@ -1,6 +1,7 @@
 // The writing methods of a store, in memory, with a record of their calls. A row that is written with the very same
-// bytes does not count as written.
+// bytes does not count as written. Objects that a real store cannot keep are left out.
 import { FencedError } from '../stores/fenced-error.ts';
+import { leaveOut, withLeftOut } from '../stores/left-out.ts';
 import type { Commit, IndexStore, ShardWriter, StoredType, WriteBatch } from '../stores/store.ts';
 import { typeKey, type ResourceType } from '../types.ts';
 import { keyText } from './follow/batch.ts';
@@ -59,7 +60,8 @@ export function makeFakeStore(): FakeStore {
       await store.gate(batch);
       requireTerm(writer);
       store.batches.push(batch);
-      const { incarnation, type, upserts, deletes, position } = batch;
+      const { kept: writable, leftOut } = leaveOut(batch);
+      const { incarnation, type, upserts, deletes, position } = writable;
       const key = `${incarnation.id} ${typeKey(type)}`;
       const none = { resourceVersion: '', confirmedAtMs: 0 };
       const of = kept.get(key) ?? { info: { incarnation, type, position: none, objects: 0 }, rows: new Map() };
@@ -73,7 +75,8 @@ export function makeFakeStore(): FakeStore {
         written += 1;
       }
       store.written += written;
-      return commit(written, deletes.filter((each) => of.rows.delete(keyText(each))).length);
+      const deleted = deletes.filter((each) => of.rows.delete(keyText(each))).length;
+      return withLeftOut(commit(written, deleted), leftOut);
     },
     async forget(incarnation, type, writer) {
       requireTerm(writer);

@@ -36,6 +36,14 @@ test('a cluster that is followed is Synced, and its condition says as whom it is
   assert.match(own[3], /1 of them read as the gateway's own credential.*--apply --context m1$/);
 });
 
+test('a cluster with objects that the index cannot store is Synced, and its condition says so without a name or number', () => {
+  const leftOut = { count: 7, example: 'shop/x (its name has 600 bytes, more than 512)' };
+  const [summary, status, reason, message] = shown([well, { ...well, leftOut }]);
+  assert.deepEqual([summary, status, reason], ['Synced', 'True', 'Synced']);
+  assert.match(message, /^2 types are followed as portcullis:index; objects that the index cannot store are left out/);
+  assert.doesNotMatch(message, /shop|7/);
+});
+
 test('one that is read for the first time shows its share in tens', () => {
   const listing: TypeState = { ...well, isWhole: false, phase: 'listing', listed: { done: 60, of: 100 } };
   assert.deepEqual(shown([well, well, listing, { ...listing, listed: { done: 0, of: 0 } }]).slice(0, 3), [

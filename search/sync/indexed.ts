@@ -34,7 +34,12 @@ export function indexedOf(state: ClusterState, mend = mendCommand()): Indexed {
   const failing = needed.find((type) => type.fault !== undefined)?.fault ?? fault;
   if (needed.length > 0 && missing.length === 0) {
     if (failing === undefined)
-      return { summary: 'Synced', status: 'True', reason: 'Synced', message: syncedText(needed, mend) };
+      return {
+        summary: 'Synced',
+        status: 'True',
+        reason: 'Synced',
+        message: syncedText(needed, mend) + leftOutText(needed),
+      };
     return notIndexed('Stale', 'Stale', `what is there may be old: ${faultText(needed, state)}`);
   }
   if (failing !== undefined) {
@@ -62,6 +67,12 @@ function syncedText(types: readonly TypeState[], mend: string): string {
   if (own === 0) return `${types.length} types are followed as portcullis:index`;
   const which = own === types.length ? `${own} types are` : `${types.length} types are followed, ${own} of them`;
   return `${which} read as ${ownCredential}; for reading as portcullis:index an administrator runs: ${mend}`;
+}
+
+/** The addition for objects that the index cannot store. Lists tell who may see them which these are. */
+function leftOutText(types: readonly TypeState[]): string {
+  const isLacking = types.some(({ leftOut }) => leftOut !== undefined);
+  return isLacking ? '; objects that the index cannot store are left out, a Warning of a list names one' : '';
 }
 
 function faultText(types: readonly TypeState[], { fault }: ClusterState): string {

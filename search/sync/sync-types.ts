@@ -25,6 +25,13 @@ export interface SyncFault {
   readonly message: string;
 }
 
+/** The objects of one type of one cluster that the index store cannot keep. */
+export interface LeftOutState {
+  readonly count: number;
+  /** One of them and why it cannot be kept. Only for readers who may see all objects of the type. */
+  readonly example: string;
+}
+
 /** How far the copy of one type of one cluster is. The object is frozen. */
 export interface TypeState {
   readonly type: TypeInfo;
@@ -48,6 +55,8 @@ export interface TypeState {
   /** When the committed rows were last known to be up to date, in Unix milliseconds; undefined when they never were. */
   readonly confirmedAtMs: number | undefined;
   readonly fault: SyncFault | undefined;
+  /** The objects that the index store cannot keep. Absent when there are none. */
+  readonly leftOut?: LeftOutState;
   /** The identity that the type is read with; absent while it is not read. */
   readonly readAs?: ReadAs;
 }
@@ -76,8 +85,8 @@ export interface ClusterState {
 }
 
 /**
- * How far the copy of some types of one cluster is. Types that are up to date (complete, watched and without a fault)
- * are left out.
+ * How far the copy of some types of one cluster is. Types that are up to date (complete, watched, without a fault, and
+ * with all their objects) are not included.
  */
 export interface PartState extends Pick<ClusterState, 'cluster' | 'incarnation' | 'fault' | 'types'> {
   /** Whether the cluster has any type at all in the index, including types that were not asked about. */

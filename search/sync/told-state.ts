@@ -16,7 +16,11 @@ export function toldState(state: ClusterState): ToldState {
 export function partOf({ state, types: known }: ToldState, types: ReadonlySet<TypeKey>): PartState {
   const { cluster, incarnation, fault } = state;
   const isCurrent = (type: TypeState): boolean =>
-    fault === undefined && type.isWhole && type.phase === 'watching' && type.fault === undefined;
+    fault === undefined &&
+    type.isWhole &&
+    type.phase === 'watching' &&
+    type.fault === undefined &&
+    type.leftOut === undefined;
   const told = [...types].flatMap((key) => known.get(key) ?? []);
   return { cluster, incarnation, fault, types: told.filter((type) => !isCurrent(type)), hasTypes: known.size > 0 };
 }

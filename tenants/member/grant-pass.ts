@@ -6,7 +6,7 @@ import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { textAt } from '../../controllers/objects.ts';
 import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
 import { MemberRefusal, type MemberObjects, type ObjectName } from '../../distribute/member/member-objects.ts';
-import { authorFrom, type Author } from '../hub/authors.ts';
+import { authorFrom, type Author } from '../../distribute/stamp/authors.ts';
 import {
   fieldManager,
   GrantFault,

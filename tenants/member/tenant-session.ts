@@ -16,7 +16,7 @@ import {
 } from '../../distribute/member/member-objects.ts';
 import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
 import type { User } from '../../cache/model/user.ts';
-import type { Author } from '../hub/authors.ts';
+import type { Author } from '../../distribute/stamp/authors.ts';
 import { fieldManager, uidLabel } from '../object/grant.ts';
 import { isMarked, type Mark } from './manifests.ts';
 

@@ -140,7 +140,8 @@ test('what a value says arrives in the configuration', async () => {
   assert.deepEqual(works!.hub!.works, {
     lease: { namespace: 'portcullis', name: 'portcullis-works' },
     clusterSets: ['edge'],
-    defaultExecutor: { namespace: 'open-cluster-management-agent', name: 'klusterlet-work-sa' },
+    defaultExecutor: 'deny',
+    acceptUnstamped: false,
     hubUrl: 'https://hub.example.com:6443',
     agentId: undefined,
     evictionGraceMs: 3_600_000,

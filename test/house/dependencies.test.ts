@@ -5,7 +5,7 @@ import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { root } from './pages.ts';
-import { productionFiles } from './sources.ts';
+import { productionFiles, productionRooms, textOf } from './sources.ts';
 
 test('what runs in production imports only what is in dependencies', () => {
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
@@ -30,6 +30,11 @@ test('what runs in production imports only what is in dependencies', () => {
       .map((name) => `${file} imports ${name}`);
   });
   assert.deepEqual(missing, []);
+});
+
+test('every room of production is built into a release, also files that only a thread loads', () => {
+  const { include } = JSON.parse(textOf('tsconfig.build.json')) as { readonly include: readonly string[] };
+  assert.deepEqual(include.toSorted(), productionRooms);
 });
 
 interface LockedPackage {

@@ -146,12 +146,12 @@ test('karmadactl reads logs and runs commands in a pod of the member that is nam
     },
     { timeoutMs: 60_000, everyMs: 200 },
   );
-  const inMember = ['-n', namespace, '-C', 'm2'];
-  const logs = await run(alice, 'logs', 'talking', '-c', 'left', ...inMember);
+  const logs = await run(alice, 'logs', 'talking', '-c', 'left', '-n', namespace, '-C', 'm2');
   assert.match(logs.stdout, /left 1\n.*left end/s, logs.stderr);
-  const echoed = await run(alice, 'exec', 'box', ...inMember, '--', 'echo', 'hello');
+  const inMember = ['-n', namespace, '--operation-scope', 'members', '--cluster', 'm2', '--', 'echo', 'hello'];
+  const echoed = await run(alice, 'exec', 'box', ...inMember);
   assert.equal(echoed.stdout, 'hello\n', echoed.stderr);
-  const bobs = await run(bob, 'exec', 'box', ...inMember, '--', 'echo', 'hello');
+  const bobs = await run(bob, 'exec', 'box', ...inMember);
   assert.notEqual(bobs.code, 0);
   assert.match(bobs.stderr, /User "bob" cannot \w+ resource "pods/);
 });

@@ -11,14 +11,14 @@ import type { CustomResourceDefinition } from '../../import/definitions/schema.t
 import { folderVariable, missingPrograms } from './clusterpedia.fixture.ts';
 
 const missing = missingPrograms();
-if (missing !== undefined) throw new Error(missing);
+const needsClusterpedia = { skip: missing ?? false };
 
-const folder = path.join(process.env[folderVariable]!, 'crds');
-const theirs = readdirSync(folder)
+const folder = path.join(process.env[folderVariable] ?? '', 'crds');
+const theirs = (missing === undefined ? readdirSync(folder) : [])
   .map((file) => parse(readFileSync(path.join(folder, file), 'utf8')) as CustomResourceDefinition)
   .filter(({ kind }) => kind === 'CustomResourceDefinition');
 
-test('the types have the names that Clusterpedia’s have', () => {
+test('the types have the names that Clusterpedia’s have', needsClusterpedia, () => {
   const names = (definitions: readonly CustomResourceDefinition[]): readonly string[] =>
     definitions.map(({ metadata }) => metadata.name).toSorted();
   assert.deepEqual(names(clusterpediaDefinitions), names(theirs));
@@ -26,9 +26,16 @@ test('the types have the names that Clusterpedia’s have', () => {
 
 for (const ours of clusterpediaDefinitions) {
   const { name } = ours.metadata;
-  test(`every field, column and subresource of ${name} is Clusterpedia’s, and none is missing`, () => {
-    const other = theirs.find(({ metadata }) => metadata.name === name);
-    assert.ok(other, `${folder} has no ${name}`);
-    assert.deepEqual(new Map([...definitionFields(ours)].toSorted()), new Map([...definitionFields(other)].toSorted()));
-  });
+  test(
+    `every field, column and subresource of ${name} is Clusterpedia’s, and none is missing`,
+    needsClusterpedia,
+    () => {
+      const other = theirs.find(({ metadata }) => metadata.name === name);
+      assert.ok(other, `${folder} has no ${name}`);
+      assert.deepEqual(
+        new Map([...definitionFields(ours)].toSorted()),
+        new Map([...definitionFields(other)].toSorted()),
+      );
+    },
+  );
 }

@@ -173,6 +173,9 @@ indexRules:
 - --works-lease={{ .Release.Namespace }}/{{ include "portcullis.fullname" . }}-works
 - {{ printf "--works-hub-url=%s" (required "works.hubUrl must be the address of the hub as clusters see it" .Values.works.hubUrl) | quote }}
 - --works-default-executor={{ .Values.works.defaultExecutor }}
+{{- if .Values.works.acceptUnstamped }}
+- --works-accept-unstamped
+{{- end }}
 {{- with .Values.works.clusterSets }}
 - --works-cluster-sets={{ join "," . }}
 {{- end }}

@@ -38,7 +38,7 @@ function makeScene(...refused: readonly string[]) {
 const body = '{"apiVersion":"search.karmada.io/v1alpha1","metadata":{"name":"x"},"n":9007199254740993}';
 const stored = body.replace('v1alpha1', 'stored');
 
-test('who may patch and not create makes no registry by any kind of patch that could', async () => {
+test('who may patch and not create makes no registry by any kind of patch that could (ATT-57)', async () => {
   for (const type of [apply, `${apply}; charset=utf-8`, 'application/apply-patch+cbor', 'application/unheard+of', '']) {
     const { patch, written, asked } = makeScene('create');
     assert.equal(await patch('new', type, body), 403, type);
@@ -50,7 +50,7 @@ test('who may patch and not create makes no registry by any kind of patch that c
   }
 });
 
-test('who may patch and not create changes the registry that is there, found by its uid', async () => {
+test('who may patch and not create changes the registry that is there, found by its uid (ATT-57)', async () => {
   const { patch, written } = makeScene('create');
   assert.equal(await patch('old', apply, body), 200);
   assert.deepEqual(written(), [stored.replace('"metadata":{', '"metadata":{"uid":"u1",')]);

@@ -27,6 +27,11 @@ export interface WorksConfig {
    */
   readonly hubUrl: string | undefined;
   /**
+   * Whether works are executed although it is not proven who changed them last, so that nobody can be asked about.
+   * Weak: for hubs that cannot write that down (Kubernetes before 1.36).
+   */
+  readonly acceptUnstamped: boolean;
+  /**
    * Name of this gateway in the `agentID` of AppliedManifestWorks; undefined means a name made from the hub's address.
    */
   readonly agentId: string | undefined;
@@ -47,6 +52,7 @@ export interface WorksInput {
   readonly worksLease?: string;
   readonly worksClusterSets?: string;
   readonly worksDefaultExecutor?: string;
+  readonly worksAcceptUnstamped?: boolean;
   readonly worksHubUrl?: string;
   readonly worksAgentId?: string;
   readonly worksEvictionGrace?: string;
@@ -61,6 +67,7 @@ export const worksFileFields = {
   worksLease: z.string().optional(),
   worksClusterSets: z.string().optional(),
   worksDefaultExecutor: z.string().optional(),
+  worksAcceptUnstamped: z.boolean().optional(),
   worksHubUrl: z.string().optional(),
   worksAgentId: z.string().optional(),
   worksEvictionGrace: z.string().optional(),
@@ -70,16 +77,14 @@ export const worksFileFields = {
 };
 
 export const defaultWorksLease = 'portcullis-system/portcullis-works';
-/**
- * The ServiceAccount of OCM's own work agent. By default works are executed as this account, so that they have the same
- * rights as with OCM.
- */
-export const defaultWorksExecutor = 'open-cluster-management-agent/klusterlet-work-sa';
+/** Nobody: who makes a work says as whom it is executed, and is asked for the right to. */
+export const defaultWorksExecutor = 'deny';
 
 const flags = [
   ['--works-lease', 'worksLease'],
   ['--works-cluster-sets', 'worksClusterSets'],
   ['--works-default-executor', 'worksDefaultExecutor'],
+  ['--works-accept-unstamped', 'worksAcceptUnstamped'],
   ['--works-hub-url', 'worksHubUrl'],
   ['--works-agent-id', 'worksAgentId'],
   ['--works-eviction-grace', 'worksEvictionGrace'],
@@ -109,6 +114,7 @@ export function readWorksConfig(given: WorksInput, inPodHub: boolean, fault: Fau
     lease: readLease('--works-lease', given.worksLease ?? defaultWorksLease, fault),
     clusterSets: listOf(given.worksClusterSets),
     defaultExecutor: readExecutor(given.worksDefaultExecutor ?? defaultWorksExecutor, fault),
+    acceptUnstamped: given.worksAcceptUnstamped ?? false,
     hubUrl,
     agentId,
     evictionGraceMs: readGrace(given.worksEvictionGrace ?? '60m', fault),

@@ -2,14 +2,10 @@
 // gateway's connections, under the same identity rules as requests, after the hub has authorized them, and with audit
 // events.
 import { Histogram, type Registry } from 'prom-client';
-import type { HubObject } from '../../../cache/hub/hub-types.ts';
-import { makeUser } from '../../../cache/model/user.ts';
-import { textAt } from '../../../controllers/objects.ts';
+import { makeUser, type User } from '../../../cache/model/user.ts';
 import type { WorkWrite } from '../../../distribute/member/member-session.ts';
 import { startWorkExecutor } from '../../../distribute/start.ts';
 import type { WorkExecutor } from '../../../distribute/start.ts';
-import { lastModifierOf } from '../../../distribute/work/last-modifier.ts';
-import { accountUserName } from '../../../auth/callers/reserved.ts';
 import type { Authorizer } from '../../../auth/rules/authorize.ts';
 import type { RunningAudit } from '../../audit/audit.ts';
 import { beginOwnWrite } from './own-writes.ts';
@@ -40,7 +36,7 @@ export function startWorksOf(
     log,
     onWrite: async (write) => beginWrite(audit, write),
     onApplied: (seconds) => latency.observe(seconds),
-    executorFault: (work) => executorFault(hub.access.authorizer, work),
+    mayExecuteAs: (user, namespace, name) => mayExecuteAs(hub.access.authorizer, user, namespace, name),
   });
   closers.push(() => void executor.close());
   registerWorkMetrics(registry, () => executor.numbers());
@@ -64,20 +60,10 @@ function beginWrite(audit: RunningAudit | undefined, write: WorkWrite): (code: n
   });
 }
 
-/**
- * Asks the hub whether the user who last changed a ManifestWork may have it executed as the work's ServiceAccount.
- * Resolves with the reason when the user may not, otherwise with undefined.
- */
-async function executorFault(authorizer: Authorizer, work: HubObject): Promise<string | undefined> {
-  const modifier = lastModifierOf(work);
-  if (modifier === undefined) return undefined;
-  if ('fault' in modifier) return modifier.fault;
-  const account = {
-    namespace: textAt(work, 'spec', 'executor', 'subject', 'serviceAccount', 'namespace'),
-    name: textAt(work, 'spec', 'executor', 'subject', 'serviceAccount', 'name'),
-  };
+/** Asks the hub whether the user may have ManifestWorks of a cluster's namespace executed as the executor. */
+async function mayExecuteAs(authorizer: Authorizer, user: User, namespace: string, name: string): Promise<boolean> {
   const { allowed } = await authorizer.authorize({
-    user: makeUser({ ...modifier, origin: 'hub' }),
+    user,
     verb: 'execute-as',
     cluster: undefined,
     resourceRequest: true,
@@ -85,10 +71,9 @@ async function executorFault(authorizer: Authorizer, work: HubObject): Promise<s
     apiVersion: 'v1',
     resource: 'manifestworks',
     subresource: '',
-    namespace: work.metadata.namespace ?? '',
-    name: accountUserName(account),
+    namespace,
+    name,
     path: '',
   });
-  if (allowed) return undefined;
-  return `user ${modifier.name} cannot manipulate the Manifestwork with executor ${account.namespace}/${account.name} in namespace ${work.metadata.namespace}`;
+  return allowed;
 }

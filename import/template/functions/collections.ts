@@ -12,6 +12,12 @@ function listOf(value: Value, budget: Budget): readonly Value[] {
   return value;
 }
 
+/** The map, whose entries are all walked over: they count, however few of them come out. */
+function walked(map: GoMap, budget: Budget): GoMap {
+  budget.step(map.size);
+  return map;
+}
+
 /** Whether two values are equal in depth (reflect.DeepEqual). */
 function isSame(one: Value, other: Value, budget: Budget): boolean {
   budget.step();
@@ -67,7 +73,7 @@ function unique(list: readonly Value[], budget: Budget): readonly Value[] {
 
 /** Merges two maps as mergo does: a value of `target` stays unless it is empty, and nested maps are merged too. */
 function merged(target: GoMap, source: GoMap, budget: Budget): GoMap {
-  const out = new Map(target);
+  const out = new Map(walked(target, budget));
   for (const [key, value] of source) {
     budget.step();
     const own = out.get(key);
@@ -110,6 +116,13 @@ function dug(args: readonly Value[]): Value {
   return at;
 }
 
+/** The entries of a map whose keys are, or are not, among these. */
+function chosen(map: GoMap, keys: readonly string[], areWanted: boolean, budget: Budget): GoMap {
+  const named = new Set(keys);
+  budget.step(keys.length);
+  return new Map([...walked(map, budget)].filter(([key]) => named.has(key) === areWanted));
+}
+
 export const collections: Functions = {
   index: variadic(['any'], 'any', ([item], indices) => indexed(item, indices)),
   len: fixed(['any'], ([value]) => lengthOf(value)),
@@ -136,11 +149,13 @@ export const collections: Functions = {
   hasKey: fixed(['map', 'string'], ([map, key]) => map.has(key)),
   set: fixed(['map', 'string', 'any'], ([map, key, value]) => changed(map, (own) => own.set(key, value))),
   unset: fixed(['map', 'string'], ([map, key]) => (map.has(key) ? changed(map, (own) => own.delete(key)) : map)),
-  keys: variadic([], 'map', (_, maps) => maps.flatMap((map) => sortedKeys(map))),
-  values: fixed(['map'], ([map]) => [...map].sort(([one], [other]) => byBytes(one, other)).map(([, value]) => value)),
+  keys: variadic([], 'map', (_, maps, budget) => maps.flatMap((map) => sortedKeys(walked(map, budget)))),
+  values: fixed(['map'], ([map], budget) =>
+    [...walked(map, budget)].sort(([one], [other]) => byBytes(one, other)).map(([, value]) => value),
+  ),
   pluck: variadic(['string'], 'map', ([key], maps) => maps.filter((map) => map.has(key)).map((map) => map.get(key))),
-  pick: variadic(['map'], 'string', ([map], keys) => new Map([...map].filter(([key]) => keys.includes(key)))),
-  omit: variadic(['map'], 'string', ([map], keys) => new Map([...map].filter(([key]) => !keys.includes(key)))),
+  pick: variadic(['map'], 'string', ([map], keys, budget) => chosen(map, keys, true, budget)),
+  omit: variadic(['map'], 'string', ([map], keys, budget) => chosen(map, keys, false, budget)),
   merge: variadic(['map'], 'map', ([target], sources, budget) => {
     const out = sources.reduce((all, source) => merged(all, source, budget), target);
     if (out.size === 0) return target;

@@ -21,12 +21,15 @@ interface Match {
 
 /** Finds matches of a regular expression, from left to right. @param limit the most matches to find */
 function matchesOf(pattern: string, text: string, limit: number, budget: Budget): readonly Match[] {
+  budget.step(Math.ceil(pattern.length / 10));
   const compiled = compiledOf(textOf(pattern));
   const matcher = compiled.matcher(text);
   budget.step(Math.ceil(text.length * matcher.programSize() * stepsPerInstruction) + 1);
   const found: Match[] = [];
   let lastEnd = -1;
   while (found.length < limit && matcher.find()) {
+    // Each search may look through the whole rest of the text, as that of `(?:a.*b|a)` does; only the clock knows.
+    budget.step();
     const [start, end] = [matcher.start(), matcher.end()];
     // Go ignores an empty match directly after another match.
     if (start === end && start === lastEnd) continue;

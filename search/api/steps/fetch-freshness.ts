@@ -28,10 +28,19 @@ export function fetchFreshness(
         ...(hidden === undefined ? {} : { hidden: { reason: hidden.reason, message: hidden.message } }),
         resources: types
           .filter(({ type, isChosen }) => isChosen && seen?.has(typeKey(type)) === true)
-          .map((type) => typeFreshness(type, nowMs)),
+          .map((type) => ({
+            ...typeFreshness(type, nowMs),
+            ...leftOutOf(type, seen?.get(typeKey(type.type)) === 'all'),
+          })),
       };
     });
   return { kind: 'Freshness', apiVersion: searchVersion, resourceVersion: store.resourceVersion(), clusters };
+}
+
+/** What the index cannot store. How many objects and which may only be told to who may see all of the type. */
+function leftOutOf({ leftOut }: TypeState, seesAll: boolean): object {
+  if (leftOut === undefined) return {};
+  return { leftOut: seesAll ? { objects: leftOut.count, example: leftOut.example } : {} };
 }
 
 function typeFreshness(

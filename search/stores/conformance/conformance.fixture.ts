@@ -1,6 +1,7 @@
 // The tests that every store must pass. The test file of each store calls `conformance` with a function that opens that
 // store.
 import { testFences } from './fences.fixture.ts';
+import { testLeftOut } from './left-out.fixture.ts';
 import { testLife } from './life.fixture.ts';
 import { testRandomQuestions } from './random-questions.fixture.ts';
 import type { OpenStore } from './tested-store.fixture.ts';
@@ -10,6 +11,7 @@ import { testVersions } from './versions.fixture.ts';
 export function conformance(name: string, open: OpenStore): void {
   testRandomQuestions(name, open);
   testLife(name, open);
+  testLeftOut(name, open);
   testVersions(name, open);
   testFences(name, open);
 }

@@ -7,7 +7,7 @@ import { allOf } from '../../query/list-query.ts';
 import { parsePath } from '../../query/path.ts';
 import type { LogEntry } from '../store.ts';
 import { newLife, pods, configMaps, type Life } from './lives.fixture.ts';
-import { rowWrite, type ModelRow } from './model.fixture.ts';
+import type { ModelRow } from './model.fixture.ts';
 import { TestedStore, type OpenStore } from './tested-store.fixture.ts';
 
 function said({ name, uid, before, after }: LogEntry): readonly unknown[] {
@@ -200,10 +200,7 @@ export function testLife(name: string, open: OpenStore): void {
     });
 
     test('a batch that cannot be written does not take others with it', async () => {
-      const bad = {
-        ...life.batch([life.row('bad', 1)]),
-        upserts: [{ ...rowWrite(life.row('bad', 1)), createdAtMs: Number.NaN }],
-      };
+      const bad = life.batch([], { position: { resourceVersion: '1', confirmedAtMs: Number.NaN } });
       const results = await Promise.allSettled([
         tested.apply(life.batch([life.row('a', 1)])),
         tested.apply(bad),

@@ -6,6 +6,7 @@ import type { RowScope } from '../../rights/scope.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
 import { indexVersionsOf, type IndexVersions } from '../index-version.ts';
 import type { Leases } from '../leases.ts';
+import { leaveOut, withLeftOut } from '../left-out.ts';
 import type {
   Commit,
   Counted,
@@ -178,8 +179,9 @@ class OpenStore implements PostgresStore {
     return this.#parts.reader.versions(incarnation, type);
   }
 
-  apply(batch: WriteBatch, writer?: ShardWriter): Promise<Commit> {
-    return this.#queue.apply(batch, writer);
+  async apply(batch: WriteBatch, writer?: ShardWriter): Promise<Commit> {
+    const { kept, leftOut } = leaveOut(batch);
+    return withLeftOut(await this.#queue.apply(kept, writer), leftOut);
   }
 
   forget(incarnation: string, type?: ResourceType, writer?: ShardWriter): Promise<Commit> {

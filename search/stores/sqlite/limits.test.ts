@@ -76,6 +76,29 @@ describe('a store with small limits', () => {
     assert.ok(entries.length >= 8 && entries.length <= 11, `${entries.length}`);
   });
 
+  test('an object that SQLite refuses is left out, and all others of its batch are written', () => {
+    const { apply } = openDirectly({});
+    apply(life.batch([life.row('bad', 1)]));
+    const position = { resourceVersion: '9', confirmedAtMs: 1 };
+    const batch = life.batch([life.row('a', 1), life.row('bad', 2), life.row('b', 1), life.row('c', 1)], { position });
+    const upserts = batch.upserts.map((row) => (row.name === 'bad' ? { ...row, createdAtMs: Number.NaN } : row));
+    const made = apply({ ...batch, upserts });
+    assert.deepEqual([made.written, made.deleted], [3, 1]);
+    assert.deepEqual(
+      made.leftOut?.map(({ name }) => name),
+      ['bad'],
+    );
+    assert.equal(apply(life.batch([life.row('bad', 3), life.row('a', 1)])).written, 1);
+  });
+
+  test('an object of one namespace more than there is room for is left out, and all others are written', () => {
+    const { apply } = openDirectly({ slots: 3 });
+    const row = (namespace: string) => life.row('pod', 1, { namespace });
+    const made = apply(life.batch(['a', 'b', 'c', 'd'].map(row)));
+    assert.deepEqual([made.written, made.leftOut?.map(({ namespace }) => namespace)], [3, ['d']]);
+    assert.equal(apply(life.batch([row('e'), life.row('other', 1, { namespace: 'a' })])).written, 1);
+  });
+
   test('a full index refuses its largest type by a reason of its own, and takes deletions', () => {
     const stopped: (readonly string[])[] = [];
     // Bodies of deleted objects go to the log, which takes room too.

@@ -8,6 +8,7 @@ import type { RowScope } from '../../rights/scope.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
 import { indexVersionsOf, type IndexVersions } from '../index-version.ts';
 import { allIndexedPaths } from '../indexed-paths.ts';
+import { leaveOut, withLeftOut } from '../left-out.ts';
 import type {
   Commit,
   Counted,
@@ -244,8 +245,10 @@ export class SqliteIndex implements SqliteStore {
   }
 
   async apply(batch: WriteBatch): Promise<Commit> {
-    const packed = packBatch(batch);
-    return (await this.#writer.call('apply', packed, [packed.bodies.buffer as ArrayBuffer])) as Commit;
+    const { kept, leftOut } = leaveOut(batch);
+    const packed = packBatch(kept);
+    const commit = await this.#writer.call('apply', packed, [packed.bodies.buffer as ArrayBuffer]);
+    return withLeftOut(commit as Commit, leftOut);
   }
 
   async forget(incarnation: string, type?: ResourceType): Promise<Commit> {

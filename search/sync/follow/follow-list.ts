@@ -36,6 +36,7 @@ async function forgetPosition({ committed, batcher }: Following): Promise<void> 
 async function listNow(following: Following): Promise<void> {
   const { options, batcher, signal, isFull, hasRows, rewrites } = following;
   const { onObject } = options;
+  following.leftOut.beginList();
   const found: Relisted = await relist({
     ...options,
     batcher,
@@ -55,6 +56,7 @@ async function listNow(following: Following): Promise<void> {
   signal.throwIfAborted();
   following.isFull = false;
   if (isFull) return;
+  if (following.leftOut.endList()) options.onState();
   following.resourceVersion = found.resourceVersion;
   following.objects = found.objects;
   following.seen = found.newest;

@@ -17,7 +17,7 @@ export interface Follower {
   state(): TypeState;
   /** When the rows were last known to be up to date, in Unix milliseconds: the `confirmedAtMs` of state(). */
   confirmedAtMs(): number | undefined;
-  /** True when the rows are complete, the watch is open, and there is no fault. */
+  /** True when the rows are complete, the watch is open, there is no fault, and no object is left out. */
   isCurrent(): boolean;
   /** Stops reading and commits what was read. Waits at most `graceMs` milliseconds for the index store. */
   close(graceMs?: number): Promise<void>;

@@ -2,13 +2,14 @@
 // use it.
 import { makeBackoff, makeBusyWaits } from '../../../lib/backoff.ts';
 import type { FencedError } from '../../stores/fenced-error.ts';
-import type { IndexStore, ShardWriter, StoredType, SyncPosition, WriteBatch } from '../../stores/store.ts';
+import type { Commit, IndexStore, ShardWriter, StoredType, SyncPosition, WriteBatch } from '../../stores/store.ts';
 import type { Incarnation, TypeInfo } from '../../types.ts';
 import type { DocumentReader } from '../document/document.ts';
 import { typeName } from '../member-paths.ts';
 import type { AskMember, SyncFault, SyncTiming, TypeFilter, TypeState } from '../sync-types.ts';
 import { makeBatcher, type Batcher, type BatchLimits } from './batch.ts';
 import { pause, type ByteBudget, type Gate } from './bounds.ts';
+import { LeftOutObjects } from './left-out-objects.ts';
 import { makeRate } from './rate.ts';
 import type { SeenObject } from './relist.ts';
 
@@ -93,7 +94,10 @@ export class Following {
   rewrites: boolean;
   /** True when the description of the type (names, versions, columns) differs from the stored one. */
   isOtherInfo: boolean;
+  /** The number of objects of the type, including those that are left out. */
   objects: number;
+  /** The objects that the index store cannot keep. */
+  readonly leftOut = new LeftOutObjects();
   committed: SyncPosition | undefined;
   listed: TypeState['listed'];
   /** The answer of the open watch; undefined when none is open. */
@@ -119,13 +123,15 @@ export class Following {
     this.what = typeName(type);
     this.waits = makeBackoff(timing.firstBackoffMs, timing.maxBackoffMs, random);
     this.busy = makeBusyWaits(timing.firstBackoffMs, timing.busyGraceMs, random);
-    this.resourceVersion = isSameForm && options.listsAnew !== true ? stored.position.resourceVersion : '';
+    const resume = readResume(stored?.position.resume);
+    const listsAnew = options.listsAnew === true || resume.leavesOut;
+    this.resourceVersion = isSameForm && !listsAnew ? stored.position.resourceVersion : '';
     this.rewrites = stored !== undefined && !isSameForm;
     this.isOtherInfo = stored !== undefined && JSON.stringify(stored.type) !== JSON.stringify(type);
     this.objects = stored?.objects ?? 0;
     this.hasRows = this.objects > 0;
     this.committed = stored?.position;
-    if (this.resourceVersion !== '') this.seen = readSeen(stored?.position.resume);
+    if (this.resourceVersion !== '') this.seen = resume.seen;
     this.#isWhole = isSameForm && stored.position.resourceVersion !== '';
     this.#confirmedAtMs =
       stored === undefined || stored.position.confirmedAtMs === 0 ? undefined : stored.position.confirmedAtMs;
@@ -133,9 +139,9 @@ export class Following {
   }
 
   #makeBatcher(): Batcher {
-    const { incarnation, store, writer, budget, timing, random, limits, onState, onFenced } = this.options;
+    const { budget, timing, random, limits, onState, onFenced } = this.options;
     return makeBatcher({
-      apply: (batch) => store.apply({ incarnation, type: this.#typeFor(batch), ...batch }, writer),
+      apply: (batch) => this.#apply(batch),
       budget,
       waitMs: timing.batchWaitMs,
       positionEveryMs: timing.positionEveryMs,
@@ -159,6 +165,31 @@ export class Following {
         onState();
       },
     });
+  }
+
+  /** Commits a batch, and notes the objects that the store has left out. */
+  async #apply(batch: Pick<WriteBatch, 'upserts' | 'deletes' | 'position'>): Promise<Commit> {
+    const { incarnation, store, writer, onState } = this.options;
+    const { position } = batch;
+    const write = (one: typeof batch): Promise<Commit> =>
+      store.apply({ incarnation, type: this.#typeFor(one), ...one }, writer);
+    const hadSome = this.leftOut.state !== undefined;
+    const made = await write(position === undefined ? batch : { ...batch, position: this.#marked(position) });
+    const isOther = this.leftOut.note(batch, made.leftOut);
+    if (position !== undefined && hadSome !== (this.leftOut.state !== undefined))
+      await write({ upserts: [], deletes: [], position: this.#marked(position) });
+    if (isOther) onState();
+    return made;
+  }
+
+  /**
+   * The position with a mark while objects are left out. The store does not know these objects, so a follower that
+   * continues from such a position lists the type again to learn of them.
+   */
+  #marked(position: SyncPosition): SyncPosition {
+    if (this.leftOut.state === undefined) return position;
+    const seen = JSON.parse(position.resume ?? '{}') as object;
+    return { ...position, resume: JSON.stringify({ ...seen, leavesOut: true }) };
   }
 
   /**
@@ -185,9 +216,10 @@ export class Following {
     return this.#confirmedAtMs;
   }
 
-  /** True when the rows are complete, the watch is open, and there is no fault. */
+  /** True when the rows are complete, the watch is open, there is no fault, and no object is left out. */
   get isCurrent(): boolean {
-    return this.#isWhole && this.#phase === 'watching' && this.#fault === undefined && this.#storeFault === undefined;
+    const isFine = this.#fault === undefined && this.#storeFault === undefined && this.leftOut.state === undefined;
+    return this.#isWhole && this.#phase === 'watching' && isFine;
   }
 
   enter(phase: TypeState['phase'], fault?: SyncFault): void {
@@ -214,17 +246,19 @@ export class Following {
 
   state(): TypeState {
     const { oldestMs } = this.batcher;
+    const leftOut = this.leftOut.state;
     return Object.freeze({
       type: this.options.type,
       isChosen: this.options.isChosen,
       phase: this.#phase,
       isWhole: this.#isWhole,
-      objects: this.objects,
+      objects: Math.max(0, this.objects - (leftOut?.count ?? 0)),
       ...(this.listed === undefined ? {} : { listed: this.listed }),
       rate: this.#rate.perSecond(),
       lagMs: oldestMs === undefined ? 0 : Math.round(performance.now() - oldestMs),
       confirmedAtMs: this.#confirmedAtMs,
       fault: this.#storeFault ?? this.#fault,
+      ...(leftOut === undefined ? {} : { leftOut }),
     });
   }
 
@@ -244,15 +278,21 @@ export class Following {
   }
 }
 
-/** Parses the `resume` text that `positionAt` wrote; undefined for a missing text and for one in another format. */
-function readSeen(resume: string | undefined): SeenObject | undefined {
-  if (resume === undefined) return undefined;
+interface Resume {
+  readonly seen: SeenObject | undefined;
+  /** Whether objects were left out when the position was committed. */
+  readonly leavesOut: boolean;
+}
+
+/** Parses the `resume` text of a stored position; nothing is known from a missing text or one in another format. */
+function readResume(resume: string | undefined): Resume {
   try {
-    const { namespace, name, resourceVersion } = JSON.parse(resume) as Partial<SeenObject>;
-    return namespace === undefined || name === undefined || resourceVersion === undefined
-      ? undefined
-      : { namespace, name, resourceVersion };
+    const { namespace, name, resourceVersion, leavesOut } = JSON.parse(resume ?? '{}') as Partial<
+      SeenObject & { readonly leavesOut: boolean }
+    >;
+    const isSeen = namespace !== undefined && name !== undefined && resourceVersion !== undefined;
+    return { seen: isSeen ? { namespace, name, resourceVersion } : undefined, leavesOut: leavesOut === true };
   } catch {
-    return undefined;
+    return { seen: undefined, leavesOut: false };
   }
 }

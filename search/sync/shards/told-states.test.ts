@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ClusterState, TypeState } from '../sync-types.ts';
+import { partOf } from '../told-state.ts';
 import { makeFakeLeases } from './fake-leases.fixture.ts';
 import { ToldStates } from './told-states.ts';
 
@@ -50,12 +51,16 @@ const lease = { shard: 1, epoch: 3 };
 const held = (): boolean => true;
 
 describe('what replicas tell each other of clusters', () => {
-  it('everybody knows what the owner knows: phase, fault, incarnation, confirmation and count', async () => {
+  it('everybody knows what the owner knows: phase, fault, incarnation, confirmation, count and what is left out', async () => {
     const { owner, reader } = bench();
     const state = stateOf({ phase: 'failing', fault: { reason: 'Refused', message: 'it answers with 503' } });
     await owner.tell([{ state, lease }], held);
     assert.equal(await reader.hear(), true);
     assert.deepEqual(reader.of('r1')?.state, state);
+    const lacking = stateOf({ leftOut: { count: 1, example: 'a/x (too long)' } });
+    await owner.tell([{ state: lacking, lease }], held);
+    assert.equal(await reader.hear(), true, 'an object is left out');
+    assert.deepEqual(partOf(reader.of('r1')!, new Set(['pods.'])).types, lacking.types);
     const never = stateOf({ confirmedAtMs: undefined });
     await owner.tell([{ state: never, lease }], held);
     await reader.hear();

@@ -156,6 +156,8 @@ function isSameType(one: TypeState, other: TypeState): boolean {
     one.isWhole === other.isWhole &&
     one.fault?.message === other.fault?.message &&
     one.readAs === other.readAs &&
+    one.leftOut?.count === other.leftOut?.count &&
+    one.leftOut?.example === other.leftOut?.example &&
     one.listed?.done === other.listed?.done &&
     one.listed?.of === other.listed?.of
   );

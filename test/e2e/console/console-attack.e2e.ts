@@ -128,7 +128,7 @@ test(
   },
 );
 
-test('a link that names one cluster reads and changes nothing in another', needsBrowser, async () => {
+test('a link that names one cluster reads and changes nothing in another (ATT-58)', needsBrowser, async () => {
   const { page, requests } = await open('/console/');
   const up = '..%2F'.repeat(4);
   const other = encodeURIComponent(`clusters/${protectedCluster}/proxy/api`);
@@ -138,6 +138,8 @@ test('a link that names one cluster reads and changes nothing in another', needs
     `/console/c/staging/api/v1/namespaces/shop/${up}configmaps/target`,
     `/console/c/staging/api/v1/namespaces/shop/configmaps/..%2F..%2Fsecrets`,
     `/console/c/..%2F${protectedCluster}/api/v1/namespaces/shop/configmaps/target`,
+    '/console/c/staging/api/v1/namespaces/shop/configmaps%3Fx=1/target',
+    '/console/c/staging/api/v1/namespaces/shop/configmaps/',
   ]) {
     await show(page, path);
     await page.getByText('There is no such view').waitFor();

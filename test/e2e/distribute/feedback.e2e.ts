@@ -1,5 +1,6 @@
 // What a work tells of its objects: values that it asks for, conditions by rules, and what becomes of a work that is
 // complete.
+// Landing tier: what an author writes costs the author.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';
@@ -243,6 +244,20 @@ test('conditions by expressions are told with their messages, and faults of expr
   }
   assert.equal(conditionIn(work.status, 'Holds').reason, 'ConditionRulesAggregated');
   assert.equal(conditionIn(work.status, 'Holds').message, 'a is yes');
+});
+
+test('a rule that would never end is a condition of its work, and other works are told as before (ATT-56)', async () => {
+  const dear = { conditionRules: [rule('Dear', "object.data.t.matches('^(a+)+$')")] };
+  const cheap = { conditionRules: [rule('Cheap', "object.data.t == 'x'")] };
+  await put(
+    hub,
+    manifestWork('dear', [configMap('dear', { t: `${'a'.repeat(50)}!` })], settings(configFor('dear', dear))),
+  );
+  await put(hub, manifestWork('cheap', [configMap('cheap', { t: 'x' })], settings(configFor('cheap', cheap))));
+  const told = conditionIn(manifestAt(await isAvailable('dear'), 0), 'Dear');
+  assert.deepEqual([told.status, told.reason], ['False', 'ConditionRuleExpressionError']);
+  assert.match(told.message, /took longer than/);
+  assert.equal(conditionIn(manifestAt(await isAvailable('cheap'), 0), 'Cheap').status, 'True');
 });
 
 test('a condition goes with its rule, and a well-known one that the kind does not have is none', async () => {

@@ -18,8 +18,19 @@ const work = 'work.open-cluster-management.io';
 
 /** What the gateway's account may do on the hub, beside reading clusters. */
 export const hubRules = [
-  { apiGroups: [work], resources: ['manifestworks'], verbs: ['list', 'watch', 'patch', 'delete'] },
+  { apiGroups: [work], resources: ['manifestworks'], verbs: ['list', 'watch', 'patch', 'delete', 'execute-as'] },
   { apiGroups: [work], resources: ['manifestworks/status'], verbs: ['patch'] },
+  {
+    apiGroups: ['admissionregistration.k8s.io'],
+    resources: ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
+    resourceNames: ['portcullis-last-modifier'],
+    verbs: ['list', 'watch'],
+  },
+];
+/** The agent's account executes works without an executor, and nobody is asked: most tests install no policies. */
+const unasked = [
+  ...['--works-default-executor', 'open-cluster-management-agent/klusterlet-work-sa'],
+  '--works-accept-unstamped',
 ];
 /** What the gateway's own credential may do in a member, beside impersonation. */
 export const memberRules = [
@@ -49,6 +60,8 @@ export interface WorksSiteOptions extends Partial<ControlPlaneOptions> {
   readonly gateway?: Partial<GatewayOptions>;
   /** Whether the gateway writes an audit log of everything. Default true. */
   readonly gatewayAudit?: boolean;
+  /** Whether the gateway has its defaults about who is asked for works, in place of `unasked`. Default false. */
+  readonly asks?: boolean;
   /** Members whose works the gateway does not execute. Default none. */
   readonly unchosen?: readonly string[];
 }
@@ -80,6 +93,7 @@ export async function startWorksSite(options: WorksSiteOptions = {}): Promise<Wo
       const dataDir = path.join(plane.dir, `gateway-${gateways.length + 1}`);
       const args = [
         ...['--execute-works', '--sources', 'ocm,cluster-gateway', '--works-lease', 'portcullis/works'],
+        ...(options.asks === true ? [] : unasked),
         ...(options.gatewayAudit === false ? [] : auditArgs(dataDir)),
         ...(options.gateway?.args ?? []),
         ...(further.args ?? []),

@@ -146,7 +146,7 @@ test('ResourceRegistries are made, listed, watched, changed and deleted with kub
   assert.match((await bob.run(['create', '-f', bobs])).stderr, /forbidden/i);
 });
 
-test('who may patch ResourceRegistries and not create them changes what is there and makes nothing by server-side apply', async () => {
+test('who may patch ResourceRegistries and not create them changes what is there and makes nothing by server-side apply (ATT-57)', async () => {
   const rules = [{ apiGroups: ['search.karmada.io'], resources: ['resourceregistries'], verbs: ['get', 'patch'] }];
   await site.hub.apply(...allowed('bob', 'patches-registries', rules));
   const file = (name: string): string =>

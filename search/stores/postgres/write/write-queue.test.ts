@@ -120,6 +120,50 @@ test('a batch that the database refuses fails alone; when the database is away a
   assert.deepEqual(other.transactions, ['a:x b:x']);
 });
 
+test('an object for which the database refuses a batch is left out, and all others are written with the position', async () => {
+  const { queue, transactions } = queueOf({
+    fail: (writes) => {
+      if (writes.some(({ batch }) => batch.upserts.some(({ name }) => name === 'bad'))) throw refusedWith('54000');
+    },
+  });
+  const names = ['a', 'b', 'bad', 'c'];
+  const [made, other] = await Promise.all([
+    queue.apply(batchOf('a', ...names), undefined),
+    queue.apply(batchOf('b', 'x'), undefined),
+  ]);
+  assert.deepEqual([made.written, other.written], [3, 1]);
+  const reason = 'the database of the index refuses it';
+  assert.deepEqual(made.leftOut, [{ namespace: 'default', name: 'bad', reason }]);
+  assert.deepEqual(transactions, [
+    ...['a:a,b,bad,c b:x', 'a:a,b,bad,c'],
+    ...['a:', 'a:a,b,bad,c', 'a:a,b', 'a:bad,c', 'a:bad', 'a:c', 'a:', 'b:x'],
+  ]);
+});
+
+test('a batch is not split for what is no fault of its objects, and a lost lease ends the splitting', async () => {
+  for (const code of ['57014', '53100', '40001', '23514', 'ECONNRESET']) {
+    const { queue, transactions } = queueOf({
+      fail: () => {
+        throw refusedWith(code);
+      },
+    });
+    await assert.rejects(queue.apply(batchOf('a', 'x', 'y'), undefined), { message: 'refused' });
+    assert.deepEqual(transactions, ['a:x,y'], code);
+  }
+  const lease = { shard: shardOfIncarnation('record-a/system'), epoch: 4 };
+  const { queue } = queueOf({
+    fail: ([{ batch } = assert.fail()]) => {
+      if (batch.upserts.length === 2) throw refusedWith('22001');
+      if (batch.upserts.length === 1) throw new ShardsLostError(new Set([`${lease.shard}/4`]));
+    },
+  });
+  await assert.rejects(queue.apply(batchOf('a', 'x', 'y'), lease), FencedError);
+});
+
+function refusedWith(code: string): GatewayError {
+  return new GatewayError('INDEX_UNAVAILABLE', 'refused', { cause: Object.assign(new Error('x'), { code }) });
+}
+
 test('a write that missed a partition is tried once more when that was made', async () => {
   let isMade = false;
   const { queue, transactions } = queueOf({

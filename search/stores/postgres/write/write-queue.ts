@@ -3,8 +3,10 @@
 // transaction goes into the next one.
 import type { Commit, ShardWriter, WriteBatch } from '../../store.ts';
 import { FencedError } from '../../fenced-error.ts';
+import { piecesOf, withLeftOut } from '../../left-out.ts';
 import type { TypeKey } from '../../../types.ts';
 import { sqlState } from '../connection/errors.ts';
+import { lacksPartition } from '../feed/partitions.ts';
 import { shardCount, shardOfIncarnation } from '../shard.ts';
 import { writerKey } from './lease-writes.ts';
 import { ShardsLostError } from './seal.ts';
@@ -120,9 +122,39 @@ export class WriteQueue {
       if (error instanceof ShardsLostError) return this.#writeOthers(batches, error);
       if (batches.length > 1 && isOfOneBatch(error)) {
         for (const batch of batches) await this.#write([batch], isMended);
+      } else if (batches.length === 1 && isOfObject(error)) {
+        await this.#writeInPieces(batches[0]!, error);
       } else {
         for (const { reject } of batches) reject(error);
       }
+    }
+  }
+
+  /** Writes a batch without the objects for which the database refuses it. */
+  async #writeInPieces({ batch, writer, resolve, reject }: WaitingBatch, refusal: unknown): Promise<void> {
+    const total = { written: 0, deleted: 0 };
+    let newestUs: number | undefined;
+    const isWritten = async (piece: WriteBatch): Promise<boolean> => {
+      try {
+        const { lastUs, counts } = await this.#writer.apply([{ batch: piece, writer }]);
+        if (lastUs !== undefined) this.#options.onCommit(lastUs);
+        newestUs = lastUs ?? newestUs;
+        total.written += counts[0]!.written;
+        total.deleted += counts[0]!.deleted;
+        return true;
+      } catch (error) {
+        if (isOfObject(error)) return false;
+        throw error instanceof ShardsLostError ? fenced(writer!) : error;
+      }
+    };
+    try {
+      const pieces = piecesOf(batch);
+      let next = pieces.next();
+      while (next.done !== true) next = pieces.next(await isWritten(next.value));
+      if (next.value === undefined) throw refusal;
+      resolve(withLeftOut({ resourceVersion: this.#options.versionOf(newestUs), ...total }, next.value));
+    } catch (error) {
+      reject(error);
     }
   }
 
@@ -192,6 +224,15 @@ function countTogether(queue: readonly Waiting[]): number {
  * SQLSTATE classes of errors that come from the contents of a batch: bad data, violated constraints, exceeded limits.
  */
 const ofContents: ReadonlySet<string> = new Set(['22', '23', '54']);
+
+/**
+ * Whether the database refuses a write because of the contents of a row. A missing partition of the change log has such
+ * an SQLSTATE, too, but no row is at fault then.
+ */
+function isOfObject(error: unknown): boolean {
+  const state = sqlState(error) ?? sqlState((error as Error).cause);
+  return state !== undefined && ofContents.has(state.slice(0, 2)) && !lacksPartition(error);
+}
 
 /** Whether the error can come from a single batch, so that each batch should be tried by itself. */
 function isOfOneBatch(error: unknown): boolean {

@@ -2,7 +2,6 @@
 // computed first (write-set.ts), so a transaction has the same number of statements however many batches it contains.
 import type { ClientBase } from 'pg';
 
-import { GatewayError } from '../../../../cache/model/errors.ts';
 import { typeKey, type TypeKey } from '../../../types.ts';
 import type { RowWrite, ShardWriter, WriteBatch } from '../../store.ts';
 import { byIndexOnly, type Database } from '../connection/database.ts';
@@ -33,11 +32,6 @@ export interface Written {
 
 /** The most rows that one transaction deletes when an incarnation is deleted. */
 const forgottenAtOnce = 2000;
-/**
- * The most bytes of a name, namespace or uid; a longer one is refused. Kubernetes allows 253. An index entry of
- * PostgreSQL holds some 2,700 bytes for all its columns.
- */
-const mostTextBytes = 512;
 
 /** Those parts of a write's last statement (seal.ts) that do not come from the changed rows. */
 interface SealedRest {
@@ -85,7 +79,6 @@ export class Writer {
    * @throws GatewayError, ShardsLostError (rejects); then nothing was written
    */
   async apply(writes: readonly Write[]): Promise<Written> {
-    for (const { batch } of writes) for (const row of batch.upserts) checkTexts(row);
     const keys: SoughtKey[] = [];
     const planned: Planned[] = [];
     for (const { batch, writer } of writes) planned.push(await this.#plan(batch, writer, keys));
@@ -328,17 +321,4 @@ function checkShard(incarnation: string, writer: ShardWriter | undefined): numbe
     throw new RangeError(`rows of ${incarnation} belong to shard ${shard}, not ${writer.shard}`);
   }
   return shard;
-}
-
-/**
- * Checks the texts of a row.
- * @throws GatewayError INDEX_UNAVAILABLE for a text that is longer than Kubernetes allows, and too long for an index
- *   entry of PostgreSQL
- */
-function checkTexts({ namespace, name, uid, ownerUid }: RowWrite): void {
-  for (const text of [namespace, name, uid, ownerUid]) {
-    if (text.length <= mostTextBytes / 4 || Buffer.byteLength(text) <= mostTextBytes) continue;
-    const message = `an object has a name, namespace or uid of more than ${mostTextBytes} bytes: it is not kept`;
-    throw new GatewayError('INDEX_UNAVAILABLE', message);
-  }
 }

@@ -4,16 +4,17 @@
 import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
-import { GatewayError } from '../../../../cache/model/errors.ts';
 import { typeKey, type Incarnation, type TypeKey } from '../../../types.ts';
 import { indexVersionsOf, type IndexVersions } from '../../index-version.ts';
 import { IndexFullError } from '../../index-full.ts';
 import { isRightsType } from '../../rights-types.ts';
-import type { Commit } from '../../store.ts';
+import { withLeftOut } from '../../left-out.ts';
+import type { Commit, LeftOut } from '../../store.ts';
 import { Catalog, type IncarnationRecord } from '../catalog.ts';
 import { ChangeLog, type LogLimits } from './change-log.ts';
 import { checkpoint } from './checkpoint.ts';
 import { unpackRows, type PackedBatch } from '../threads/messages.ts';
+import { isOfObject, writeInPieces } from './pieces.ts';
 import { stoppedTypes } from './quota.ts';
 import { RowWriter, type Growth } from './row-writer.ts';
 import { metaKey, slotsPerIncarnation, readPragma, readStoreId } from '../schema.ts';
@@ -24,6 +25,8 @@ export interface WriterOptions {
   /** Size limit of the file in bytes; undefined means none. */
   readonly maxBytes: number | undefined;
   readonly nowUs: () => number;
+  /** The most namespaces of a cluster, counting those that are gone; by default as many as there are numbers for. */
+  readonly slots?: number;
   /** Called with the types that may not grow from now on; with an empty list when all may grow again. */
   readonly onStopped: (types: readonly string[]) => void;
   /** Called with a message about a problem that does not make a commit fail. */
@@ -44,6 +47,7 @@ const checkpointBytes = 128 << 20;
 const forgottenAtOnce = 2000;
 const pageBytes = 16384;
 const sqliteFull = 13;
+const tooManyNamespaces = 'the cluster has had more namespaces than the index has numbers for';
 
 export class Writer {
   readonly storeId: string;
@@ -110,8 +114,16 @@ export class Writer {
       });
       return commits.map((commit) => ({ commit }));
     } catch (error) {
-      if (tried.length === 1) return [{ error }];
+      if (tried.length === 1) return [isOfObject(error) ? this.#applyInPieces(tried[0]!, error) : { error }];
       return tried.flatMap((batch) => this.apply([batch]));
+    }
+  }
+
+  #applyInPieces(batch: PackedBatch, refusal: unknown): Result {
+    try {
+      return { commit: writeInPieces(batch, (piece) => this.#transact(() => this.#write(piece)), refusal) };
+    } catch (error) {
+      return { error };
     }
   }
 
@@ -166,13 +178,20 @@ export class Writer {
       if (outcome === 'deleted') deleted++;
       this.#grow(t, inc, growth);
     }
+    const leftOut: LeftOut[] = [];
     for (const row of unpackRows(batch)) {
-      const { outcome, growth } = this.#rows.upsert(t, this.#numberOfSlot(incarnation, row.namespace), row);
+      const { namespace, name } = row;
+      const slot = this.#numberOfSlot(incarnation, namespace);
+      if (slot === undefined) {
+        leftOut.push({ namespace, name, reason: tooManyNamespaces });
+        continue;
+      }
+      const { outcome, growth } = this.#rows.upsert(t, slot, row);
       if (outcome === 'written') written++;
       this.#grow(t, inc, growth);
     }
     if (written + deleted > 0) this.#noteRights(typeKey(type));
-    return this.#commitOf(written, deleted);
+    return withLeftOut(this.#commitOf(written, deleted), leftOut);
   }
 
   #commitOf(written: number, deleted: number): Commit {
@@ -303,17 +322,13 @@ export class Writer {
     return number;
   }
 
-  #numberOfSlot({ id }: Incarnation, namespace: string): number {
+  /** The slot of a namespace; undefined when the cluster has had more namespaces than there are slots. */
+  #numberOfSlot({ id }: Incarnation, namespace: string): number | undefined {
     const incarnation = this.#catalog.incarnations.get(id)!;
     const slots = this.#catalog.slotsOf.get(incarnation.number)!;
     const known = slots.get(namespace);
     if (known !== undefined) return known.number;
-    if (slots.size >= slotsPerIncarnation - 1) {
-      throw new GatewayError(
-        'INDEX_UNAVAILABLE',
-        `cluster "${incarnation.cluster}" has more namespaces than the index can hold (${slotsPerIncarnation - 1}): delete namespaces that are not needed`,
-      );
-    }
+    if (slots.size >= (this.#options.slots ?? slotsPerIncarnation - 1)) return undefined;
     const number = incarnation.number * slotsPerIncarnation + slots.size;
     this.#statements.addSlot.run(number, namespace, this.#catalog.version + 1);
     this.#catalog.addSlot({ number, incarnation, namespace });

@@ -1,6 +1,6 @@
-// Decides whether the author of a grant (TenantBinding or ClusterPermission) is proven: whether the hub's admission
-// policy was in force when the annotation with the author's name was written. Without a proven author nothing is
-// granted.
+// Decides whether the author of an object of the hub (ManifestWork, TenantBinding or ClusterPermission) is proven:
+// whether the hub's admission policy was in force when the annotation with the author's name was written. Nothing is
+// done for an object whose author is not proven.
 import { createHash } from 'node:crypto';
 import { startReflector, type Reflector, type ReflectorState } from '../../cache/hub/reflector.ts';
 import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
@@ -8,10 +8,10 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser, type User } from '../../cache/model/user.ts';
 import { conditionsOf, findCondition, generationOf, type Finding } from '../../controllers/conditions.ts';
 import { textAt } from '../../controllers/objects.ts';
-import { lastModifierOf, modifierAnnotation, type Modifier } from '../../distribute/work/last-modifier.ts';
-import { authorPolicyName, policyFault } from '../object/author-policy.ts';
+import { lastModifierOf, modifierAnnotation, type Modifier } from '../work/last-modifier.ts';
+import type { StampPolicy } from './stamp-policy.ts';
 
-/** The user of the hub who last changed a grant's spec. Objects in clusters are made as this user. */
+/** The user of the hub who last changed an object's spec. */
 export interface Author {
   /** Two authors with the same key are the same user with the same groups. */
   readonly key: string;
@@ -38,6 +38,8 @@ const settleMs = 5_000;
 
 export interface AuthorsOptions {
   readonly client: HubClient;
+  /** The admission policies that must be in force on the hub. */
+  readonly policy: StampPolicy;
   /**
    * Called when the answer of `of` may have changed, since the policy or its binding was created, changed or deleted.
    */
@@ -46,6 +48,7 @@ export interface AuthorsOptions {
 }
 
 export class Authors {
+  readonly #rules: StampPolicy;
   readonly #policy: Reflector;
   readonly #binding: Reflector;
   readonly #onChange: () => void;
@@ -56,14 +59,15 @@ export class Authors {
   readonly #first = new Map<string, number | undefined>();
   #settling: NodeJS.Timeout | undefined;
 
-  constructor({ client, onChange, onError }: AuthorsOptions) {
+  constructor({ client, policy, onChange, onError }: AuthorsOptions) {
+    this.#rules = policy;
     this.#onChange = onChange;
     const follow = (resource: string): Reflector =>
       startReflector({
         client,
         resource: {
           ...{ group: 'admissionregistration.k8s.io', version: 'v1', resource },
-          fieldSelector: `metadata.name=${authorPolicyName}`,
+          fieldSelector: `metadata.name=${policy.name}`,
         },
         onChange: () => this.#look(),
         onState: () => this.#onChange(),
@@ -84,6 +88,13 @@ export class Authors {
     return this.#states().some(({ synced, fault }) => !synced && fault === undefined);
   }
 
+  /** A text that is another one when `of` may give another answer for objects that have not changed. */
+  standing(): string {
+    if (this.isReading()) return 'reading';
+    const since = this.#sinceMs();
+    return typeof since === 'string' ? since : `${since} ${since <= Date.now()}`;
+  }
+
   /** Forgets an object that was deleted. */
   forget(uid: string): void {
     this.#first.delete(uid);
@@ -94,16 +105,17 @@ export class Authors {
     const { metadata } = object;
     const since = this.#sinceMs();
     if (typeof since === 'string') return { fault: since };
+    // Also of an object that names nobody yet, so that its next change proves who made it.
+    if (Date.now() >= since && !this.#first.has(metadata.uid)) this.#first.set(metadata.uid, generationOf(object));
     const modifier = lastModifierOf(object);
     if (modifier === undefined)
       return { fault: `nobody is written in ${modifierAnnotation}: change its spec, so that the hub writes who did` };
     if ('fault' in modifier) return modifier;
-    if (Date.now() >= since && !this.#first.has(metadata.uid)) this.#first.set(metadata.uid, generationOf(object));
     const wasMadeSince = Date.parse(metadata.creationTimestamp ?? '') > since;
     const hasChangedSince = this.#first.has(metadata.uid) && this.#first.get(metadata.uid) !== generationOf(object);
     if (!wasMadeSince && !hasChangedSince && !isAccepted(object))
       return {
-        fault: `it is older than the admission policy ${authorPolicyName}, so its author is not proven: change its spec, or make it again`,
+        fault: `it is older than the admission policy ${this.#rules.name}, so its author is not proven: change its spec, or make it again`,
       };
     try {
       return authorFrom(modifier);
@@ -116,10 +128,10 @@ export class Authors {
   /** From which time on annotations are trusted, in Unix milliseconds; a text with the reason when none is. */
   #sinceMs(): number | string {
     const unread = this.#states().find(({ synced }) => !synced);
-    if (unread !== undefined) return `the policy ${authorPolicyName} cannot be read: ${unread.fault?.message}`;
-    const policy = this.#policy.objects.get(authorPolicyName);
-    const binding = this.#binding.objects.get(authorPolicyName);
-    const fault = policyFault(policy, binding);
+    if (unread !== undefined) return `the policy ${this.#rules.name} cannot be read: ${unread.fault?.message}`;
+    const policy = this.#policy.objects.get(this.#rules.name);
+    const binding = this.#binding.objects.get(this.#rules.name);
+    const fault = this.#rules.fault(policy, binding);
     if (fault !== undefined || policy === undefined || binding === undefined) return fault ?? '';
     return Math.max(...[policy, binding].map((each) => Date.parse(each.metadata.creationTimestamp ?? ''))) + settleMs;
   }
@@ -141,6 +153,11 @@ export class Authors {
 /** The condition that records that the author of this generation is proven. Its message is a hash of the annotation. */
 export function acceptance(object: HubObject): Finding {
   return { type: acceptedType, status: 'True', reason: 'Proven', message: stampOf(object) };
+}
+
+/** The condition of `acceptance` while it holds for the object as it is; empty when it does not. */
+export function acceptedBefore(object: HubObject): readonly Finding[] {
+  return isAccepted(object) ? [acceptance(object)] : [];
 }
 
 function isAccepted(object: HubObject): boolean {

@@ -1,0 +1,64 @@
+// Decides whether a ManifestWork may be executed as its executor: the hub is asked whether the user who changed the
+// work last may `execute-as` it. Without a proven user nobody can be asked about, and the work is not executed.
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { User } from '../../cache/model/user.ts';
+import type { Finding } from '../../controllers/conditions.ts';
+import type { Executor } from '../member/executor-identity.ts';
+import { acceptance, acceptedBefore, authorFrom, type Author, type Authors } from '../stamp/authors.ts';
+import { lastModifierOf } from '../work/last-modifier.ts';
+import { ownPrefix } from '../work/manifest-work.ts';
+
+export interface RightParts {
+  /**
+   * Tells who is proven to have changed a work last. Undefined when the operator accepts works without that proof: the
+   * annotation is then believed, and a work without it is executed unasked.
+   */
+  readonly authors: Pick<Authors, 'of'> | undefined;
+  /**
+   * Asks the hub for the verb `execute-as` on ManifestWorks of the namespace.
+   * @param name of the executor as the right names it: its user name, or `gateway`
+   */
+  readonly mayExecuteAs: (user: User, namespace: string, name: string) => Promise<boolean>;
+}
+
+/** The answer for one ManifestWork: why it is not executed, undefined when it is, and the conditions to write. */
+export interface Right {
+  readonly refused: string | undefined;
+  readonly conditions: readonly Finding[];
+}
+
+const unasked: Right = { refused: undefined, conditions: [] };
+
+/** Answers for a ManifestWork that is about to be executed as `executor`, whether the work names it or not. */
+export async function rightOf(parts: RightParts, work: HubObject, executor: Executor): Promise<Right> {
+  const author = parts.authors === undefined ? believed(work) : parts.authors.of(work);
+  if (author === undefined) return unasked;
+  if ('fault' in author) return unproven(work, author.fault);
+  const { namespace = '' } = work.metadata;
+  const conditions = parts.authors === undefined ? [] : [acceptance(work)];
+  if (await parts.mayExecuteAs(author.user, namespace, executor.key)) return { refused: undefined, conditions };
+  const { account } = executor;
+  const name = account === 'gateway' ? account : `${account.namespace}/${account.name}`;
+  return {
+    refused: `user ${author.modifier.name} cannot manipulate the Manifestwork with executor ${name} in namespace ${namespace}`,
+    conditions,
+  };
+}
+
+function believed(work: HubObject): Author | { readonly fault: string } | undefined {
+  const modifier = lastModifierOf(work);
+  if (modifier === undefined || 'fault' in modifier) return modifier;
+  try {
+    return authorFrom(modifier);
+  } catch (error) {
+    if (error instanceof GatewayError) return { fault: error.message };
+    throw error;
+  }
+}
+
+function unproven(work: HubObject, fault: string): Right {
+  const message = `it is not proven who changed the work last: ${fault} (docs/how-to/distribute.md#as-whom)`;
+  const condition = { type: `${ownPrefix}Executed`, status: 'False', reason: 'ModifierUnproven', message } as const;
+  return { refused: message, conditions: [condition, ...acceptedBefore(work)] };
+}

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../lib/objects/json-object.ts';
+import { makeRuleEvaluator } from './rule-evaluator.ts';
+
+const rule = (...celExpressions: readonly string[]): object => ({ condition: 'C', type: 'CEL', celExpressions });
+const text = `${'a'.repeat(50)}!`;
+const object = { apiVersion: 'v1', kind: 'ConfigMap', data: { t: text }, list: Array.from({ length: 900 }, () => 'a') };
+const endless = "object.data.t.matches('^(a+)+$')";
+
+test('a rule that would never end is a condition, and neither this process nor other rules wait for it (ATT-56)', async (t) => {
+  const evaluator = makeRuleEvaluator();
+  t.after(() => evaluator.close());
+  let turns = 0;
+  const counting = setInterval(() => (turns += 1), 1);
+  const [bad, good] = await Promise.all([
+    evaluator.evaluate('a', object, [rule(endless), rule('true')]),
+    evaluator.evaluate('b', object, [rule("object.data.t.startsWith('a')")]),
+  ]);
+  clearInterval(counting);
+  assert.ok(turns > 50, `${turns} turns of the event loop`);
+  assert.deepEqual(
+    bad.map(({ type, status, reason }) => [type, status, reason]),
+    [
+      ['C', 'False', 'ConditionRuleExpressionError'],
+      ['C', 'False', 'ConditionRuleExpressionError'],
+    ],
+  );
+  assert.match(bad[0]!.message, /took longer than 500 ms; they are tried again in 10 minutes/);
+  assert.deepEqual([good[0]!.status, good[0]!.reason], ['True', 'ConditionRuleEvaluated']);
+});
+
+test('rules that cost too much are not tried again for ten minutes, those of another cluster are', async (t) => {
+  let nowMs = 0;
+  const evaluator = makeRuleEvaluator(() => nowMs);
+  t.after(() => evaluator.close());
+  const evaluate = async (cluster: string, given: JsonObject = object): Promise<string> =>
+    (await evaluator.evaluate(cluster, given, [rule(endless)]))[0]!.message;
+  assert.match(await evaluate('a'), /took longer/);
+  const cheap = { ...object, data: { t: 'aaa' } };
+  assert.match(await evaluate('a', cheap), /took longer/, 'remembered');
+  assert.match(await evaluate('b', cheap), /Manifest is C/);
+  nowMs += 10 * 60_000;
+  assert.match(await evaluate('a', cheap), /Manifest is C/);
+  assert.deepEqual(await evaluator.evaluate('a', object, []), []);
+});
+
+test('no rule of any form holds back this process for long (ATT-56)', async (t) => {
+  const evaluator = makeRuleEvaluator();
+  t.after(() => evaluator.close());
+  const dear = [
+    endless,
+    "object.data.t.matches('(a|a)*$b')",
+    "object.list.all(a, object.data.t.matches('^(a+)+$'))",
+    `${'['.repeat(29)}1${']'.repeat(29)} == 1`,
+    'object.list.map(a, object.list).size() > 0 && object.list.map(a, object.list.map(b, object.list)).size() > 0',
+  ];
+  let slowestMs = 0;
+  let lastMs = performance.now();
+  const counting = setInterval(() => {
+    slowestMs = Math.max(slowestMs, performance.now() - lastMs);
+    lastMs = performance.now();
+  }, 5);
+  for (const [i, expression] of dear.entries()) {
+    const [found] = await evaluator.evaluate(`c${i}`, object, [rule(expression)]);
+    assert.equal(found?.status, 'False', expression);
+  }
+  clearInterval(counting);
+  assert.ok(slowestMs < deadlineOfOthersMs, `${Math.round(slowestMs)} ms without a turn`);
+});
+
+/** Within this time whoever else asks is to be answered, in milliseconds. */
+const deadlineOfOthersMs = 250;

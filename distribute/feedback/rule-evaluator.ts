@@ -1,0 +1,60 @@
+// Evaluates the `conditionRules` of ManifestWorks outside the event loop that serves requests. Their authors write
+// expressions and the patterns in them, and a pattern alone can run for ever.
+import { extname } from 'node:path';
+import type { Finding } from '../../controllers/conditions.ts';
+import { textAt } from '../../controllers/objects.ts';
+import { BoundExceeded, makeBoundedWorker } from '../../lib/bounded-worker.ts';
+import type { JsonObject } from '../../lib/objects/json-object.ts';
+import { makeRecent } from '../../lib/recent.ts';
+import { hashOf } from '../apply/content-hash.ts';
+import type { RulesOf } from './condition-rules.ts';
+
+/** Evaluates the rules of one object. Rules that cost too much give conditions that say so. */
+export interface RuleEvaluator {
+  /** @param cluster the cluster of the object: those of different clusters take turns */
+  evaluate(cluster: string, object: JsonObject, rules: readonly unknown[]): Promise<readonly Finding[]>;
+  close(): void;
+}
+
+/** Real rules take less than a millisecond; the rest is for a machine that is busy with other things. */
+const deadlineMs = 500;
+const memoryMegabytes = 128;
+/** For so long rules that cost too much are not tried again: each try costs all others the deadline. */
+const notAgainMs = 10 * 60_000;
+const mostRemembered = 1_000;
+
+/** @param now the clock, in milliseconds */
+export function makeRuleEvaluator(now: () => number = () => performance.now()): RuleEvaluator {
+  const worker = makeBoundedWorker<RulesOf, readonly Finding[]>({
+    module: new URL(`./rule-thread${extname(import.meta.url)}`, import.meta.url),
+    deadlineMs,
+    memoryMegabytes,
+  });
+  const tooDear = makeRecent<{ readonly untilMs: number; readonly why: string }>({ maxEntries: mostRemembered });
+  return {
+    async evaluate(cluster, object, rules) {
+      if (rules.length === 0) return [];
+      // The cluster is part of it: what one author writes decides nothing about the same text of another.
+      const key = hashOf([cluster, rules]);
+      const known = tooDear.get(key);
+      if (known !== undefined && now() < known.untilMs) return refused(rules, known.why);
+      try {
+        return await worker.run(cluster, { object, rules });
+      } catch (error) {
+        if (!(error instanceof BoundExceeded)) throw error;
+        tooDear.set(key, { untilMs: now() + notAgainMs, why: error.message });
+        return refused(rules, error.message);
+      }
+    },
+    close: () => worker.close(),
+  };
+}
+
+function refused(rules: readonly unknown[], why: string): readonly Finding[] {
+  return rules.map((rule) => ({
+    type: textAt(rule, 'condition'),
+    status: 'False',
+    reason: 'ConditionRuleExpressionError',
+    message: `the expressions of this manifest ${why}; they are tried again in 10 minutes, or when they are changed`,
+  }));
+}

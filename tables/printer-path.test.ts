@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { array, assert as check, constantFrom, property } from 'fast-check';
+import { customPrinter } from './custom-columns.ts';
+import { mostValues, parsePrinterPath, TooManyValues } from './printer-path.ts';
+
+/** An object in an object in an object…, with a list in each. */
+function nested(depth: number): object {
+  let inner: object = { a: 'x' };
+  for (let i = 0; i < depth; i++) inner = { a: inner, b: [inner, inner, 'text'] };
+  return inner;
+}
+
+test('a path whose author asks for too much ends at a count, in whichever way it does (ATT-56)', () => {
+  const list = Array.from({ length: 1_000 }, (_, i) => ({ i, list: [1, 2, 3], text: 'x'.repeat(2_000) }));
+  const object = { deep: nested(8), list, wide: Object.fromEntries(list.map(({ i }) => [`k${i}`, list])) };
+  const zeros = Array.from({ length: 300 }, () => '0').join(',');
+  for (const path of [
+    '.'.repeat(400),
+    '..a..b..a..b',
+    `.wide.*[${Array.from({ length: 100 }, () => '*').join(',')}]`,
+    `.list[*].list[${zeros}][${zeros}]`,
+    '.wide.*[:]',
+    '.wide.*[?(@.i>=0)]',
+    '.wide.*[?(@..a..b)]',
+    `.wide.*[?(@.text==@.text)].i`,
+    `[${zeros}]..`,
+  ])
+    assert.throws(() => parsePrinterPath(path)(path.startsWith('[') ? [object] : object), TooManyValues, path);
+});
+
+test('no path finds more values than are counted, however its steps are put together (ATT-56)', () => {
+  const object = { a: [nested(4), [nested(3)]], b: { a: [1, 2, [3]], b: 'text' } };
+  const steps = constantFrom('.a', '.b', '..', '.*', '[*]', '[0,0,0,1]', '[:]', '[-1]', '[?(@.a)]', '[?(@..a)]', '..a');
+  check(
+    property(array(steps, { maxLength: 40 }), (chosen) => {
+      try {
+        assert.ok(parsePrinterPath(chosen.join(''))(object).length <= mostValues);
+      } catch (error) {
+        if (!(error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError)) throw error;
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('paths of real columns find what they did, in an object as large as an API server keeps', () => {
+  const conditions = Array.from({ length: 5_000 }, (_, i) => ({ type: `T${i}`, status: 'True' }));
+  const object = { status: { conditions: [...conditions, { type: 'Ready', status: 'False' }] } };
+  assert.deepEqual(parsePrinterPath('.status.conditions[?(@.type=="Ready")].status')(object), ['False']);
+  assert.equal(parsePrinterPath('.status.conditions[*].type')(object).length, 5_001);
+  assert.equal(parsePrinterPath('..status')(object).length, 5_002);
+});
+
+test('a column that asks for too much is empty, and the others of its row are there', () => {
+  const printer = customPrinter(
+    ['.'.repeat(400), '.spec.a'].map((jsonPath, i) => ({ name: `c${i}`, type: 'string', description: '', jsonPath })),
+  );
+  const cells = printer.map(({ cell }) => cell({ spec: { a: 'here', deep: nested(10) } } as never, {} as never));
+  assert.deepEqual(cells, [null, 'here']);
+});
