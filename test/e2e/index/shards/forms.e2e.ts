@@ -126,10 +126,11 @@ test('rows are written again once, however often the newer program ends and come
   for (const time of [1, 2]) {
     const canary = new Engine(`newer-${time}`, true);
     await eventually('the newer program has clusters in its form', async () => (await inForm(2)) >= 2, takeOver);
+    await canary.end('SIGKILL');
+    // It may have been writing the rows of another cluster when it was killed.
+    await old.follows();
     const before = await rewritten();
     assert.equal(before[0], 1, JSON.stringify(before));
-    await canary.end('SIGKILL');
-    await old.follows();
     // The older program goes on, and leaves what it finds.
     await put(`while-away-${time}`);
     await eventually('it writes', async () => (await stored(`while-away-${time}`)) === names.length);
