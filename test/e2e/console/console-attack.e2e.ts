@@ -92,7 +92,7 @@ test('markup in whatever a view takes from its address is shown as text', needsB
   ]) {
     await show(visit.page, path);
     await visit.page.locator('main').getByText(/\S/).first().waitFor();
-    await visit.page.locator('main .loading').waitFor({ state: 'detached' });
+    await eventually('nothing is loading', async () => (await visit.page.locator('main .loading').count()) === 0);
     await isInert(visit, path);
   }
   assert.deepEqual(dialogs, []);
