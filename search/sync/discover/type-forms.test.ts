@@ -8,17 +8,27 @@ import { makeFakeMember, type FakeMember } from '../fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from '../fake-store.fixture.ts';
 import { makeSharedGate } from '../follow/bounds.ts';
 import { pods, timing, type, until } from '../follow/follow.fixture.ts';
+import type { TypeInfo } from '../../types.ts';
+import type { TypeFilter } from '../sync-types.ts';
 import { makeTypeSet, type TypeSet } from './type-set.ts';
 
 const incarnation = { id: 'r1/life-1', cluster: 'm1' };
 const writer = { shard: 1, epoch: 1 };
 const newerForm = rowForm + 1;
 
+interface Begin {
+  readonly otherFormMs?: number;
+  readonly writer?: typeof writer | undefined;
+  /** What is followed now; without it, all pods of the type as it is in the fixture. */
+  readonly type?: TypeInfo;
+  readonly filter?: TypeFilter;
+}
+
 interface Site {
   readonly member: FakeMember;
   readonly store: FakeStore;
   /** Follows pods, as a process that has just taken them over. */
-  begin(more?: { readonly otherFormMs?: number; readonly writer?: typeof writer | undefined }): Promise<TypeSet>;
+  begin(more?: Begin): Promise<TypeSet>;
   /** The same; resolves when all is read. */
   follow(...more: Parameters<Site['begin']>): Promise<TypeSet>;
   stored(): Promise<StoredType>;
@@ -32,9 +42,9 @@ function site(t: TestContext): Site {
   const here: Site = {
     member,
     store,
-    async begin({ otherFormMs = 60_000, ...more } = {}) {
+    async begin({ otherFormMs = 60_000, type: followed = type, filter = {}, ...more } = {}) {
       const over = new AbortController();
-      const chosen = [{ type, isChosen: true, filter: {} }];
+      const chosen = [{ type: followed, isChosen: true, filter }];
       const set: TypeSet = makeTypeSet({
         incarnation,
         ask: member.ask,
@@ -71,13 +81,21 @@ function site(t: TestContext): Site {
 }
 
 /** Stores the rows, and says of them that another form wrote them. */
-async function storedAs(form: number, { follow, store, stored }: Site): Promise<void> {
+async function storedAs(
+  form: number,
+  { follow, store, stored }: Site,
+  from: { readonly resourceVersion?: string } = {},
+  before: Partial<TypeInfo> = {},
+): Promise<void> {
   const set = await follow();
   await set.close();
   const { type: info, position } = await stored();
   const [, ...rest] = JSON.parse(info.keptAs!) as readonly unknown[];
   const keptAs = JSON.stringify([form, ...rest]);
-  await store.apply({ incarnation, type: { ...info, keptAs }, upserts: [], deletes: [], position }, writer);
+  await store.apply(
+    { incarnation, type: { ...info, ...before, keptAs }, upserts: [], deletes: [], position: { ...position, ...from } },
+    writer,
+  );
 }
 
 async function formOf({ stored }: Site): Promise<unknown> {
@@ -108,14 +126,59 @@ describe('rows of programs of two forms in one store', () => {
     await until(async () => assert.equal(await formOf(here), rowForm));
   });
 
-  it('rows of an older form, and of several, are written again at once', async (t) => {
-    for (const form of [rowForm - 1, -rowForm, -newerForm]) {
+  it('rows of an older form, and of several with an older one, are written again at once', async (t) => {
+    for (const form of [rowForm - 1, 1 - rowForm]) {
       const here = site(t);
       await storedAs(form, here);
       const before = here.store.batches.length;
       await here.follow();
       await until(() => assert.deepEqual(written(here, before).toSorted(), ['p0', 'p1', 'p2', 'p3']));
       await until(async () => assert.equal(await formOf(here), rowForm));
+    }
+  });
+
+  it('an older program leaves the rows that a newer one had written when it was killed in a list', async (t) => {
+    for (const form of [-rowForm, -newerForm]) {
+      const here = site(t);
+      await storedAs(form, here, { resourceVersion: '' });
+      here.member.put(pods, { namespace: 'a', name: 'p1' });
+      const before = here.store.batches.length;
+      await here.follow();
+      await until(() => assert.deepEqual(written(here, before), ['p1']));
+      await until(async () => assert.equal(await formOf(here), -rowForm));
+    }
+  });
+
+  it('an older program writes such rows in its own form when the newer one stays away', async (t) => {
+    const here = site(t);
+    await storedAs(-rowForm, here, { resourceVersion: '' });
+    const before = here.store.batches.length;
+    await here.follow({ otherFormMs: 5 });
+    await until(() => assert.deepEqual(written(here, before).toSorted(), ['p0', 'p1', 'p2', 'p3']));
+    await until(async () => assert.equal(await formOf(here), rowForm));
+  });
+
+  it('rows of several filters, pruned fields or versions of the type are written again, whatever their form', async (t) => {
+    const changes = [
+      { filter: { namespaces: ['a'] } },
+      { type: { ...type, pruned: ['spec'] } },
+      // The stored one has another version.
+      {},
+    ];
+    for (const change of changes) {
+      const here = site(t);
+      await storedAs(newerForm, here, {}, 'filter' in change || 'type' in change ? {} : { version: 'v1alpha1' });
+      here.store.gate = async ({ upserts }) => {
+        if (upserts.length > 0) throw new Error('crashed');
+      };
+      const set = await here.begin({ ...change });
+      await until(async () => assert.equal(await formOf(here), -rowForm));
+      await set.close();
+      here.store.gate = async () => undefined;
+      const before = here.store.batches.length;
+      await here.follow({ ...change });
+      assert.deepEqual(written(here, before).toSorted(), ['p0', 'p1', 'p2', 'p3'], JSON.stringify(change));
+      assert.equal(await formOf(here), rowForm);
     }
   });
 

@@ -10,7 +10,7 @@ import { startFollower, type Follower } from '../follow/follow.ts';
 import type { FollowOptions } from '../follow/following.ts';
 import { currentVersion } from '../follow/relist.ts';
 import { rowForm } from '../../stores/row-form.ts';
-import { formOf, isKeptUnder, keptAsOf } from './kept-as.ts';
+import { formOf, isKeptUnder, keptAsOf, mayBeNewer, mixedOptions } from './kept-as.ts';
 import { rightsTypes, type ChosenType } from './selection.ts';
 import { SyncSetback } from '../member-faults.ts';
 import { typePath } from '../member-paths.ts';
@@ -174,9 +174,13 @@ class FollowedTypes implements TypeSet {
     const paths = indexedPaths(type);
     const redacts = key === 'secrets.';
     const { pruned = [] } = type;
-    const keepsForm = this.#keepsForm(stored, filter, pruned);
+    const form = formOf(stored?.type.keptAs);
+    const isSameButForm = isSameExceptForm(stored?.type, type, filter);
+    // During an upgrade, a replica of a newer version may soon take the cluster over again, and would have to write all
+    // rows once more. A store without a lease has one process only, so no replica of another version uses it.
+    const keepsForm = isSameButForm && !listsAnew && this.#options.writer !== undefined && mayBeNewer(form);
     const keptAs = keptAsOf(paths, redacts, filter, pruned, keepsForm ? -rowForm : rowForm);
-    const oldest = Math.min(rowForm, Math.abs(formOf(stored?.type.keptAs)));
+    const oldest = Math.min(rowForm, Math.abs(form));
     const follower = startFollower({
       ...this.#options,
       type: Object.freeze({ ...type, keptAs }),
@@ -184,7 +188,7 @@ class FollowedTypes implements TypeSet {
       filter,
       stored,
       keepsForm,
-      keptMeanwhile: keptAsOf(paths, redacts, filter, pruned, -oldest),
+      keptMeanwhile: keptAsOf(paths, redacts, isSameButForm ? filter : mixedOptions, pruned, -oldest),
       listsAnew,
       ask: reader.ask,
       isAtomic: rightsKeys.has(key),
@@ -195,17 +199,6 @@ class FollowedTypes implements TypeSet {
     });
     this.#followers.set(key, { follower, reader, filter, signature, isOutdated: false });
     if (keepsForm) this.#rewriteLater(key, follower);
-  }
-
-  /**
-   * Whether rows that a newer version of Portcullis wrote keep their format for now. During an upgrade, a replica of
-   * that version may soon take the cluster over, and would have to write all rows again. A store without a lease has
-   * one process only, so no replica of another version uses it.
-   */
-  #keepsForm(stored: StoredType | undefined, filter: TypeFilter, pruned: readonly string[]): boolean {
-    const keptAs = stored?.type.keptAs;
-    if (this.#options.writer === undefined || keptAs === undefined) return false;
-    return formOf(keptAs) > rowForm && isKeptUnder(keptAs, filter, pruned);
   }
 
   /**
@@ -260,6 +253,16 @@ class FollowedTypes implements TypeSet {
     }
     return false;
   }
+}
+
+/** Whether rows of a stored type differ in nothing but their form from what is to be stored. */
+function isSameExceptForm(
+  stored: TypeInfo | undefined,
+  { version, pruned = [] }: TypeInfo,
+  filter: TypeFilter,
+): boolean {
+  if (stored?.keptAs === undefined) return false;
+  return stored.version === version && isKeptUnder(stored.keptAs, filter, pruned);
 }
 
 const indexName: ReadAs = 'portcullis:index';
