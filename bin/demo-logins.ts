@@ -1,5 +1,5 @@
-// One-time logins of the demo's users: each link logs in once, within ten minutes, and every use prints the user's next
-// link. Links lead only to the demo's simulated clusters.
+// One-time logins of the demo's users: each link logs in once, within ten minutes. The first try of a link, in time or
+// too late, prints the user's next link; further tries print nothing, so that an old link is worth nothing. Links lead only to the demo's simulated clusters.
 import { randomBytes } from 'node:crypto';
 
 export interface DemoUserToken {
@@ -20,24 +20,23 @@ export interface DemoLogins {
 const lifeMs = 600_000;
 
 /**
- * @param onSpent called with the user after a code was used, and when a used or old code is tried again, so that the
- * caller can issue the user's next code
+ * @param onSpent called with the user at the first try of each code, good or too old, so that the caller can issue the
+ * user's next code
  */
 export function makeDemoLogins(onSpent: (user: DemoUserToken) => void, now: () => number = Date.now): DemoLogins {
-  const codes = new Map<string, { readonly user: DemoUserToken; readonly endsMs: number; isUsed: boolean }>();
+  const codes = new Map<string, { readonly user: DemoUserToken; readonly endsMs: number }>();
   return {
     issue(user) {
       const code = randomBytes(24).toString('base64url');
-      codes.set(code, { user, endsMs: now() + lifeMs, isUsed: false });
+      codes.set(code, { user, endsMs: now() + lifeMs });
       return code;
     },
     redeem(code) {
       const found = codes.get(code);
       if (found === undefined) return undefined;
-      const isGood = !found.isUsed && now() < found.endsMs;
-      found.isUsed = true;
+      codes.delete(code);
       onSpent(found.user);
-      return isGood ? found.user.token : undefined;
+      return now() < found.endsMs ? found.user.token : undefined;
     },
   };
 }

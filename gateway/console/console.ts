@@ -77,7 +77,10 @@ function loginResponse(request: ConsoleRequest, { redeem }: ConsoleConfig): Comp
   const [code = ''] = headerValues(request.headers, codeHeader);
   const token = request.method === 'POST' ? redeem(code) : undefined;
   if (token === undefined)
-    throw new GatewayError('FORBIDDEN', 'this link was used or is too old; the demo has printed the next one');
+    throw new GatewayError(
+      'FORBIDDEN',
+      'this link was used or is too old; the demo printed the next one when it was first tried',
+    );
   const { status, headers, body } = jsonResponse({ token }, request.auditId);
   return { status, headers: [...headers, 'Cache-Control', 'no-store', ...securityHeaders(request).slice(2)], body };
 }
