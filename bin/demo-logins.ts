@@ -1,5 +1,6 @@
 // One-time logins of the demo's users: each link logs in once, within ten minutes. The first try of a link, in time or
-// too late, prints the user's next link; further tries print nothing, so that an old link is worth nothing. Links lead only to the demo's simulated clusters.
+// too late, prints the user's next link; further tries print nothing, so that an old link is worth nothing. Links lead
+// only to the demo's simulated clusters.
 import { randomBytes } from 'node:crypto';
 
 export interface DemoUserToken {

@@ -11,12 +11,13 @@ import {
   type KubeObject,
   type TableColumn,
 } from './printer.ts';
-import { parsePrinterPath, type PrinterPath } from './printer-path.ts';
+import { parsePrinterPath, type PrinterPath, type ValueBudget } from './printer-path.ts';
 
 /** One column of a custom resource's table, with the function that makes the column's cell for one object. */
 export interface CustomColumn {
   readonly column: TableColumn;
-  readonly cell: (object: KubeObject, ages: Ages) => Cell;
+  /** @param budget what all cells of the row may take together; what is beyond it is empty */
+  readonly cell: (object: KubeObject, ages: Ages, budget: ValueBudget) => Cell;
 }
 
 export type CustomPrinter = readonly CustomColumn[];
@@ -38,7 +39,7 @@ export function customPrinter(columns: readonly PrinterColumn[]): CustomPrinter 
     } catch {
       break;
     }
-    printer.push({ column: columnOf(column), cell: (object, ages) => cellOf(path, column.type, object, ages) });
+    printer.push({ column: columnOf(column), cell: cellsOf(path, column.type) });
   }
   return printer;
 }
@@ -53,18 +54,24 @@ export function customColumns(printer: CustomPrinter): readonly TableColumn[] {
   return [name, ...printer.map(({ column }) => column)];
 }
 
-function cellOf(path: PrinterPath, type: string, object: KubeObject, ages: Ages): Cell {
-  let found: readonly unknown[];
-  try {
-    found = path(object);
-  } catch {
-    return null;
-  }
+function cellsOf(path: PrinterPath, type: string): CustomColumn['cell'] {
+  return (object, ages, budget) => {
+    try {
+      return cellOf(path(object, budget), type, ages, budget);
+    } catch (error) {
+      // A path that fails, or takes too much, gives an empty cell.
+      if (error instanceof RangeError || error instanceof TypeError) return null;
+      throw error;
+    }
+  };
+}
+
+function cellOf(found: readonly unknown[], type: string, ages: Ages, budget: ValueBudget): Cell {
   if (found.length === 0) return null;
   const [value] = found;
   switch (type) {
     case 'string':
-      return textOf(value);
+      return textOf(value, budget);
     case 'integer':
       if (isExactInteger(value)) return value;
       return typeof value === 'number' ? wholeNumber(value) : null;
@@ -92,12 +99,17 @@ function dateCell(text: string, ages: Ages): Cell {
   return rfc3339.test(text) && !Number.isNaN(Date.parse(text)) ? ages.since(text) : '<invalid>';
 }
 
-/** A value as Go prints it: scalars with fmt.Fprint, objects and lists as JSON with sorted keys. */
-function textOf(value: unknown): string {
+/**
+ * A value as Go prints it: scalars with fmt.Fprint, objects and lists as JSON with sorted keys.
+ * @throws TooManyValues
+ */
+function textOf(value: unknown, budget: ValueBudget): string {
   if (value === null || value === undefined) return '<no value>';
   if (isExactInteger(value)) return value.rawJSON;
   if (typeof value === 'number') return goNumber(value);
-  return typeof value === 'object' ? goJson(value) : String(value);
+  if (typeof value === 'object') return goJson(value, budget);
+  budget.print(String(value).length);
+  return String(value);
 }
 
 /**
@@ -116,12 +128,24 @@ export function goNumber(value: number): string {
  * JSON as Go's encoding/json writes it: sorted keys, with `<`, `>` and `&` escaped. JSON.stringify cannot be used,
  * because JavaScript objects move keys such as `1` to the front.
  */
-function goJson(value: unknown): string {
+function goJson(value: unknown, budget: ValueBudget): string {
   if (isExactInteger(value)) return value.rawJSON;
-  if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return escaped(JSON.stringify(value));
+  if (Array.isArray(value)) {
+    budget.spend(value.length);
+    return `[${value.map((each) => goJson(each, budget)).join(',')}]`;
+  }
+  if (typeof value !== 'object' || value === null) {
+    const json = JSON.stringify(value);
+    budget.print(json.length);
+    return escaped(json);
+  }
   const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return `{${members.map(([key, member]) => `${escaped(JSON.stringify(key))}:${goJson(member)}`).join(',')}}`;
+  budget.spend(members.length);
+  const texts = members.map(([key, member]) => {
+    budget.print(key.length);
+    return `${escaped(JSON.stringify(key))}:${goJson(member, budget)}`;
+  });
+  return `{${texts.join(',')}}`;
 }
 
 function escaped(json: string): string {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { array, assert as check, constantFrom, property } from 'fast-check';
 import { customPrinter } from './custom-columns.ts';
-import { mostValues, parsePrinterPath, TooManyValues } from './printer-path.ts';
+import { rowsOfCustomType } from './rows.ts';
+import { mostValues, parsePrinterPath, TooManyValues, ValueBudget } from './printer-path.ts';
 
 /** An object in an object in an object…, with a list in each. */
 function nested(depth: number): object {
@@ -56,6 +57,36 @@ test('a column that asks for too much is empty, and the others of its row are th
   const printer = customPrinter(
     ['.'.repeat(400), '.spec.a'].map((jsonPath, i) => ({ name: `c${i}`, type: 'string', description: '', jsonPath })),
   );
-  const cells = printer.map(({ cell }) => cell({ spec: { a: 'here', deep: nested(10) } } as never, {} as never));
+  const cells = printer.map(({ cell }) =>
+    cell({ spec: { a: 'here', deep: nested(10) } } as never, {} as never, ValueBudget.ofAllPaths()),
+  );
   assert.deepEqual(cells, [null, 'here']);
+});
+
+test('the columns of one row together take no more than two of them may (ATT-56)', () => {
+  const object = {
+    metadata: { name: 'x' },
+    spec: { text: 'x'.repeat(100_000), list: Array.from({ length: 9_000 }, () => null) },
+  };
+  const column = (jsonPath: string) => ({ name: 'c', type: 'string', description: '', jsonPath });
+  for (const path of ['.spec.list[*]', '.spec.text', '.spec', '.']) {
+    const { row } = rowsOfCustomType([...Array.from({ length: 1_000 }, () => column(path)), column('.metadata.name')]);
+    const [, first, ...others] = row(object, 0).cells;
+    assert.notEqual(first, null, path);
+    const text = JSON.stringify(others);
+    assert.ok(text.length < 5_000_000, `${path}: ${text.length} characters`);
+    assert.ok(others.filter((cell) => cell !== null).length < 40, path);
+  }
+});
+
+test('a thousand columns that take little are all there', () => {
+  const columns = Array.from({ length: 1_000 }, () => ({
+    name: 'c',
+    type: 'string',
+    description: '',
+    jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+  }));
+  const conditions = Array.from({ length: 5 }, (_, i) => ({ type: i === 4 ? 'Ready' : `T${i}`, status: 'True' }));
+  const { cells } = rowsOfCustomType(columns).row({ metadata: { name: 'x' }, status: { conditions } } as never, 0);
+  assert.ok(cells.slice(1).every((cell) => cell === 'True'));
 });

@@ -5,36 +5,70 @@
 
 /**
  * Evaluates one parsed path on an object, and returns the values that the path finds, in order.
+ * @param shared what this path and others may walk over together; without it, the path stands for itself
  * @throws RangeError or TypeError when client-go's evaluation of the path would fail too; TooManyValues when the path
- *   walks over more than {@link mostValues} values
+ *   walks over more than {@link mostValues} values, or `shared` is used up
  */
-export type PrinterPath = (object: unknown) => readonly unknown[];
+export type PrinterPath = (object: unknown, shared?: ValueBudget) => readonly unknown[];
 
-type Step = (values: readonly unknown[], budget: Budget) => readonly unknown[];
+type Step = (values: readonly unknown[], budget: ValueBudget) => readonly unknown[];
 
 /**
  * How many values all steps of one evaluation may take and find together, also within filters: some milliseconds. A
  * path that describes an object finds one value, or some hundred in a long list.
  */
 export const mostValues = 50_000;
-/** Comparing texts of this many characters counts as one value. */
-const charactersPerValue = 256;
+/**
+ * The same for all paths of one author on one object together, such as the columns of a row: one path that takes too
+ * much leaves the others enough.
+ */
+const mostOfAllPaths = 2 * mostValues;
+/** Texts of this many characters count as one value when they are compared, or printed into a cell. */
+const charactersCompared = 256;
+const charactersPrinted = 32;
 
-/** Thrown when a path walks over more than {@link mostValues} values. */
+/** Thrown when a path walks over more than {@link mostValues} values, or all paths over more than they may together. */
 export class TooManyValues extends RangeError {
   constructor() {
     super(`the path walks over more than ${mostValues} values`);
   }
 }
 
-/** Counts down while one path is evaluated. */
-class Budget {
-  #left = mostValues;
+/** Counts down while paths are evaluated. */
+export class ValueBudget {
+  #left: number;
+  readonly #shared: ValueBudget | undefined;
+
+  private constructor(most: number, shared?: ValueBudget) {
+    this.#left = most;
+    this.#shared = shared;
+  }
+
+  /** For all paths of one author on one object. */
+  static ofAllPaths(): ValueBudget {
+    return new ValueBudget(mostOfAllPaths);
+  }
+
+  /** For one path. */
+  static ofOnePath(shared?: ValueBudget): ValueBudget {
+    return new ValueBudget(mostValues, shared);
+  }
 
   /** @throws TooManyValues */
   spend(values: number): void {
+    this.#shared?.spend(values);
     this.#left -= values;
     if (this.#left < 0) throw new TooManyValues();
+  }
+
+  /** Counts text that is compared. @throws TooManyValues */
+  compare(characters: number): void {
+    this.spend(Math.ceil(characters / charactersCompared));
+  }
+
+  /** Counts text that is printed. @throws TooManyValues */
+  print(characters: number): void {
+    this.spend(Math.ceil(characters / charactersPrinted));
   }
 }
 
@@ -48,10 +82,10 @@ const deepestFilter = 4;
 export function parsePrinterPath(text: string): PrinterPath {
   if (text.length > longestPath) throw new SyntaxError('the path is too long');
   const steps = readSteps(text, 0);
-  return (object) => run(steps, [object], new Budget());
+  return (object, shared) => run(steps, [object], ValueBudget.ofOnePath(shared));
 }
 
-function run(steps: readonly Step[], start: readonly unknown[], budget: Budget): readonly unknown[] {
+function run(steps: readonly Step[], start: readonly unknown[], budget: ValueBudget): readonly unknown[] {
   return steps.reduce<readonly unknown[]>((values, step) => {
     budget.spend(values.length + 1);
     return step(values, budget);
@@ -132,14 +166,14 @@ function fieldOf(value: unknown, name: string): readonly unknown[] {
   return [(value as Readonly<Record<string, unknown>>)[name]];
 }
 
-function childrenOf(value: unknown, budget: Budget): readonly unknown[] {
+function childrenOf(value: unknown, budget: ValueBudget): readonly unknown[] {
   const children = typeof value === 'object' && value !== null ? Object.values(value) : [];
   budget.spend(children.length);
   return children;
 }
 
 /** The operator `..` of JSONPath: returns all objects and lists at any depth, parents before their children. */
-function everything(values: readonly unknown[], budget: Budget): readonly unknown[] {
+function everything(values: readonly unknown[], budget: ValueBudget): readonly unknown[] {
   const found: unknown[] = [];
   const visit = (value: unknown): void => {
     const children = childrenOf(value, budget);
@@ -244,13 +278,12 @@ function filterStep(text: string, depth: number): Step {
       if (lefts.length === 0 || rights.length === 0) return false;
       if (lefts.length > 1 || rights.length > 1) throw new TypeError('can only compare one element at a time');
       const [one, other] = [lefts[0], rights[0]];
-      if (typeof one === 'string' && typeof other === 'string')
-        budget.spend(Math.ceil(Math.min(one.length, other.length) / charactersPerValue));
+      if (typeof one === 'string' && typeof other === 'string') budget.compare(Math.min(one.length, other.length));
       return compare(orderOf(one, other));
     });
 }
 
-function elements(values: readonly unknown[], budget: Budget): readonly unknown[] {
+function elements(values: readonly unknown[], budget: ValueBudget): readonly unknown[] {
   return values.flatMap((value) => {
     if (!Array.isArray(value)) throw new TypeError('not a list and cannot be filtered');
     budget.spend(value.length);
@@ -258,7 +291,7 @@ function elements(values: readonly unknown[], budget: Budget): readonly unknown[
   });
 }
 
-function tryRun(steps: readonly Step[], element: unknown, budget: Budget): readonly unknown[] {
+function tryRun(steps: readonly Step[], element: unknown, budget: ValueBudget): readonly unknown[] {
   try {
     return run(steps, [element], budget);
   } catch (error) {

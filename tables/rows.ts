@@ -2,6 +2,7 @@
 // pkg/printers/internalversion), for custom resources by their CRD, and for any other type the name and the creation
 // date.
 import { customColumns, customPrinter } from './custom-columns.ts';
+import { ValueBudget } from './printer-path.ts';
 import type { PrinterColumn } from './printer-column.ts';
 import {
   agesAt,
@@ -87,7 +88,8 @@ export function rowsOfCustomType(columns: readonly PrinterColumn[]): RowMaker {
     columns: customColumns(printer),
     row: (object, nowMs) => {
       const ages = agesAt(nowMs);
-      return { cells: [object.metadata?.name ?? '', ...printer.map(({ cell }) => cell(object, ages))] };
+      const budget = ValueBudget.ofAllPaths();
+      return { cells: [object.metadata?.name ?? '', ...printer.map(({ cell }) => cell(object, ages, budget))] };
     },
   };
 }

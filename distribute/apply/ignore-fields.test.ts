@@ -40,3 +40,10 @@ test('an expression of jq and a pointer that is none are refused by name', () =>
     );
   }
 });
+
+test('rules that together walk over too much are a fault of the manifest, and nothing is half removed (ATT-56)', () => {
+  const wide = { ...object, list: Array.from({ length: 10_000 }, () => ({ a: 1, b: 2 })) };
+  const jsonPaths = Array.from({ length: 100 }, () => '.list[*].a');
+  assert.doesNotThrow(() => withoutIgnored(wide, [rule({ jsonPaths: jsonPaths.slice(0, 2) })]));
+  assert.throws(() => withoutIgnored(wide, [rule({ jsonPaths })]), IgnoreFieldFault);
+});

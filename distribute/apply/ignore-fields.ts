@@ -1,7 +1,7 @@
 // Leaves out of a manifest the fields that its `ignoreFields` names, so that server-side apply leaves these fields to
 // other field managers once the object exists. A jq expression is refused: the gateway has no jq interpreter, and
 // without the expression it would overwrite fields that it should leave alone.
-import { parsePrinterPath, TooManyValues } from '../../tables/printer-path.ts';
+import { parsePrinterPath, TooManyValues, ValueBudget } from '../../tables/printer-path.ts';
 import type { IgnoredFields } from '../work/manifest-config.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
@@ -17,6 +17,7 @@ export class IgnoreFieldFault extends Error {
  */
 export function withoutIgnored(manifest: JsonObject, rules: readonly IgnoredFields[]): JsonObject {
   const copy = structuredClone(manifest);
+  const budget = ValueBudget.ofAllPaths();
   for (const rule of rules) {
     const [jq] = rule.jqPathExpressions;
     if (jq !== undefined)
@@ -24,19 +25,19 @@ export function withoutIgnored(manifest: JsonObject, rules: readonly IgnoredFiel
         `JQ expression error in '${jq}': this executor has no jq; name the fields by jsonPointers or jsonPaths`,
       );
     if (rule.condition === 'OnSpokeChange') continue;
-    for (const path of rule.jsonPaths) removePath(copy, path);
+    for (const path of rule.jsonPaths) removePath(copy, path, budget);
     for (const pointer of rule.jsonPointers) removePointer(copy, pointer);
   }
   return copy;
 }
 
 /** Removes the field at the end of a JSONPath: for `.spec.replicas`, `replicas` from the object at `.spec`. */
-function removePath(object: JsonObject, path: string): void {
+function removePath(object: JsonObject, path: string, budget: ValueBudget): void {
   const dot = path.lastIndexOf('.');
   const field = path.slice(dot + 1);
   let parents: readonly unknown[];
   try {
-    parents = dot <= 0 ? [object] : parsePrinterPath(path.slice(0, dot))(object);
+    parents = dot <= 0 ? [object] : parsePrinterPath(path.slice(0, dot))(object, budget);
   } catch (error) {
     if (error instanceof TooManyValues) throw new IgnoreFieldFault(`JSONPath error in '${path}': ${error.message}`);
     return;

@@ -1,7 +1,7 @@
 // Reads the values of an object that the `feedbackRules` of its ManifestWork name: by JSONPath, or by paths that OCM
 // defines for some kinds (well-known statuses).
 import { listAt, textAt } from '../../controllers/objects.ts';
-import { parsePrinterPath } from '../../tables/printer-path.ts';
+import { parsePrinterPath, ValueBudget } from '../../tables/printer-path.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
 import { type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Feedback } from '../work/manifest-status.ts';
@@ -41,12 +41,13 @@ export function readFeedback(object: JsonObject, rules: readonly unknown[], rawJ
   if (rules.length === 0) return { values: [], outcome: undefined };
   const values: JsonObject[] = [];
   const faults: string[] = [];
+  const budget = ValueBudget.ofAllPaths();
   for (const rule of rules) {
     const paths = pathsOf(object, rule);
     if (paths.length === 0 && textAt(rule, 'type') === 'WellKnownStatus')
       faults.push(`cannot find the wellknown statuses for resource with gvk ${gvkText(object)}`);
     for (const path of paths) {
-      const found = valueAt(object, path, rawJson);
+      const found = valueAt(object, path, rawJson, budget);
       if (typeof found === 'string') faults.push(found);
       else if (found !== undefined) values.push({ name: path.name, fieldValue: found });
     }
@@ -76,13 +77,14 @@ function valueAt(
   object: JsonObject,
   { name, path, version }: NamedPath,
   rawJson: boolean,
+  budget: ValueBudget,
 ): JsonObject | string | undefined {
   const [, served] = splitApiVersion(textAt(object, 'apiVersion'));
   if (version !== '' && version !== served)
     return `version set in the path ${name} is not matched for the related resource`;
   let found: readonly unknown[];
   try {
-    found = parsePrinterPath(path)(object);
+    found = parsePrinterPath(path)(object, budget);
   } catch (error) {
     const words = error instanceof Error ? error.message : 'unknown fault';
     if (error instanceof SyntaxError) return `failed to parse json path ${path} of ${name} with error: ${words}`;

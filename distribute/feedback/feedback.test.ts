@@ -53,6 +53,16 @@ test('each path that cannot be told is named, and the others are told', () => {
   );
 });
 
+test('all paths of an object together take no more than two of them may (ATT-56)', () => {
+  const list = Array.from({ length: 10_000 }, (_, i) => i);
+  const named = Array.from({ length: 500 }, (_, i) => [`p${i}`, '.list[*]'] as const);
+  const { values, outcome } = readFeedback({ ...object, list }, paths(['first', '.spec.count'], ...named), true);
+  assert.deepEqual(values, [{ name: 'first', fieldValue: { type: 'Integer', integer: 3 } }]);
+  const walked = outcome?.fault?.match(/is larger than the maximum length/g)?.length ?? 0;
+  assert.ok(walked > 0 && walked <= 10, `${walked} of 500 paths were walked`);
+  assert.equal(outcome!.fault!.match(/walks over more than/g)?.length, 500 - walked);
+});
+
 test('expressions are all true or the condition is not, and those after a false one are not asked', () => {
   assert.equal(
     one(rule(['object.spec.count == 3', "object.spec.text == 'x'"])),
