@@ -22,7 +22,7 @@ export const mostValues = 50_000;
  * The same for all paths of one author on one object together, such as the columns of a row: one path that takes too
  * much leaves the others enough.
  */
-const mostOfAllPaths = 2 * mostValues;
+const mostOfAllPaths = 1.5 * mostValues;
 /** Texts of this many characters count as one value when they are compared, or printed into a cell. */
 const charactersCompared = 256;
 const charactersPrinted = 32;

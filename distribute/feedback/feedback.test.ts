@@ -53,7 +53,7 @@ test('each path that cannot be told is named, and the others are told', () => {
   );
 });
 
-test('all paths of an object together take no more than two of them may (ATT-56)', () => {
+test('all paths of an object together take little more than one of them may (ATT-56)', () => {
   const list = Array.from({ length: 10_000 }, (_, i) => i);
   const named = Array.from({ length: 500 }, (_, i) => [`p${i}`, '.list[*]'] as const);
   const { values, outcome } = readFeedback({ ...object, list }, paths(['first', '.spec.count'], ...named), true);

@@ -4,6 +4,7 @@ import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import type { CampaignReport } from './campaign.ts';
+import { expensiveName, expensiveReportText, fuzzExpensive } from './expensive/run.ts';
 import { ensureBinaries } from '../controlplane/build.ts';
 import { requestsName } from './requests/campaign.ts';
 import { fuzzRequests, keepFindings, requestReportText } from './requests/run.ts';
@@ -14,8 +15,9 @@ const usage = `npm run fuzz -- [options]
   --cases N       cases over all targets (default 1,000,000)
   --seed N        repeats a run (default: random, printed)
   --target NAME   one target alone; repeatable: ${targets.map(({ name }) => name).join(', ')};
-                  or requests, alone: whole requests against a gateway
-  --minutes N     how long requests go on (default 5; --cases N ends them earlier)
+                  or requests, alone: whole requests against a gateway;
+                  or expensive, alone: expressions of authors, while others ask
+  --minutes N     how long requests and expensive go on (default 5; --cases N ends them earlier)
   --no-oracle     without Go's reading, which needs Go to be built
 `;
 
@@ -125,7 +127,14 @@ if (import.meta.main) {
     },
   });
   if (values.help) process.stdout.write(usage);
-  else if (values.target.includes(requestsName)) {
+  else if (values.target.includes(expensiveName)) {
+    const seed = values.seed === undefined ? randomInt(0x7fff_ffff) : Number(values.seed);
+    console.log(`seed ${seed}: npm run fuzz -- --target ${expensiveName} --minutes ${values.minutes} --seed ${seed}`);
+    const cases = values.cases === undefined ? Number.POSITIVE_INFINITY : Number(values.cases);
+    const report = await fuzzExpensive(seed, Number(values.minutes) * 60, cases);
+    process.stdout.write(expensiveReportText(report));
+    if (report.findings.length > 0) process.exitCode = 1;
+  } else if (values.target.includes(requestsName)) {
     const seed = values.seed === undefined ? randomInt(0x7fff_ffff) : Number(values.seed);
     await runRequestTarget(seed, values.minutes, values.cases, !values['no-oracle']);
   } else {
