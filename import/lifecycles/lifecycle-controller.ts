@@ -177,7 +177,7 @@ function isMadeBy(lifecycle: HubObject, cluster: HubObject): boolean {
 
 function bodyOf(lifecycle: HubObject, data: TemplateData): PediaClusterBody | Step {
   try {
-    return readPediaClusterBody(compileTemplate(textAt(lifecycle, 'spec', 'template')).render(data));
+    return readPediaClusterBody(compileTemplate(textAt(lifecycle, 'spec', 'template')).renderParts(data));
   } catch (error) {
     const reason = 'FailedResolveAndDecodePediaCluster';
     if (error instanceof UnreadableBody) return { reason, message: error.message };
