@@ -1,7 +1,7 @@
-// Keeps what a template's actions print apart from the YAML of its own text. Security: a printed value may be written by
-// somebody who may write the source object only. Read as YAML, it could bring fields that the author of the policy never
-// wrote, such as `authenticationFrom` with the Secret of another cluster. So the YAML is parsed with a mark in the place
-// of each printed value, and the values are put into the parsed scalars afterwards.
+// Keeps what a template's actions print apart from the YAML of its own text. Security: a printed value may be written
+// by somebody who may write the source object only. Read as YAML, it could bring fields that the author of the policy
+// never wrote, such as `authenticationFrom` with the Secret of another cluster. So the YAML is parsed with a mark in
+// the place of each printed value, and the values are put into the parsed scalars afterwards.
 import { randomBytes } from 'node:crypto';
 import { isAlias, isPair, isScalar, isSeq, parseDocument, visit, type Document, type Node, type Scalar } from 'yaml';
 import type { FieldFault } from '../../lib/yaml/checked-yaml.ts';
@@ -11,8 +11,8 @@ export interface MarkedYaml {
   /** The template's own text, with a mark for each printed value. */
   readonly text: string;
   /**
-   * Replaces the marks in the parsed `text` by the printed values. Returns the first place where a printed value may not
-   * stand; undefined when there is none.
+   * Replaces the marks in the parsed `text` by the printed values. Returns the first place where a printed value may
+   * not stand; undefined when there is none.
    */
   putValues(document: Document): FieldFault | undefined;
 }
@@ -44,7 +44,7 @@ export function markValues(parts: readonly Part[]): MarkedYaml {
 const noScalar =
   'is printed by an action that does not print one text or number; print each value by itself, with toJson';
 
-/** Returns why this node of the marked YAML is refused; undefined when a value may be put into it, or it has no mark. */
+/** Returns why this node of the marked YAML is refused; undefined when it has no mark, or a value may stand in it. */
 function faultOf(
   node: Node,
   isKey: boolean,

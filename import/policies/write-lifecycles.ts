@@ -68,8 +68,8 @@ async function forEach<Item>(items: Iterable<Item>, act: (item: Item) => Promise
 }
 
 /**
- * Returns the `namespace/name` of the source object for which this policy has made a PediaClusterLifecycle; undefined for
- * a lifecycle that is not the policy's, or is being deleted.
+ * Returns the `namespace/name` of the source object for which this policy has made a PediaClusterLifecycle; undefined
+ * for a lifecycle that is not the policy's, or is being deleted.
  */
 export function sourceOfOwned(policy: HubObject, lifecycle: HubObject | undefined): string | undefined {
   if (lifecycle === undefined || isDeleting(lifecycle) || !isOwnedBy(policy, lifecycle)) return undefined;
