@@ -70,26 +70,28 @@ function putInto(scalar: Scalar, filled: (text: string) => string): boolean {
     scalar.value = text;
     return true;
   }
-  const { contents, errors, warnings, comment, commentBefore, directives } = parseDocument(text, {
-    prettyErrors: false,
-    logLevel: 'error',
-  });
-  if (errors.length > 0 || warnings.length > 0 || Boolean(comment) || Boolean(commentBefore)) return false;
-  if (directives?.docStart === true) return false;
-  if (contents !== null && !isPlainScalar(contents)) return false;
+  const trimmed = text.trim();
+  if (!isOneText(trimmed)) return false;
+  if (/^[A-Za-z]/.test(trimmed) && !/^(?:true|false|null)$/i.test(trimmed)) {
+    scalar.value = trimmed;
+    return true;
+  }
+  const { contents, errors, warnings, directives } = parseDocument(trimmed, { prettyErrors: false, logLevel: 'error' });
+  if (errors.length + warnings.length > 0 || directives?.docStart === true) return false;
+  if (contents !== null && !isScalar(contents)) return false;
   scalar.value = contents === null ? null : contents.value;
   return true;
 }
 
-function isPlainScalar(node: Node): node is Scalar {
-  return (
-    isScalar(node) &&
-    ['PLAIN', 'QUOTE_DOUBLE', 'QUOTE_SINGLE'].includes(node.type ?? '') &&
-    node.tag === undefined &&
-    node.anchor === undefined &&
-    !node.comment &&
-    !node.commentBefore
-  );
+/**
+ * Whether a text without white space around it may be one scalar of YAML: in quotes as a whole, or without comments,
+ * keys, tags and whatever else has a meaning in YAML. The parser alone would not do: it takes seconds for a value of
+ * many anchors or colons.
+ */
+function isOneText(text: string): boolean {
+  if (text.startsWith('"')) return /^"(?:[^"\\]|\\.)*"$/s.test(text);
+  if (text.startsWith("'")) return /^'(?:[^']|'')*'$/s.test(text);
+  return !/^(?:[[\]{},#&*!|>%@`]|[-?:](?:\s|$))|:(?:\s|$)|\s#|[\r\n]/.test(text);
 }
 
 /** The fields and indices that lead to a node, of the nodes above it. For a key, those of its mapping. */
