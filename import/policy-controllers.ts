@@ -13,7 +13,7 @@ import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
 import { type ResourceType } from '../controllers/objects.ts';
 import { makeDependents } from './lifecycles/dependents.ts';
 import { makeLifecycleController } from './lifecycles/lifecycle-controller.ts';
-import { controllerOf, isDeleting, textAt } from '../controllers/objects.ts';
+import { controllerOf, isDeleting, ownersOf, textAt } from '../controllers/objects.ts';
 import { isPolicy, lifecycles, pediaClusters, policies } from './objects.ts';
 import { makePolicyController } from './policies/policy-controller.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
@@ -270,6 +270,7 @@ function isOther(change: ObjectChange): boolean {
   return (
     generationOf(old) !== generationOf(object) ||
     !isDeepStrictEqual(old.metadata.labels, object.metadata.labels) ||
+    !isDeepStrictEqual(ownersOf(old), ownersOf(object)) ||
     isAnnotated(change)
   );
 }

@@ -3,6 +3,7 @@
 import type { HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
 import type { FollowedTypes } from '../../controllers/hub/followed-types.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
+import { nameFault } from '../objects.ts';
 import type { Dependency } from '../policies/lifecycle-object.ts';
 import { writtenReference } from '../policies/policy-spec.ts';
 import { compileTemplate, TemplateError } from '../template/template.ts';
@@ -76,12 +77,15 @@ export function dependencyAt(lifecycle: HubObject): Dependency {
   return { group, version, resource, namespace: at('namespace'), name: at('name') };
 }
 
-/** Renders namespace and name of a reference. @throws TemplateError */
+/** Renders namespace and name of a reference. @throws TemplateError, also when they have not the form of a name */
 function referenceAt(written: unknown, data: TemplateData): Dependency {
   const { group, resource, namespaceTemplate = '', nameTemplate } = writtenReference(written);
   const render = (field: string, text: string): string => {
     try {
-      return compileTemplate(text).render(data);
+      const printed = compileTemplate(text).render(data);
+      const fault = printed === '' ? undefined : nameFault(printed);
+      if (fault !== undefined) throw new TemplateError(fault);
+      return printed;
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       throw new TemplateError(`${field}: ${error.message}`, { cause: error });

@@ -24,6 +24,12 @@ import { followedAnnotations, templatePatch } from './follow-template.ts';
 import { gatherData, type TemplateData } from './gather-data.ts';
 import { followedFields, readPediaClusterBody, UnreadableBody, type PediaClusterBody } from './pedia-cluster-body.ts';
 
+/**
+ * Annotation of a PediaCluster that its PediaClusterLifecycle did not make: the UID of the lifecycle whose template it
+ * follows in address and credentials all the same.
+ */
+const handedTo = 'import.portcullis.io/handed-to';
+
 export interface LifecycleControllerParts {
   readonly writer: HubWriter;
   readonly types: FollowedTypes;
@@ -87,24 +93,29 @@ async function advance(
   cluster: HubObject | undefined,
 ): Promise<Seen> {
   const owner = controllerOf(lifecycle);
-  if (owner === undefined || !isPolicy(owner)) {
+  const policy = owner !== undefined && isPolicy(owner) ? parts.policies().get(owner.name) : undefined;
+  if (owner === undefined || policy === undefined || policy.metadata.uid !== owner.uid) {
     parts.onDependencies(lifecycle.metadata.name, []);
-    const message =
-      owner === undefined ? 'not found owner controller' : 'owner controller is not policy.ClusterImportPolicy';
-    return { step: { reason: 'OrphanLifecycle', message } };
+    return { step: { reason: 'OrphanLifecycle', message: orphanMessage(owner) } };
   }
   const waiting = waitFor(parts.types, owner.name);
   if (waiting !== undefined) return { step: { reason: 'WaitDependentResourceSynced', message: waiting } };
   const { dependencies, references, result } = gatherData(lifecycle, parts.types, owner.name);
   parts.onDependencies(lifecycle.metadata.name, dependencies);
   if ('reason' in result) return { step: result, references };
-  const policy = parts.policies().get(owner.name);
-  const follows = policy !== undefined && followsTemplate(policy);
+  const follows = followsTemplate(policy);
   const step =
     cluster === undefined
       ? await create(parts.writer, lifecycle, result.data, follows)
       : await update(parts.writer, lifecycle, cluster, result.data, follows);
   return { step, references };
+}
+
+function orphanMessage(owner: OwnerReference | undefined): string {
+  if (owner === undefined) return 'not found owner controller';
+  return isPolicy(owner)
+    ? 'owner controller is a ClusterImportPolicy that is gone; one of the same name is another one'
+    : 'owner controller is not policy.ClusterImportPolicy';
 }
 
 /**
@@ -150,6 +161,8 @@ async function update(
   data: TemplateData,
   follows: boolean,
 ): Promise<Step> {
+  if (!isMadeBy(lifecycle, cluster) && cluster.metadata.annotations?.[handedTo] !== lifecycle.metadata.uid)
+    return { reason: 'PediaClusterNotOwned', message: notOwned(lifecycle) };
   const body = bodyOf(lifecycle, data);
   if ('reason' in body) return body;
   const access = accessPatch(cluster, body);
@@ -157,9 +170,11 @@ async function update(
   const further = follows && isMadeBy(lifecycle, cluster) ? templatePatch(cluster, body) : undefined;
   if (access === undefined && further === undefined) return { reason: 'PediaClusterUpdated', done: 'unchanged' };
   try {
-    await writer.patch(pediaClusters, cluster, { ...further, spec: { ...further?.spec, ...access } });
+    // After a conflict the queue tries again, since somebody may have taken the PediaCluster away from the lifecycle.
+    const metadata = { ...further?.metadata, resourceVersion: cluster.metadata.resourceVersion };
+    await writer.patch(pediaClusters, cluster, { metadata, spec: { ...further?.spec, ...access } });
   } catch (error) {
-    if (!(error instanceof HubRefusal)) throw error;
+    if (!(error instanceof HubRefusal) || isConflict(error)) throw error;
     return { reason: 'FailedPatchPediaCluster', message: error.message, outcome: 'retry' };
   }
   return { reason: 'PediaClusterUpdated', done: 'patched' };
@@ -171,13 +186,25 @@ function accessPatch(cluster: HubObject, { spec }: PediaClusterBody): object | u
   return Object.fromEntries(followedFields.map((field) => [field, spec[field] ?? (field === 'apiserver' ? '' : null)]));
 }
 
+/**
+ * Whether this very PediaClusterLifecycle is the only owner of the PediaCluster. The name says nothing: it is the same
+ * for every lifecycle that this cluster has had.
+ */
 function isMadeBy(lifecycle: HubObject, cluster: HubObject): boolean {
-  return ownersOf(cluster).some(({ uid }) => uid === lifecycle.metadata.uid);
+  const owners = ownersOf(cluster);
+  return owners.length === 1 && owners[0]?.uid === lifecycle.metadata.uid;
+}
+
+function notOwned({ metadata: { name, uid } }: HubObject): string {
+  return (
+    'the PediaCluster is not, or not only, owned by this lifecycle, so its address and credentials stay as they are; ' +
+    `to hand it over: kubectl annotate pediacluster ${name} ${handedTo}=${uid}`
+  );
 }
 
 function bodyOf(lifecycle: HubObject, data: TemplateData): PediaClusterBody | Step {
   try {
-    return readPediaClusterBody(compileTemplate(textAt(lifecycle, 'spec', 'template')).render(data));
+    return readPediaClusterBody(compileTemplate(textAt(lifecycle, 'spec', 'template')).renderParts(data));
   } catch (error) {
     const reason = 'FailedResolveAndDecodePediaCluster';
     if (error instanceof UnreadableBody) return { reason, message: error.message };

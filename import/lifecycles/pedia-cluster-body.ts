@@ -1,10 +1,13 @@
 // Reads the PediaCluster that a template printed. As in Clusterpedia, unknown fields are dropped, and apiVersion and
 // kind may be left out. Errors name line and field but never quote the text, since the text may contain a credential.
+// Fields and list items must stand in the template's own text; what its actions print is put into them as values.
 import { z } from 'zod';
 import { goFlag, goList, goText, optional } from '../../lib/yaml/go-fields.ts';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { hasTooManyParts } from '../../lib/yaml/yaml-parts.ts';
 import { clusterGroup } from '../definitions/clusterpedia.ts';
+import type { Part } from '../template/template.ts';
+import { markValues } from './printed-values.ts';
 
 /** The parts of a PediaCluster that a template can set. Fields that the template prints empty are left out. */
 export interface PediaClusterBody {
@@ -73,10 +76,16 @@ const schema = z.object({
   ),
 });
 
-/** Reads the output of a template. @throws UnreadableBody that names every mistake and its position */
-export function readPediaClusterBody(printed: string): PediaClusterBody {
-  if (hasTooManyParts(printed)) throw new UnreadableBody('template: prints more fields and items than are read');
-  const read = readYaml(printed, 'template', schema);
+/**
+ * Reads the output of a template; a text is a template's own text. @throws UnreadableBody that names every mistake and
+ * its position
+ */
+export function readPediaClusterBody(printed: string | readonly Part[]): PediaClusterBody {
+  const parts = typeof printed === 'string' ? [{ text: printed, isValue: false }] : printed;
+  if (hasTooManyParts(parts.map(({ text }) => text).join('')))
+    throw new UnreadableBody('template: prints more fields and items than are read');
+  const { text, putValues } = markValues(parts);
+  const read = readYaml(text, 'template', schema, putValues);
   if ('faults' in read) {
     const faults = read.faults.map(({ line, column, path, message }) => {
       const where = line === undefined ? '' : `line ${line}, column ${column}: `;

@@ -33,3 +33,39 @@ test('a template that fails for one object says nothing of the others', async ()
   const choice = await chooseSources({ selector: undefined, name }, sources(9), new WeakMap());
   assert.deepEqual([choice.named.size, [...choice.unjudged]], [8, ['ns/s1']]);
 });
+
+test('of several objects with one name the one that has it keeps it, also while its templates fail', async () => {
+  const name = compileTemplate('{{ if .source.data.fails }}{{ fail "no" }}{{ end }}same');
+  const objects = new Map(sources(3));
+  const choose = async (holder?: string) =>
+    await chooseSources({ selector: undefined, name }, objects, new WeakMap(), () => holder);
+  const nameOf = ({ named }: Awaited<ReturnType<typeof choose>>): unknown => named.get('same')?.metadata.name;
+  assert.equal(nameOf(await choose()), 's0');
+  const held = await choose('ns/s1');
+  assert.equal(nameOf(held), 's1');
+  assert.deepEqual(held.faults, [
+    'ns/s0: the name "same" belongs to ns/s1, which had it first',
+    'ns/s2: the name "same" belongs to the older ns/s1',
+  ]);
+  objects.set('ns/s1', { ...objects.get('ns/s1')!, data: { fails: true } } as HubObject);
+  const failing = await choose('ns/s1');
+  assert.equal(nameOf(failing), undefined);
+  assert.ok(failing.faults.includes('ns/s0: the name "same" belongs to ns/s1, whose templates fail'));
+  objects.delete('ns/s1');
+  assert.equal(nameOf(await choose('ns/s1')), 's0');
+});
+
+test('a text that is no name of an object is not quoted', async () => {
+  for (const [written, words] of [
+    ['', /gives an empty name/],
+    ...[' ', 'A', 'a b', 'a/b', '..', 'a_b', '-a', 'a-', 'a\n', 'ä', 'a'.repeat(254)].map(
+      (text) => [text, /: nameTemplate gives no name of an object: .*\(the text is not shown\)$/] as const,
+    ),
+  ] as const) {
+    const name = compileTemplate('{{ .source.data.name }}');
+    const choice = await chooseSources({ selector: undefined, name }, sources(1, { name: written }), new WeakMap());
+    assert.deepEqual([choice.named.size, [...choice.unjudged]], [0, ['ns/s0']], written);
+    assert.match(choice.faults[0]!, words);
+    assert.ok(written.length < 3 || !choice.faults[0]!.includes(written), written);
+  }
+});

@@ -1,9 +1,10 @@
 // Chooses which objects of the source type a ClusterImportPolicy imports, and under which names. If a template fails
 // for an object, the error is reported and the object's PediaClusterLifecycle stays as it is. If two objects get the
-// same name, the older one is imported.
+// same name, the one that has it already is imported, else the older one.
 import { setImmediate as turn } from 'node:timers/promises';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import { oldestFirst } from '../../cache/sources/objects/hub-object.ts';
+import { nameFault } from '../objects.ts';
 import { TemplateError, TemplateTooDear } from '../template/template.ts';
 import type { PolicySpec } from './policy-spec.ts';
 
@@ -41,12 +42,15 @@ const atOnceMs = 10;
 const mostTooDear = 3;
 
 /**
- * Chooses the source objects. @param known remembered verdicts, which are not computed again; new verdicts are added
+ * Chooses the source objects.
+ * @param known remembered verdicts, which are not computed again; new verdicts are added
+ * @param holderOf returns the `namespace/name` of the source object that has a name already; undefined if none has it
  */
 export async function chooseSources(
   { selector, name }: Pick<PolicySpec, 'selector' | 'name'>,
   sources: HubObjects,
   known: Verdicts,
+  holderOf: (name: string) => string | undefined = () => undefined,
 ): Promise<Choice> {
   const named = new Map<string, HubObject>();
   const unjudged = new Set<string>();
@@ -72,7 +76,17 @@ export async function chooseSources(
     }
     const first = named.get(verdict.name);
     if (first === undefined) named.set(verdict.name, source);
-    else faults.push(`${key}: the name "${verdict.name}" belongs to the older ${pathOf(first)}`);
+    else if (holderOf(verdict.name) === key) {
+      named.set(verdict.name, source);
+      faults.push(`${pathOf(first)}: the name "${verdict.name}" belongs to ${key}, which had it first`);
+    } else faults.push(`${key}: the name "${verdict.name}" belongs to the older ${pathOf(first)}`);
+  }
+  for (const [name, source] of named) {
+    // Nobody knows whether the object that has the name still wants it, so no other one gets it.
+    const holder = holderOf(name);
+    if (holder === undefined || holder === pathOf(source) || !unjudged.has(holder)) continue;
+    named.delete(name);
+    faults.push(`${pathOf(source)}: the name "${name}" belongs to ${holder}, whose templates fail`);
   }
   return { named, unjudged, faults };
 }
@@ -89,7 +103,8 @@ function verdictOn(source: HubObject, selector: PolicySpec['selector'], name: Po
     if (selector !== undefined && !isTrue(selector.render(data))) return 'not selected';
     doing = 'nameTemplate';
     const found = name.render(data);
-    return found === '' ? { fault: 'nameTemplate gives an empty name', isTooDear: false } : { name: found };
+    const fault = found === '' ? 'gives an empty name' : nameFault(found);
+    return fault === undefined ? { name: found } : { fault: `nameTemplate ${fault}`, isTooDear: false };
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     return { fault: `${doing}: ${error.message}`, isTooDear: error instanceof TemplateTooDear };

@@ -16,7 +16,7 @@ import { chooseSources, type Choice, type Verdicts } from './choose-sources.ts';
 import { specOf, type LifecycleReference } from './lifecycle-object.ts';
 import { selectorsOf } from './policy-options.ts';
 import { InvalidPolicy, readPolicySpec, type PolicySpec } from './policy-spec.ts';
-import { writeLifecycles, type WriteFaults } from './write-lifecycles.ts';
+import { sourceOfOwned, writeLifecycles, type WriteFaults } from './write-lifecycles.ts';
 
 export interface PolicyControllerParts {
   readonly writer: HubWriter;
@@ -122,7 +122,9 @@ async function apply(parts: PolicyControllerParts, policy: HubObject, read: () =
   bind(parts, policy.metadata.name, wanted);
   const waiting = waitFor(parts, wanted);
   if (waiting !== undefined) return { validated, ...waiting };
-  const choice = await chooseSources(known.spec, parts.types.objects(followed) ?? new Map(), known.verdicts);
+  const choice = await chooseSources(known.spec, parts.types.objects(followed) ?? new Map(), known.verdicts, (name) =>
+    sourceOfOwned(policy, parts.lifecycles().get(name)),
+  );
   const failures = await writeLifecycles(parts, policy, choice, (object) =>
     specOf(source, object, references, known.spec.copied),
   );

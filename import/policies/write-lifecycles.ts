@@ -16,7 +16,7 @@ export interface WriteFaults {
    */
   readonly kept: readonly string[];
   readonly removed: readonly string[];
-  /** Messages about source objects whose name is that of a PediaClusterLifecycle with another controlling owner. */
+  /** Messages about source objects whose name is that of a PediaClusterLifecycle that is not this policy's. */
   readonly lost: readonly string[];
 }
 
@@ -37,17 +37,17 @@ export async function writeLifecycles(
   const lost: string[] = [];
   const present = parts.lifecycles();
   await forEach(named, async ([name, source]) => {
-    const owner = controllerNameOf(present.get(name));
-    if (owner !== undefined && owner !== policy.metadata.name) {
-      lost.push(`${pathOf(source)}: the name "${name}" belongs to a lifecycle of ${owner}`);
+    const lifecycle = present.get(name);
+    if (lifecycle !== undefined && !isOwnedBy(policy, lifecycle)) {
+      lost.push(`${pathOf(source)}: the name "${name}" belongs to a lifecycle ${whose(policy, lifecycle)}`);
       return;
     }
     await attempt(kept, `${pathOf(source)}: lifecycle "${name}"`, () =>
-      ensure(parts.writer, policy, present.get(name), name, specFor(source)),
+      ensure(parts.writer, policy, lifecycle, name, specFor(source)),
     );
   });
   await forEach(present, async ([name, lifecycle]) => {
-    if (named.has(name) || isDeleting(lifecycle) || controllerNameOf(lifecycle) !== policy.metadata.name) return;
+    if (named.has(name) || isDeleting(lifecycle) || !isOwnedBy(policy, lifecycle)) return;
     if (unjudged.has(sourceKeyOf(lifecycle))) return;
     await attempt(removed, `lifecycle "${name}"`, () => parts.writer.remove(lifecycles, lifecycle));
   });
@@ -67,6 +67,15 @@ async function forEach<Item>(items: Iterable<Item>, act: (item: Item) => Promise
   for (const result of results) if (result.status === 'rejected') throw result.reason;
 }
 
+/**
+ * Returns the `namespace/name` of the source object for which this policy has made a PediaClusterLifecycle; undefined
+ * for a lifecycle that is not the policy's, or is being deleted.
+ */
+export function sourceOfOwned(policy: HubObject, lifecycle: HubObject | undefined): string | undefined {
+  if (lifecycle === undefined || isDeleting(lifecycle) || !isOwnedBy(policy, lifecycle)) return undefined;
+  return sourceKeyOf(lifecycle);
+}
+
 /** Returns the `namespace/name` of the source object that a PediaClusterLifecycle was created for. */
 function sourceKeyOf(lifecycle: HubObject): string {
   const namespace = textAt(lifecycle, 'spec', 'source', 'namespace');
@@ -81,22 +90,19 @@ async function ensure(
   name: string,
   spec: LifecycleSpec,
 ): Promise<void> {
-  const wanted = lifecycleObject(name, policy, spec);
   if (present === undefined) {
     // A conflict means that the PediaClusterLifecycle exists already and that its watch event has not arrived yet. That
     // event causes the ClusterImportPolicy to be reconciled again.
-    await writer.create(lifecycles, wanted).catch((error: unknown) => {
+    await writer.create(lifecycles, lifecycleObject(name, policy, spec)).catch((error: unknown) => {
       if (!isConflict(error)) throw error;
     });
     return;
   }
   if (isDeleting(present)) return;
-  const owned = controllerOf(present)?.uid === policy.metadata.uid;
   const written = { references: [], ...(present['spec'] as object) };
-  if (owned && isDeepStrictEqual(written, { references: [], ...spec })) return;
-  const { ownerReferences } = wanted.metadata;
+  if (isDeepStrictEqual(written, { references: [], ...spec })) return;
   await writer.patch(lifecycles, present, {
-    metadata: { resourceVersion: present.metadata.resourceVersion, ownerReferences },
+    metadata: { resourceVersion: present.metadata.resourceVersion },
     spec: { references: null, ...spec },
   });
 }
@@ -111,10 +117,17 @@ async function attempt(failures: string[], what: string, act: () => Promise<void
 }
 
 /**
- * Returns the controlling owner of the PediaClusterLifecycle: the name of a ClusterImportPolicy, or kind and name of
- * another owner; undefined when there is none.
+ * Whether this very ClusterImportPolicy is the controlling owner. One of the same name that was deleted is another one.
  */
-function controllerNameOf(lifecycle: HubObject | undefined): string | undefined {
-  const owner = lifecycle === undefined ? undefined : controllerOf(lifecycle);
-  return owner === undefined ? undefined : isPolicy(owner) ? owner.name : `${owner.kind} ${owner.name}`;
+function isOwnedBy(policy: HubObject, lifecycle: HubObject): boolean {
+  const owner = controllerOf(lifecycle);
+  return owner !== undefined && isPolicy(owner) && owner.uid === policy.metadata.uid;
+}
+
+/** Says whose a PediaClusterLifecycle is that this policy does not own, such as `of NAME`. */
+function whose(policy: HubObject, lifecycle: HubObject): string {
+  const owner = controllerOf(lifecycle);
+  if (owner === undefined) return 'without a controlling owner; delete that lifecycle, or take another name';
+  if (!isPolicy(owner)) return `of ${owner.kind} ${owner.name}`;
+  return owner.name === policy.metadata.name ? `of an earlier policy ${owner.name}` : `of ${owner.name}`;
 }

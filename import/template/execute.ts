@@ -15,6 +15,16 @@ const bytesPerStep = 128;
  */
 type Flow = 'break' | 'continue' | undefined;
 
+/** A piece of a template's output. */
+export interface Part {
+  readonly text: string;
+  /**
+   * Whether an action printed the text, so that it may be data. False for the template's own text, and for a constant
+   * such as `{{ "{{" }}`.
+   */
+  readonly isValue: boolean;
+}
+
 interface Variable {
   readonly name: string;
   value: Value;
@@ -22,7 +32,7 @@ interface Variable {
 
 /**
  * Runs a template with `data` as its dot.
- * @returns the output as bytes
+ * @returns the output in its order, with its texts as bytes
  * @throws TemplateError where Go's execution fails, and when a limit of {@link templateLimits} is exceeded
  */
 export function executeTemplate(
@@ -30,14 +40,14 @@ export function executeTemplate(
   data: Value,
   functions: ReadonlyMap<string, Callable>,
   budget: Budget,
-): string {
+): readonly Part[] {
   const execution = new Execution(tree, functions, budget);
   execution.run(tree.body, data);
   return execution.output;
 }
 
 class Execution {
-  output = '';
+  readonly output: Part[] = [];
   readonly #tree: Tree;
   readonly #functions: ReadonlyMap<string, Callable>;
   readonly #budget: Budget;
@@ -74,11 +84,11 @@ class Execution {
   #node(node: Node, dot: Value): Flow {
     switch (node.kind) {
       case 'text':
-        this.#print(node.text);
+        this.#print(node.text, false);
         return undefined;
       case 'action': {
         const value = this.#pipeline(node.pipeline, dot);
-        if (node.pipeline.variables.length === 0) this.#print(shown(value, this.#budget));
+        if (node.pipeline.variables.length === 0) this.#print(shown(value, this.#budget), !isConstant(node.pipeline));
         return undefined;
       }
       case 'template': {
@@ -112,7 +122,7 @@ class Execution {
     const { variables, assigns } = node.pipeline;
     const over = this.#pipeline({ ...node.pipeline, variables: [] }, dot);
     if (typeof over === 'bigint' && variables.length > 1)
-      throw new TemplateError(`can't use ${over} to iterate over more than one variable`);
+      throw new TemplateError(`can't use an ${typeName(over)} to iterate over more than one variable`);
     let count = 0;
     for (const [key, value] of entriesOf(over, this.#budget)) {
       this.#budget.step();
@@ -218,10 +228,14 @@ class Execution {
     return piped.length === 0 ? value : piped[0];
   }
 
-  #print(text: string): void {
+  #print(text: string, isValue: boolean): void {
     this.#budget.print(text.length);
-    this.output += text;
+    this.output.push({ text, isValue });
   }
+}
+
+function isConstant({ commands: [first, ...others] }: Pipeline): boolean {
+  return others.length === 0 && first?.operands.length === 1 && first.operands[0]?.kind === 'constant';
 }
 
 /**

@@ -1,12 +1,13 @@
 // Go's text/template with those functions of sprig that use nothing but their arguments: the language of the templates
 // in Clusterpedia's policies. See README.md beside this file.
-import { executeTemplate } from './execute.ts';
+import { executeTemplate, type Part } from './execute.ts';
 import { functionFault, functions } from './functions.ts';
 import { Budget } from './limits.ts';
 import { parseTemplate } from './parser.ts';
 import { TemplateError } from './template-error.ts';
 import { textOf, valueOf } from './values.ts';
 
+export type { Part } from './execute.ts';
 export { TemplateError, TemplateTooDear } from './template-error.ts';
 
 /** A parsed template. */
@@ -19,6 +20,11 @@ export interface Template {
   renderBytes(data: unknown): Buffer;
   /** Renders the template to text. Bytes that are not UTF-8 become U+FFFD. @throws TemplateError as renderBytes does */
   render(data: unknown): string;
+  /**
+   * Renders the template as render does, and tells its own text from what its actions printed. What an action printed
+   * is one part, and no part is empty. @throws TemplateError as renderBytes does
+   */
+  renderParts(data: unknown): readonly Part[];
 }
 
 /**
@@ -28,14 +34,32 @@ export interface Template {
  */
 export function compileTemplate(source: string): Template {
   const tree = parseTemplate(source, functionFault);
-  const run = (data: unknown): string => {
+  const run = (data: unknown): readonly Part[] => {
     try {
-      return executeTemplate(tree, valueOf(data), functions, new Budget()).replaceAll('<no value>', '');
+      return executeTemplate(tree, valueOf(data), functions, new Budget());
     } catch (error) {
       // The stack overflows (RangeError) when a ClusterImportPolicy nests data or calls deep enough.
       if (error instanceof RangeError) throw new TemplateError('it is nested too deep', { cause: error });
       throw error;
     }
   };
-  return { renderBytes: (data) => Buffer.from(run(data), 'latin1'), render: (data) => textOf(run(data)) };
+  const joined = (data: unknown): string =>
+    withoutNoValue(
+      run(data)
+        .map(({ text }) => text)
+        .join(''),
+    );
+  return {
+    renderBytes: (data) => Buffer.from(joined(data), 'latin1'),
+    render: (data) => textOf(joined(data)),
+    renderParts: (data) =>
+      run(data)
+        .map(({ text, isValue }) => ({ text: textOf(withoutNoValue(text)), isValue }))
+        .filter(({ text }) => text !== ''),
+  };
+}
+
+/** Removes what Go prints for a missing value. Clusterpedia removes it from every output. */
+function withoutNoValue(text: string): string {
+  return text.replaceAll('<no value>', '');
 }

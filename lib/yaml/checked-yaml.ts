@@ -10,12 +10,26 @@ import { yamlFaultText } from './yaml-message.ts';
 /** The parsed value, or all faults in the order of the file. */
 export type CheckedYaml<T> = { readonly value: T } | { readonly faults: readonly ConfigurationFault[] };
 
+/** A field of a YAML document that is refused. */
+export interface FieldFault {
+  /** Where the field begins in the text. */
+  readonly offset: number;
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
 /**
  * Parses one YAML document.
  * @param source the text of the file
  * @param file name of the file for messages
+ * @param edit changes the parsed document before it is checked against the schema; may refuse one of its fields
  */
-export function readYaml<T>(source: string, file: string, schema: z.ZodType<T>): CheckedYaml<T> {
+export function readYaml<T>(
+  source: string,
+  file: string,
+  schema: z.ZodType<T>,
+  edit?: (document: Document) => FieldFault | undefined,
+): CheckedYaml<T> {
   const lines = new LineCounter();
   const place = (offset: number): Pick<ConfigurationFault, 'file' | 'line' | 'column'> => {
     const { line, col } = lines.linePos(offset);
@@ -28,6 +42,11 @@ export function readYaml<T>(source: string, file: string, schema: z.ZodType<T>):
   }
   const keyOffset = collectionKeyOffset(document);
   if (keyOffset !== undefined) return { faults: [{ ...place(keyOffset), message: collectionKey }] };
+  const refused = edit?.(document);
+  if (refused !== undefined) {
+    const { offset, path, message } = refused;
+    return { faults: [{ ...place(offset), path: pathText(path), message }] };
+  }
   let plain: unknown;
   try {
     // This limit refuses a document whose aliases would expand to gigabytes.

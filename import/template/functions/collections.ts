@@ -41,7 +41,7 @@ function indexed(start: Value, indices: readonly Value[]): Value {
     } else if (isList(item) || typeof item === 'string') {
       if (typeof index !== 'bigint') throw new TemplateError(`cannot index slice/array with type ${typeName(index)}`);
       const at = Number(index);
-      if (at < 0 || at >= item.length) throw new TemplateError(`index out of range: ${at}`);
+      if (at < 0 || at >= item.length) throw new TemplateError('index out of range');
       item = typeof item === 'string' ? BigInt(item.codePointAt(at)!) : (item[at] ?? null);
     } else throw new TemplateError(`can't index item of type ${typeName(item)}`);
   }

@@ -20,8 +20,8 @@ import {
 import type { ImportSite, Json } from './import-site.ts';
 
 const policy = `${paths.policies}/cluster-api`;
-const lifecycle = `${paths.lifecycles}/capi-ns1-c1`;
-const cluster = `${paths.clusters}/capi-ns1-c1`;
+const lifecycle = `${paths.lifecycles}/capi-ns1.c1`;
+const cluster = `${paths.clusters}/capi-ns1.c1`;
 const source = '/apis/cluster.x-k8s.io/v1beta2/namespaces/ns1/clusters/c1';
 /** Whose certificate is in the administrator's kubeconfig of a member. */
 const kubeconfigUser = 'admin';
@@ -53,7 +53,7 @@ function kubeconfig(): string {
 }
 
 /** Asks the index for objects of a cluster, as somebody who may see everything. */
-async function found(path: string, name = 'capi-ns1-c1'): Promise<{ readonly status: number; readonly items: Json[] }> {
+async function found(path: string, name = 'capi-ns1.c1'): Promise<{ readonly status: number; readonly items: Json[] }> {
   const { url, caPem } = site.gateway;
   const client = http1Client({ url, caPem, headers: { authorization: `Bearer ${hub.users.carol.token}` } });
   try {
@@ -157,7 +157,7 @@ test('kubectl get pediaclusters shows the cluster ready, with its version and ad
   assert.deepEqual(titles.split(/\s+/), columns);
   const { version, syncResources, shardingName } = (await read(hub, cluster)).status;
   assert.match(version, /^v1\./);
-  assert.deepEqual(row.split(/\s+/), ['capi-ns1-c1', 'True', version, url, 'Validated', 'Running', 'Healthy']);
+  assert.deepEqual(row.split(/\s+/), ['capi-ns1.c1', 'True', version, url, 'Validated', 'Running', 'Healthy']);
   assert.equal(shardingName, '');
   const [core, apps] = syncResources;
   assert.deepEqual(
@@ -192,7 +192,7 @@ test('kubectl get shows of each type the columns that Clusterpedia shows, and ap
   }
   const { stdout } = await hub.kubectl(['get', 'clusterimportpolicies,pediaclusterlifecycles', '--no-headers']);
   assert.match(stdout, /cluster-api +Success +ReconcileSourceResourceAndLifecycle/);
-  assert.match(stdout, /capi-ns1-c1 +PediaClusterCreated +PediaClusterUpdated/);
+  assert.match(stdout, /capi-ns1.c1 +PediaClusterCreated +PediaClusterUpdated/);
   const versions = async (): Promise<unknown> => {
     const { items } = await read(hub, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
     return items.map((item: Json) => [item.metadata.name, item.metadata.generation]);
@@ -310,7 +310,7 @@ test('a cluster that is deleted takes its lifecycle with it, then its PediaClust
 });
 
 test('a PediaCluster whose policy was deleted as an orphan stays and is found in the index', async () => {
-  const [name, path] = ['capi-ns1-c2', source.replace(/c1$/, 'c2')];
+  const [name, path] = ['capi-ns1.c2', source.replace(/c1$/, 'c2')];
   const [value, metadata] = [kubeconfig(), { name: 'c2', namespace: 'ns1' }];
   await hub.apply(
     { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata },

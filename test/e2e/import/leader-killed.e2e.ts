@@ -72,7 +72,7 @@ function makeRandom(start: number): () => number {
   };
 }
 
-const path = (collection: string, name: string): string => `${collection}/capi-ns1-${name}`;
+const path = (collection: string, name: string): string => `${collection}/capi-ns1.${name}`;
 
 function credential(name: string, text: string): object {
   const kubeconfig = readFileSync(site.plane.member('m1').adminKubeconfig, 'utf8');

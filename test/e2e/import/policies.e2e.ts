@@ -275,21 +275,18 @@ test('values arrive byte for byte, whatever characters they hold', async () => {
   assert.equal(spec.caData, ca);
 });
 
-test('a cluster that was there first is taken for its credentials only, and survives its source', async () => {
+test('a cluster that was there first is left alone until it is handed over, and survives its source', async () => {
   const spec = { apiserver: 'https://old', tokenData: btoa('old'), syncResources: [] };
-  await hub.apply({
-    apiVersion: 'cluster.clusterpedia.io/v1alpha2',
-    kind: 'PediaCluster',
-    metadata: { name: 'p40-there' },
-    spec,
-  });
+  const metadata = { name: 'p40-there' };
+  await hub.apply({ apiVersion: 'cluster.clusterpedia.io/v1alpha2', kind: 'PediaCluster', metadata, spec });
   await putThing('there', { of: 'p40', host: 'new', token: 'new' });
   await putPolicy('p40');
-  await eventually(
-    'the credential follows',
-    async () => (await read(hub, cluster('p40-there'))).spec.tokenData === btoa('new'),
-  );
+  const { message } = await hasReason(hub, lifecycle('p40-there'), 'Updating', 'PediaClusterNotOwned');
   await hasReason(hub, lifecycle('p40-there'), 'Created', 'PediaClusterExisted');
+  assert.deepEqual((await read(hub, cluster('p40-there'))).spec, spec);
+  await hub.kubectl(/: kubectl (annotate .*)$/.exec(message)![1]!.split(' '));
+  await hasReason(hub, lifecycle('p40-there'), 'Updating', 'PediaClusterUpdated');
+  assert.equal((await read(hub, cluster('p40-there'))).spec.tokenData, btoa('new'));
   assert.equal((await read(hub, cluster('p40-there'))).metadata.ownerReferences, undefined);
   await remove(hub, `${things}/there`);
   await isGone(hub, lifecycle('p40-there'));

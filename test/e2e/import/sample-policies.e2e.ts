@@ -114,10 +114,10 @@ test('clusters of Argo CD are imported with a token or a certificate, and others
       { 'argocd.argoproj.io/secret-type': 'repository' },
     ),
   );
-  for (const name of ['token', 'certificate']) await isReady(`argocd-${name}`);
+  for (const name of ['token', 'certificate']) await isReady(`argocd-argocd.${name}`);
   await hasReason(hub, `${paths.policies}/argocd`, 'Reconciling', 'ReconcileSourceResourceAndLifecycle');
   for (const name of ['cloud', 'unverified', 'repository'])
-    assert.equal(await read(hub, lifecycle(`argocd-${name}`)), undefined);
+    assert.equal(await read(hub, lifecycle(`argocd-argocd.${name}`)), undefined);
 });
 
 test('a cluster of Rancher is imported with its kubeconfig once it is ready', async () => {
@@ -127,15 +127,15 @@ test('a cluster of Rancher is imported with its kubeconfig once it is ready', as
     metadata: { name: 'one', namespace: 'fleet-default' },
   };
   await hub.apply(object);
-  await hasReason(hub, lifecycle('rancher-fleet-default-one'), 'Created', 'FailedReferenceResourceParse');
+  await hasReason(hub, lifecycle('rancher-fleet-default.one'), 'Created', 'FailedReferenceResourceParse');
   const value = readFileSync(member.adminKubeconfig, 'utf8');
   await hub.apply(secret('fleet-default', 'one-kubeconfig', { value }), {
     ...object,
     status: { clientSecretName: 'one-kubeconfig', ready: false },
   });
-  await hasReason(hub, lifecycle('rancher-fleet-default-one'), 'Created', 'WaitCreationCondition');
+  await hasReason(hub, lifecycle('rancher-fleet-default.one'), 'Created', 'WaitCreationCondition');
   await hub.apply({ ...object, status: { clientSecretName: 'one-kubeconfig', ready: true } });
-  await isReady('rancher-fleet-default-one');
+  await isReady('rancher-fleet-default.one');
 });
 
 test('a cluster of Clusternet is imported once its agent has given address and credential', async () => {
@@ -146,11 +146,11 @@ test('a cluster of Clusternet is imported once its agent has given address and c
   });
   const data = { 'ca.crt': member.caPem, token: member.users.carol.token };
   await hub.apply(secret('clusternet-x7', 'child-cluster-deployer', data));
-  await hasReason(hub, lifecycle('clusternet-child'), 'Created', 'WaitCreationCondition');
+  await hasReason(hub, lifecycle('clusternet-clusternet-x7.child'), 'Created', 'WaitCreationCondition');
   await hub.apply(
     secret('clusternet-x7', 'child-cluster-deployer', { ...data, 'apiserver-advertise-url': member.url }),
   );
-  await isReady('clusternet-child');
+  await isReady('clusternet-clusternet-x7.child');
 });
 
 test('a policy for a type of one’s own imports its clusters when they are ready', async () => {
@@ -213,19 +213,19 @@ test('whichever version of a type the hub prefers, the cluster is imported, and 
     ...secret('ns1', 'c1-kubeconfig', { value: readFileSync(site.plane.member('m2').adminKubeconfig, 'utf8') }),
     type: 'cluster.x-k8s.io/secret',
   });
-  const before = await eventually('it is imported', () => read(hub, cluster('capi-ns1-c1')));
-  assert.equal((await read(hub, lifecycle('capi-ns1-c1'))).spec.source.version, 'v1beta1');
+  const before = await eventually('it is imported', () => read(hub, cluster('capi-ns1.c1')));
+  assert.equal((await read(hub, lifecycle('capi-ns1.c1'))).spec.source.version, 'v1beta1');
   const both = structuredClone(definition);
   for (const version of both.spec.versions) version.storage = version.name === 'v1beta1';
   await hub.apply(both);
-  const version = async (): Promise<string> => (await read(hub, lifecycle('capi-ns1-c1'))).spec.source.version;
+  const version = async (): Promise<string> => (await read(hub, lifecycle('capi-ns1.c1'))).spec.source.version;
   await eventually('v1beta2 is read', async () => (await version()) === 'v1beta2');
-  const after = await read(hub, cluster('capi-ns1-c1'));
+  const after = await read(hub, cluster('capi-ns1.c1'));
   assert.deepEqual([after.metadata.uid, after.spec], [before.metadata.uid, before.spec]);
 });
 
 test('a cluster that the gateway finds by itself, too, is in the index once, and its PediaCluster says as what', async () => {
-  const { message } = await hasReason(hub, cluster('capi-ns1-c1'), 'SynchroRunning', 'SameCluster');
+  const { message } = await hasReason(hub, cluster('capi-ns1.c1'), 'SynchroRunning', 'SameCluster');
   assert.equal(message, 'its objects are in the index as cluster "c1"');
   await site.plane
     .member('m2')
@@ -244,13 +244,13 @@ test('a cluster that the gateway finds by itself, too, is in the index once, and
         ({ metadata }: Json) => metadata.name === 'once',
       ),
     );
-    assert.equal(await indexed(`${found}/capi-ns1-c1/api/v1/namespaces/default/configmaps`), undefined);
-    const shown = await indexed('/apis/gateway.portcullis.io/v1alpha1/clusters/capi-ns1-c1');
+    assert.equal(await indexed(`${found}/capi-ns1.c1/api/v1/namespaces/default/configmaps`), undefined);
+    const shown = await indexed('/apis/gateway.portcullis.io/v1alpha1/clusters/capi-ns1.c1');
     const { reason } = shown.status.conditions.find(({ type }: Json) => type === 'Indexed');
     assert.equal(reason, 'SameCluster');
   } finally {
     client.close();
   }
   await remove(hub, '/apis/cluster.x-k8s.io/v1beta2/namespaces/ns1/clusters/c1');
-  await eventually('the imported one goes, too', async () => (await read(hub, cluster('capi-ns1-c1'))) === undefined);
+  await eventually('the imported one goes, too', async () => (await read(hub, cluster('capi-ns1.c1'))) === undefined);
 });

@@ -134,8 +134,8 @@ test('a Secret of vcluster is imported by its kubeconfig, and Secrets that only 
     vc('vc-y', { config: base64(config) }),
     vc('vc-z', { config: base64(config), ...encoded, 'certificate-authority': base64('another') }),
   );
-  await hasReason(hub, cluster('vc-team-x'), 'Ready', 'Ready');
-  const { spec, status } = await read(hub, cluster('vc-team-x'));
+  await hasReason(hub, cluster('vc-team.x'), 'Ready', 'Ready');
+  const { spec, status } = await read(hub, cluster('vc-team.x'));
   assert.deepEqual([spec.apiserver, status.apiserver], ['https://x.team.svc', member.url]);
-  for (const name of ['y', 'z']) assert.equal(await read(hub, lifecycle(`vc-team-${name}`)), undefined);
+  for (const name of ['y', 'z']) assert.equal(await read(hub, lifecycle(`vc-team.${name}`)), undefined);
 });
