@@ -15,6 +15,7 @@ import { makeDependents } from './lifecycles/dependents.ts';
 import { makeLifecycleController } from './lifecycles/lifecycle-controller.ts';
 import { controllerOf, isDeleting, ownersOf, textAt } from '../controllers/objects.ts';
 import { isPolicy, lifecycles, pediaClusters, policies } from './objects.ts';
+import { makeTemplateRenderer } from './render/renderer.ts';
 import { makePolicyController } from './policies/policy-controller.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { WorkQueue } from '../controllers/queue/work-queue.ts';
@@ -64,6 +65,7 @@ class PolicyControllers {
   readonly #options: PolicyControllersOptions;
   readonly #discovery;
   readonly #types;
+  readonly #templates = makeTemplateRenderer();
   readonly #dependents = makeDependents();
   readonly #policyQueue: WorkQueue;
   readonly #lifecycleQueue: WorkQueue;
@@ -102,6 +104,7 @@ class PolicyControllers {
       writer,
       discovery: this.#discovery,
       types: this.#types,
+      templates: this.#templates,
       policies: () => this.#policies.objects,
       lifecycles: () => this.#lifecycles.objects,
       unservedMs: () => (performance.now() < this.#closeLookUntilMs ? soonMs : unservedMs),
@@ -110,6 +113,7 @@ class PolicyControllers {
     const lifecycleController = makeLifecycleController({
       writer,
       types: this.#types,
+      templates: this.#templates,
       policies: () => this.#policies.objects,
       lifecycles: () => this.#lifecycles.objects,
       pediaClusters: () => this.#pediaClusters.objects,
@@ -140,6 +144,7 @@ class PolicyControllers {
     this.#lifecycleQueue.close();
     for (const each of [this.#policies, this.#lifecycles, this.#pediaClusters, this.#definitions]) each.close();
     this.#types.close();
+    this.#templates.close();
   }
 
   #follow(resource: ResourceType, onEach: (change: ObjectChange) => void, metadataOnly = false): Reflector {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { followedAnnotations, templatePatch } from './follow-template.ts';
-import { readPediaClusterBody } from './pedia-cluster-body.ts';
+import { readPediaClusterBody } from '../render/pedia-cluster-body.ts';
 
 const body = (labels: string, spec: string) =>
   readPediaClusterBody(`metadata: { labels: {${labels}}, annotations: { note: "n" } }\nspec: {${spec}}`);

@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import type { PediaClusterBody } from './pedia-cluster-body.ts';
+import type { PediaClusterBody } from '../render/pedia-cluster-body.ts';
 
 /**
  * Annotation of a PediaCluster with the keys of labels and annotations that come from the template: `{"labels": [keys],

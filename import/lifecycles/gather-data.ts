@@ -6,7 +6,8 @@ import { listAt, textAt } from '../../controllers/objects.ts';
 import { nameFault } from '../objects.ts';
 import type { Dependency } from '../policies/lifecycle-object.ts';
 import { writtenReference } from '../policies/policy-spec.ts';
-import { compileTemplate, TemplateError } from '../template/template.ts';
+import type { TemplateRenderer } from '../render/renderer.ts';
+import { TemplateError } from '../template/template.ts';
 
 /** The data that templates are rendered with. */
 export interface TemplateData {
@@ -15,6 +16,12 @@ export interface TemplateData {
 }
 
 type TypesOfPolicies = Pick<FollowedTypes, 'objects' | 'typesOf'>;
+
+/** Where objects are found, and what renders their names. */
+interface Finding {
+  readonly types: TypesOfPolicies;
+  readonly templates: Pick<TemplateRenderer, 'render'>;
+}
 
 export interface Gathered {
   /** All objects that the PediaClusterLifecycle depends on, whether they exist or not, the source first. */
@@ -35,7 +42,11 @@ export interface Gathered {
  * Finds the objects of a PediaClusterLifecycle. @param policy name of the ClusterImportPolicy for which the types of
  * these objects are watched
  */
-export function gatherData(lifecycle: HubObject, types: TypesOfPolicies, policy: string): Gathered {
+export async function gatherData(
+  lifecycle: HubObject,
+  { types, templates }: Finding,
+  policy: string,
+): Promise<Gathered> {
   const at = dependencyAt(lifecycle);
   // The types watched for a ClusterImportPolicy are that of its source, and then those of its references in the
   // policy's order.
@@ -52,7 +63,7 @@ export function gatherData(lifecycle: HubObject, types: TypesOfPolicies, policy:
     const label = `reference "${textAt(each, 'key')}"`;
     let reference: Dependency;
     try {
-      reference = referenceAt(each, data);
+      reference = await referenceAt(each, (template) => templates.render(policy, template, data));
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       return ended('FailedReferenceResourceParse', `${label}: ${error.message}`);
@@ -78,11 +89,11 @@ export function dependencyAt(lifecycle: HubObject): Dependency {
 }
 
 /** Renders namespace and name of a reference. @throws TemplateError, also when they have not the form of a name */
-function referenceAt(written: unknown, data: TemplateData): Dependency {
+async function referenceAt(written: unknown, rendered: (template: string) => Promise<string>): Promise<Dependency> {
   const { group, resource, namespaceTemplate = '', nameTemplate } = writtenReference(written);
-  const render = (field: string, text: string): string => {
+  const render = async (field: string, text: string): Promise<string> => {
     try {
-      const printed = compileTemplate(text).render(data);
+      const printed = await rendered(text);
       const fault = printed === '' ? undefined : nameFault(printed);
       if (fault !== undefined) throw new TemplateError(fault);
       return printed;
@@ -91,13 +102,13 @@ function referenceAt(written: unknown, data: TemplateData): Dependency {
       throw new TemplateError(`${field}: ${error.message}`, { cause: error });
     }
   };
-  const namespace = render('namespaceTemplate', namespaceTemplate);
+  const namespace = await render('namespaceTemplate', namespaceTemplate);
   return {
     group,
     version: textAt(written, 'version'),
     resource,
     namespace,
-    name: render('nameTemplate', nameTemplate),
+    name: await render('nameTemplate', nameTemplate),
   };
 }
 

@@ -18,11 +18,12 @@ import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
 import { lifecycleFinalizer as finalizer, type Dependency } from '../policies/lifecycle-object.ts';
 import { isTrue } from '../policies/choose-sources.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
-import { compileTemplate, TemplateError } from '../template/template.ts';
+import { TemplateError } from '../template/template.ts';
 import { followsTemplate } from '../policies/policy-options.ts';
 import { followedAnnotations, templatePatch } from './follow-template.ts';
 import { gatherData, type TemplateData } from './gather-data.ts';
-import { followedFields, readPediaClusterBody, UnreadableBody, type PediaClusterBody } from './pedia-cluster-body.ts';
+import { followedFields, UnreadableBody, type PediaClusterBody } from '../render/pedia-cluster-body.ts';
+import type { TemplateRenderer } from '../render/renderer.ts';
 
 /**
  * Annotation of a PediaCluster that its PediaClusterLifecycle did not make: the UID of the lifecycle whose template it
@@ -33,6 +34,7 @@ const handedTo = 'import.portcullis.io/handed-to';
 export interface LifecycleControllerParts {
   readonly writer: HubWriter;
   readonly types: FollowedTypes;
+  readonly templates: TemplateRenderer;
   readonly policies: () => HubObjects;
   readonly lifecycles: () => HubObjects;
   readonly pediaClusters: () => HubObjects;
@@ -100,14 +102,13 @@ async function advance(
   }
   const waiting = waitFor(parts.types, owner.name);
   if (waiting !== undefined) return { step: { reason: 'WaitDependentResourceSynced', message: waiting } };
-  const { dependencies, references, result } = gatherData(lifecycle, parts.types, owner.name);
+  const { dependencies, references, result } = await gatherData(lifecycle, parts, owner.name);
   parts.onDependencies(lifecycle.metadata.name, dependencies);
   if ('reason' in result) return { step: result, references };
   const follows = followsTemplate(policy);
+  const given: Given = { policy: owner.name, data: result.data, follows };
   const step =
-    cluster === undefined
-      ? await create(parts.writer, lifecycle, result.data, follows)
-      : await update(parts.writer, lifecycle, cluster, result.data, follows);
+    cluster === undefined ? await create(parts, lifecycle, given) : await update(parts, lifecycle, cluster, given);
   return { step, references };
 }
 
@@ -133,15 +134,27 @@ function waitFor(types: FollowedTypes, policy: string): string | undefined {
   return undefined;
 }
 
-async function create(writer: HubWriter, lifecycle: HubObject, data: TemplateData, follows: boolean): Promise<Step> {
+/** What a PediaCluster is made of, besides its lifecycle. */
+interface Given {
+  /** Name of the ClusterImportPolicy. */
+  readonly policy: string;
+  readonly data: TemplateData;
+  /** Whether the PediaCluster follows the whole template, not only address and credentials. */
+  readonly follows: boolean;
+}
+
+type Making = Pick<LifecycleControllerParts, 'writer' | 'templates'>;
+
+async function create({ writer, templates }: Making, lifecycle: HubObject, given: Given): Promise<Step> {
+  const { policy, data, follows } = given;
   try {
-    if (!isTrue(compileTemplate(textAt(lifecycle, 'spec', 'creationCondition')).render(data)))
+    if (!isTrue(await templates.render(policy, textAt(lifecycle, 'spec', 'creationCondition'), data)))
       return { reason: 'WaitCreationCondition' };
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     return { reason: 'WaitCreationCondition', message: `creationCondition: ${error.message}` };
   }
-  const body = bodyOf(lifecycle, data);
+  const body = await bodyOf(templates, lifecycle, given);
   if ('reason' in body) return body;
   try {
     const annotations = follows ? followedAnnotations(body) : body.annotations;
@@ -155,19 +168,18 @@ async function create(writer: HubWriter, lifecycle: HubObject, data: TemplateDat
 }
 
 async function update(
-  writer: HubWriter,
+  { writer, templates }: Making,
   lifecycle: HubObject,
   cluster: HubObject,
-  data: TemplateData,
-  follows: boolean,
+  given: Given,
 ): Promise<Step> {
   if (!isMadeBy(lifecycle, cluster) && cluster.metadata.annotations?.[handedTo] !== lifecycle.metadata.uid)
     return { reason: 'PediaClusterNotOwned', message: notOwned(lifecycle) };
-  const body = bodyOf(lifecycle, data);
+  const body = await bodyOf(templates, lifecycle, given);
   if ('reason' in body) return body;
   const access = accessPatch(cluster, body);
   // If this PediaClusterLifecycle did not create the PediaCluster, only address and credentials are updated.
-  const further = follows && isMadeBy(lifecycle, cluster) ? templatePatch(cluster, body) : undefined;
+  const further = given.follows && isMadeBy(lifecycle, cluster) ? templatePatch(cluster, body) : undefined;
   if (access === undefined && further === undefined) return { reason: 'PediaClusterUpdated', done: 'unchanged' };
   try {
     // After a conflict the queue tries again, since somebody may have taken the PediaCluster away from the lifecycle.
@@ -202,9 +214,13 @@ function notOwned({ metadata: { name, uid } }: HubObject): string {
   );
 }
 
-function bodyOf(lifecycle: HubObject, data: TemplateData): PediaClusterBody | Step {
+async function bodyOf(
+  templates: TemplateRenderer,
+  lifecycle: HubObject,
+  { policy, data }: Given,
+): Promise<PediaClusterBody | Step> {
   try {
-    return readPediaClusterBody(compileTemplate(textAt(lifecycle, 'spec', 'template')).renderParts(data));
+    return await templates.renderPediaCluster(policy, textAt(lifecycle, 'spec', 'template'), data);
   } catch (error) {
     const reason = 'FailedResolveAndDecodePediaCluster';
     if (error instanceof UnreadableBody) return { reason, message: error.message };

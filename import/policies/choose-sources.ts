@@ -1,10 +1,10 @@
 // Chooses which objects of the source type a ClusterImportPolicy imports, and under which names. If a template fails
 // for an object, the error is reported and the object's PediaClusterLifecycle stays as it is. If two objects get the
 // same name, the one that has it already is imported, else the older one.
-import { setImmediate as turn } from 'node:timers/promises';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import { oldestFirst } from '../../cache/sources/objects/hub-object.ts';
 import { nameFault } from '../objects.ts';
+import type { TemplateRenderer } from '../render/renderer.ts';
 import { TemplateError, TemplateTooDear } from '../template/template.ts';
 import type { PolicySpec } from './policy-spec.ts';
 
@@ -33,21 +33,19 @@ export interface Choice {
 }
 
 /**
- * After rendering templates for so many milliseconds, the event loop may handle other work, such as requests.
- */
-const atOnceMs = 10;
-/**
  * A policy whose templates took too much for so many source objects is not tried on the others, until it is changed.
  */
 const mostTooDear = 3;
 
 /**
  * Chooses the source objects.
+ * @param render renders a template of the policy
  * @param known remembered verdicts, which are not computed again; new verdicts are added
  * @param holderOf returns the `namespace/name` of the source object that has a name already; undefined if none has it
  */
 export async function chooseSources(
   { selector, name }: Pick<PolicySpec, 'selector' | 'name'>,
+  render: (template: string, data: unknown) => ReturnType<TemplateRenderer['render']>,
   sources: HubObjects,
   known: Verdicts,
   holderOf: (name: string) => string | undefined = () => undefined,
@@ -56,16 +54,12 @@ export async function chooseSources(
   const unjudged = new Set<string>();
   const faults: string[] = [];
   let tooDear = 0;
-  let sinceMs = performance.now();
   for (const [key, source] of oldestFirst(sources)) {
     let verdict = known.get(source);
     if (verdict === undefined) {
-      verdict = tooDear >= mostTooDear ? { fault: notTried, isTooDear: true } : verdictOn(source, selector, name);
+      const judge = (): Promise<Verdict> => verdictOn({ selector, name }, (template) => render(template, { source }));
+      verdict = tooDear >= mostTooDear ? { fault: notTried, isTooDear: true } : await judge();
       known.set(source, verdict);
-      if (performance.now() - sinceMs > atOnceMs) {
-        await turn();
-        sinceMs = performance.now();
-      }
     }
     if (verdict === 'not selected') continue;
     if ('fault' in verdict) {
@@ -96,13 +90,15 @@ export function pathOf({ metadata: { namespace, name } }: HubObject): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
-function verdictOn(source: HubObject, selector: PolicySpec['selector'], name: PolicySpec['name']): Verdict {
-  const data = { source };
+async function verdictOn(
+  { selector, name }: Pick<PolicySpec, 'selector' | 'name'>,
+  render: (template: string) => Promise<string>,
+): Promise<Verdict> {
   let doing = 'selectorTemplate';
   try {
-    if (selector !== undefined && !isTrue(selector.render(data))) return 'not selected';
+    if (selector !== undefined && !isTrue(await render(selector))) return 'not selected';
     doing = 'nameTemplate';
-    const found = name.render(data);
+    const found = await render(name);
     const fault = found === '' ? 'gives an empty name' : nameFault(found);
     return fault === undefined ? { name: found } : { fault: `nameTemplate ${fault}`, isTooDear: false };
   } catch (error) {

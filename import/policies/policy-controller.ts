@@ -8,6 +8,7 @@ import { UnservedType, type Discovery, type WantedType } from '../hub/discovery.
 import type { FollowedTypes } from '../../controllers/hub/followed-types.ts';
 import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
 import type { ResourceType } from '../../controllers/objects.ts';
+import type { TemplateRenderer } from '../render/renderer.ts';
 import { isDeleting } from '../../controllers/objects.ts';
 import { policies } from '../objects.ts';
 import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
@@ -22,6 +23,7 @@ export interface PolicyControllerParts {
   readonly writer: HubWriter;
   readonly discovery: Discovery;
   readonly types: FollowedTypes;
+  readonly templates: TemplateRenderer;
   readonly policies: () => HubObjects;
   readonly lifecycles: () => HubObjects;
   /** Returns the milliseconds after which the hub's discovery is asked again for a type that the hub does not serve. */
@@ -122,8 +124,12 @@ async function apply(parts: PolicyControllerParts, policy: HubObject, read: () =
   bind(parts, policy.metadata.name, wanted);
   const waiting = waitFor(parts, wanted);
   if (waiting !== undefined) return { validated, ...waiting };
-  const choice = await chooseSources(known.spec, parts.types.objects(followed) ?? new Map(), known.verdicts, (name) =>
-    sourceOfOwned(policy, parts.lifecycles().get(name)),
+  const choice = await chooseSources(
+    known.spec,
+    (template, data) => parts.templates.render(policy.metadata.name, template, data),
+    parts.types.objects(followed) ?? new Map(),
+    known.verdicts,
+    (name) => sourceOfOwned(policy, parts.lifecycles().get(name)),
   );
   const failures = await writeLifecycles(parts, policy, choice, (object) =>
     specOf(source, object, references, known.spec.copied),

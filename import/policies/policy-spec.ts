@@ -4,7 +4,7 @@ import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import type { WantedType } from '../hub/discovery.ts';
 import { listAt, textAt, textsAt } from '../../controllers/objects.ts';
-import { compileTemplate, TemplateError, type Template } from '../template/template.ts';
+import { compileTemplate, TemplateError } from '../template/template.ts';
 
 /** The fields of a ClusterImportPolicy that are copied unchanged into its lifecycles. */
 export interface CopiedPolicy {
@@ -21,12 +21,12 @@ export interface WrittenReference {
   readonly nameTemplate: string;
 }
 
-/** The spec of a ClusterImportPolicy with parsed templates. */
+/** The spec of a ClusterImportPolicy whose templates can be parsed. */
 export interface PolicySpec {
   readonly source: WantedType;
   /** Template that selects source objects; undefined selects all. */
-  readonly selector: Template | undefined;
-  readonly name: Template;
+  readonly selector: string | undefined;
+  readonly name: string;
   readonly references: readonly (WrittenReference & { readonly versions: readonly string[] })[];
   readonly copied: CopiedPolicy;
 }
@@ -50,12 +50,12 @@ const invalidPolicy = 'InvalaidPolicy';
 /** Reads the spec of a policy. @throws InvalidPolicy for the first template that cannot be parsed */
 export function readPolicySpec(policy: HubObject): PolicySpec {
   const spec = policy['spec'];
-  const name = compiled('FailedParseLifecycleName', 'nameTemplate', textAt(spec, 'nameTemplate'));
+  const name = parsable('FailedParseLifecycleName', 'nameTemplate', textAt(spec, 'nameTemplate'));
   const selector = textAt(spec, 'source', 'selectorTemplate');
   const selects =
-    selector === '' ? undefined : compiled('FailedParseSourceSelector', 'source.selectorTemplate', selector);
+    selector === '' ? undefined : parsable('FailedParseSourceSelector', 'source.selectorTemplate', selector);
   const copied = { template: textAt(spec, 'template'), creationCondition: textAt(spec, 'creationCondition') };
-  for (const [field, text] of Object.entries(copied)) compiled(invalidPolicy, field, text);
+  for (const [field, text] of Object.entries(copied)) parsable(invalidPolicy, field, text);
   return {
     source: wantedAt(fieldOf(spec, 'source')),
     selector: selects,
@@ -88,9 +88,11 @@ function wantedAt(source: unknown): WantedType {
   };
 }
 
-function compiled(reason: string, field: string, text: string): Template {
+/** Returns the text of a template. @throws InvalidPolicy when it cannot be parsed */
+function parsable(reason: string, field: string, text: string): string {
   try {
-    return compileTemplate(text);
+    compileTemplate(text);
+    return text;
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     throw new InvalidPolicy(reason, `${field}: ${error.message}`);

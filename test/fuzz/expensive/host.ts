@@ -7,8 +7,9 @@ import type { HubObject } from '../../../cache/hub/hub-types.ts';
 import { withoutIgnored } from '../../../distribute/apply/ignore-fields.ts';
 import { readFeedback } from '../../../distribute/feedback/feedback-values.ts';
 import { makeRuleEvaluator } from '../../../distribute/feedback/rule-evaluator.ts';
-import { chooseSources } from '../../../import/policies/choose-sources.ts';
 import { compileTemplate } from '../../../import/template/template.ts';
+import { chooseSources } from '../../../import/policies/choose-sources.ts';
+import { makeTemplateRenderer } from '../../../import/render/renderer.ts';
 import type { JsonObject } from '../../../lib/objects/json-object.ts';
 import { makeOpenStreams } from '../../../routing/forward/open-streams.ts';
 import { sendRows } from '../../../search/api/answer/row-stream.ts';
@@ -25,6 +26,7 @@ export type HostSaid =
   | { readonly outcome: string; readonly ms: number; readonly heapBytes: number };
 
 const evaluator = makeRuleEvaluator();
+const renderer = makeTemplateRenderer();
 const made = Object.fromEntries(Object.entries(objects).map(([name, make]) => [name, make() as JsonObject]));
 
 async function evaluate(given: ExpensiveCase): Promise<string> {
@@ -51,10 +53,13 @@ async function evaluate(given: ExpensiveCase): Promise<string> {
         ...object,
         metadata: { ...(object as unknown as HubObject).metadata, name: `s${i}` },
       })) as unknown as HubObject[];
-      const [selector, name = selector] = given.templates.map((text) => compileTemplate(text));
+      const [selector, name = selector!] = given.templates;
+      for (const template of given.templates) compileTemplate(template);
       const named = new Map(sources.map((one) => [`ns/${one.metadata.name}`, one]));
-      const { faults } = await chooseSources({ selector, name: name! }, named, new WeakMap());
-      return faults.join(' ');
+      const render = (template: string, data: unknown) => renderer.render('p', template, data);
+      const { faults } = await chooseSources({ selector, name }, render, named, new WeakMap());
+      const body = renderer.renderPediaCluster('p', name, { source: sources[0] });
+      return [...faults, await body.then(String, ({ message }: Error) => message)].join(' ');
     }
   }
 }
