@@ -64,22 +64,24 @@ async function scene(t: TestContext) {
   };
 }
 
-test('files are read in order: the first context keeps a name, later ones are listed as conflicts, stale ones with a problem', async (t) => {
+test('the first context of a name keeps it, changed names give way to it, later ones are conflicts, stale ones have a problem', async (t) => {
   const { store, told, write, start } = await scene(t);
   await write(
     'one',
     kubeconfig({ clusters: { a: {} }, contexts: { Prod: ['a', ''], 'PROD!': ['a', ''], stale: ['gone', ''] } }),
   );
   await write('two', kubeconfig({ clusters: { b: {} }, contexts: { prod: ['b', ''], other: ['b', ''] } }));
-  const source = await start(['one', 'two', 'one']);
+  await write('three', kubeconfig({ clusters: { c: {} }, contexts: { prod: ['c', ''] } }));
+  const source = await start(['one', 'two', 'one', 'three']);
   const listed = store
     .list()
     .map(({ spec }) => [spec.name, spec.originalName, spec.endpoint?.host, spec.problem?.reason]);
   assert.deepEqual(listed, [
     ['other', 'other', 'b', undefined],
-    ['prod', 'Prod', 'a', undefined],
-    ['prod-conflict-2', 'PROD!', 'a', 'NameConflict'],
-    ['prod-conflict-3', 'prod', 'b', 'NameConflict'],
+    ['prod', 'prod', 'b', undefined],
+    ['prod-5anq8bsih6', 'PROD!', 'a', undefined],
+    ['prod-conflict-2', 'prod', 'c', 'NameConflict'],
+    ['prod-jsut4t1muw', 'Prod', 'a', undefined],
     ['stale', 'stale', undefined, 'InvalidConfiguration'],
   ]);
   assert.deepEqual(told, ['problem: /one: context "stale": the cluster "gone" is not in this file']);
