@@ -41,7 +41,10 @@ export function nameClusters(specs: readonly ClusterSpec[], holders: NameHolders
     names.set(spec, held);
     owners.set(held, spec);
   }
-  for (const spec of names.keys()) own(spec.digestName, spec);
+  for (const spec of names.keys()) {
+    const { digestName } = spec;
+    if (digestName !== undefined && !isChallenged(digestName, spec)) own(digestName, spec);
+  }
 
   const losers: ClusterSpec[] = [];
   for (const spec of specs.filter((each) => !names.has(each)).sort(byRank)) {

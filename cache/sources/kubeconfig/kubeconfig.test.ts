@@ -88,6 +88,30 @@ test('the first context of a name keeps it, changed names give way to it, later 
   assert.equal(source.problems().length, 1);
 });
 
+test('contexts that agree in their first 63 characters are all usable, and the order of the file names none of them', async (t) => {
+  const { store, events, write, start } = await scene(t);
+  const arn = (name: string): string => `arn:aws:eks:ap-southeast-2:123456789012:cluster/platform-production-${name}`;
+  const names = [arn('green'), arn('blue'), 'gke_acme_eu_main', 'gke_acme_eu-main', '生产', '测试', 'lone_one'];
+  const written = (some: readonly string[]): string =>
+    kubeconfig({ clusters: { a: {} }, contexts: Object.fromEntries(some.map((name) => [name, ['a', '']])) });
+  await write('k', written(names));
+  const source = await start(['k']);
+  const listed = store.list();
+  assert.deepEqual(new Set(listed.map(({ spec }) => spec.originalName)), new Set(names));
+  assert.ok(listed.every(({ spec }) => spec.problem === undefined && spec.name.length <= 63));
+  assert.equal(store.get('lone-one')?.spec.originalName, 'lone_one');
+  events.length = 0;
+  // As `kubectl config use-context` writes it, which sorts.
+  await write('k', written(names.toSorted()));
+  await source.reload();
+  assert.deepEqual(events, []);
+  const again = await scene(t);
+  await again.write('k', written(names.toSorted()));
+  await again.start(['k']);
+  const pairs = (all: typeof listed) => all.map(({ spec }) => [spec.name, spec.originalName]);
+  assert.deepEqual(pairs(again.store.list()), pairs(listed));
+});
+
 test('start-up refuses files it cannot read or parse, with all faults of all files', async (t) => {
   const { store, at, write, start } = await scene(t);
   await write('good', kubeconfig({ clusters: { a: {} }, contexts: { a: ['a', ''] } }));

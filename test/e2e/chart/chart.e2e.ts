@@ -137,7 +137,7 @@ test('the schema refuses typing mistakes and impossible values, and templates re
     [['authorization.authorizedTtl=10'], /authorizedTtl/],
     [['service.type=ExternalName'], /type/],
     [['extraArgs={identity self}'], /extraArgs/],
-    [['sources={argocd}'], /need secretNamespaces/],
+    [['sources={vcluster}'], /need secretNamespaces/],
     [['sources={kubeconfig}'], /source kubeconfig needs kubeconfigSecrets/],
     [['kubeconfigSecrets[0].name=a,kubeconfigSecrets[0].key=b'], /sources does not list kubeconfig/],
     [['index.resources=pods'], /index\.resources needs room: set state\.sizeLimit/],
