@@ -1,5 +1,5 @@
-// Makes valid cluster names from the names in a source. Different names in sources can give the same name here, so a name
-// that had to be changed comes with a second one that tells it from all others. Who gets which: name-claims.ts.
+// Makes valid cluster names from the names in a source. Different names in sources can give the same name here, so a
+// name that had to be changed comes with a second one that tells it from all others. Who gets which: name-claims.ts.
 import { createHash } from 'node:crypto';
 import type { ClusterSpec } from './records.ts';
 
@@ -13,8 +13,8 @@ export const maxClusterNameLength = 63;
 const digestLength = 10;
 
 /**
- * The names that a cluster asks for: a name that is valid as it stands, as it stands; else {@link clusterName} of it, and
- * as `digestName` the same with a digest of the whole original behind it. When no letter or digit is left, as of `生产`,
+ * The names that a cluster asks for. A valid name is used as it stands. Of any other, `name` is {@link clusterName}, and
+ * `digestName` the same with a digest of the whole original behind it. When no letter or digit is left, as of `生产`,
  * there is only `cluster-<digest>`. A name that is empty or blank gives none.
  * @param isValid whether a name may be used as it stands
  */

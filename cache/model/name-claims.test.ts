@@ -256,8 +256,8 @@ function checkNames(store: ClusterStore, clusters: readonly Drawn[]): void {
 }
 
 /**
- * Checks that a name as it was written is refused only because of an older cluster, or an equally old one: when all were
- * read at once, only one that is written so, too.
+ * Checks that a name as it was written is refused only because of an older cluster or an equally old one, which is
+ * written so, too, when all were read at once.
  */
 function checkPrecedence(store: ClusterStore, clusters: readonly Drawn[], isAtOnce: boolean): void {
   const ages = new Map(clusters.map(({ uid, age }) => [uid, age ?? -1]));

@@ -33,8 +33,8 @@ const schema = z.object({
 type Config = z.output<typeof schema>;
 
 /**
- * Makes the source. Without `namespaces` it reads Secrets in `argocd` only and never in all namespaces: Argo CD does not
- * either, and whoever may write a Secret somewhere could register clusters.
+ * Makes the source. Without `namespaces` it reads Secrets in `argocd` only and never in all namespaces: Argo CD does
+ * not either, and whoever may write a Secret somewhere could register clusters.
  */
 export function makeArgocdSource({ namespaces }: NamespacedOptions): HubSource {
   const registry = makeRegistry('argocd');
