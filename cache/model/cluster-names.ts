@@ -13,9 +13,9 @@ export const maxClusterNameLength = 63;
 const digestLength = 10;
 
 /**
- * The names that a cluster asks for. A valid name is used as it stands. Of any other, `name` is {@link clusterName}, and
- * `digestName` the same with a digest of the whole original behind it. When no letter or digit is left, as of `生产`,
- * there is only `cluster-<digest>`. A name that is empty or blank gives none.
+ * The names that a cluster asks for. A valid name is used as it stands. Of any other, `name` is {@link clusterName} of
+ * it, and `digestName` the same with a digest of the whole original behind it. When no letter or digit is left, as of
+ * `生产`, there is only `cluster-<digest>`. A name that is empty or blank gives none.
  * @param isValid whether a name may be used as it stands
  */
 export function clusterNames(
