@@ -161,7 +161,7 @@ export interface ClusterSpec {
    */
   readonly name: string;
   /**
-   * Only when `name` was made by changing `originalName`: a DNS label with a digest of the whole original. The cluster
+   * Only of a context of a kubeconfig, when `name` was made by changing `originalName`: a DNS label with a digest of the whole original. The cluster
    * gets this name when `name` belongs to another one.
    */
   readonly digestName?: string;

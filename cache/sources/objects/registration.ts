@@ -197,7 +197,7 @@ function describedSpec(
 ) {
   const indexOptions = annotationsOf(object, (name) => name.startsWith('index.portcullis.io/'));
   return {
-    ...clusterNames(originalName, isSubdomain),
+    name: nameOf(originalName),
     originalName,
     uid: stableUuid([source, key, uidOf(object)]),
     source,
@@ -265,4 +265,13 @@ export function memberAddress(field: string, text: string): Endpoint {
  */
 export function memberProxy(field: string, text: string): ProxyAddress | undefined {
   return text === '' ? undefined : parseProxy(text, field);
+}
+
+/**
+ * The name of a cluster. One that cannot be used as it stands has the digest of the original in it always: such names
+ * were refused before, so nobody calls the cluster by a plainer one, and no other cluster can ask for it.
+ */
+function nameOf(originalName: string): string {
+  const { name, digestName } = clusterNames(originalName, isSubdomain);
+  return digestName ?? name;
 }
