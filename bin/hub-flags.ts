@@ -34,14 +34,17 @@ function addHubObjectFlags(command: Command): void {
       '--hub-kubeconfig <file>',
       'hub whose objects are clusters and whose users are users (default in a pod: the cluster it runs in; "" for none)',
     )
-    .option('--sources <names>', `where clusters come from, first wins a name (default: ${sourceNames.join(',')})`)
+    .option(
+      '--sources <names>',
+      `where clusters come from; of equally old ones the first wins a name (default: ${sourceNames.join(',')})`,
+    )
     .option(
       '--secret-namespace <ns>',
       "namespace of cluster-gateway's Secrets (default: open-cluster-management-credentials)",
     )
     .option(
       '--secret-namespaces <ns,...>',
-      'namespaces of the Secrets of Cluster API, vcluster and Argo CD (default: all)',
+      'namespaces of the Secrets of Cluster API, vcluster and Argo CD (default: all, of Argo CD only argocd)',
     )
     .option(
       '--managed-service-account <name>',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { clusterName, conflictName } from './cluster-names.ts';
+import { clusterName, clusterNames, conflictName, isLabel } from './cluster-names.ts';
 
 test('a context name becomes a DNS label a person recognises', () => {
   const cases: readonly (readonly [string, string])[] = [
@@ -30,6 +30,25 @@ test('every name is empty or a DNS label, and naming it again changes nothing', 
       assert.equal(clusterName(name), name);
     }),
   );
+});
+
+test('a name that was changed has a second one, a DNS label that no other name has', () => {
+  const anyName = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 200 }),
+    fc.constantFrom('Prod', 'PROD', '\u00e9', 'e\u0301'),
+  );
+  fc.assert(
+    fc.property(anyName, anyName, (one, other) => {
+      const { name, digestName } = clusterNames(one, isLabel);
+      if (isLabel(one) || one.trim() === '') return assert.deepEqual([name, digestName], [one.trim(), undefined]);
+      assert.equal(name, clusterName(one));
+      assert.match(digestName!, /^[a-z0-9](?:[a-z0-9-]{0,50}[a-z0-9])?-[a-z0-9]{10}$/);
+      if (one !== other) assert.notEqual(clusterNames(other, isLabel).digestName, digestName);
+      assert.deepEqual(clusterNames(digestName!, isLabel), { name: digestName });
+    }),
+  );
+  assert.match(clusterNames('生产', isLabel).digestName!, /^cluster-[a-z0-9]{10}$/);
+  assert.notEqual(clusterNames('\ud800', isLabel).digestName, clusterNames('\ud801', isLabel).digestName);
 });
 
 test('a loser gets the first free number, and its stem makes room for it', () => {

@@ -1,5 +1,7 @@
-// Makes valid cluster names from the names in a source. A cluster whose name is already taken by another gets a name
-// that no cluster has and no source gives.
+// Makes valid cluster names from the names in a source. Different names in sources can give the same name here, so a
+// name that had to be changed comes with a second one that tells it from all others. Who gets which: name-claims.ts.
+import { createHash } from 'node:crypto';
+import type { ClusterSpec } from './records.ts';
 
 /**
  * Longest cluster name, in characters: one DNS label (RFC 1123), since with `--cluster-domain` the name is a label of a
@@ -7,8 +9,33 @@
  */
 export const maxClusterNameLength = 63;
 
+/** Characters of the digest in a name: 36^10 is about 2^51. */
+const digestLength = 10;
+
 /**
- * Makes a cluster name from the name of a kubeconfig context: in lower case, each run of other characters than
+ * The names that a cluster asks for. A valid name is used as it stands. Of any other, `name` is {@link clusterName} of
+ * it, and `digestName` the same with a digest of the whole original behind it. When no letter or digit is left, as of
+ * `生产`, there is only `cluster-<digest>`. A name that is empty or blank gives none.
+ * @param isValid whether a name may be used as it stands
+ */
+export function clusterNames(
+  originalName: string,
+  isValid: (name: string) => boolean,
+): Pick<ClusterSpec, 'name' | 'digestName'> {
+  if (isValid(originalName)) return { name: originalName };
+  if (originalName.trim() === '') return { name: '' };
+  const name = clusterName(originalName);
+  const stem = trimDashes(name.slice(0, maxClusterNameLength - digestLength - 1));
+  return { name, digestName: `${stem === '' ? 'cluster' : stem}-${digestOf(originalName)}` };
+}
+
+/** Whether a name is a DNS label (RFC 1123), as names of clusters from kubeconfig files are. */
+export function isLabel(name: string): boolean {
+  return name !== '' && clusterName(name) === name;
+}
+
+/**
+ * Makes a cluster name from any other name: in lower case, each run of other characters than
  * `[a-z0-9-]` becomes one `-`, at most 63 characters, no `-` at the ends. Returns '' when nothing is left, as for a
  * name without any Latin letter or digit.
  */
@@ -35,6 +62,12 @@ export function conflictName(name: string, taken: { has(name: string): boolean }
 /** Whether a name is a DNS subdomain (RFC 1123) of at most 253 characters, as names of Kubernetes objects are. */
 export function isSubdomain(name: string): boolean {
   return name.length <= 253 && /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/.test(name);
+}
+
+function digestOf(originalName: string): string {
+  // JSON keeps apart what UTF-8 does not: halves of surrogate pairs.
+  const hex = createHash('sha256').update(JSON.stringify(originalName)).digest('hex');
+  return BigInt(`0x${hex}`).toString(36).slice(-digestLength).padStart(digestLength, '0');
 }
 
 function trimDashes(text: string): string {

@@ -156,9 +156,15 @@ export interface Condition {
 export interface ClusterSpec {
   /**
    * Name of the cluster in request paths. From a kubeconfig it is a DNS label: `[a-z0-9-]`, at most 63 characters. From
-   * a hub it is a DNS subdomain of at most 253 characters.
+   * a hub it is a DNS subdomain of at most 253 characters. A source gives the name that the cluster asks for, or '' for
+   * none; in a record of the store it is the name that the cluster has.
    */
   readonly name: string;
+  /**
+   * Only of a context of a kubeconfig, when `name` was made by changing `originalName`: a DNS label with a digest of the whole original. The cluster
+   * gets this name when `name` belongs to another one.
+   */
+  readonly digestName?: string;
   /** Name as written in the source, for example the name of a kubeconfig context. */
   readonly originalName: string;
   /** UID of this cluster. When another server is registered under the same name, it has another uid. */

@@ -2,8 +2,8 @@
 // called after a whole change is stored, so a listener always reads the state after all events of this change.
 import { isDeepStrictEqual } from 'node:util';
 import { makeClusterEvents } from './cluster-events.ts';
-import { conflictName } from './cluster-names.ts';
 import type { ClusterRecord, ClusterSpec, ClusterStatus } from './records.ts';
+import { nameClusters } from './name-claims.ts';
 import { markSameClusters } from './same-clusters.ts';
 import type { ClusterEvent, ClusterListener } from './cluster-events.ts';
 
@@ -33,12 +33,19 @@ export interface ClusterReader {
 /** The store as sources and probes use it. */
 export interface ClusterStore extends ClusterReader {
   /**
-   * Replaces all clusters of one source by `specs`. If several clusters have the same name, the first keeps it: sources
-   * count in the order of their first apply(), then clusters in the order of `specs`. The others are stored under a
-   * {@link conflictName}, with problem `NameConflict` and without a credential.
+   * Replaces all clusters of one source by `specs`. A cluster keeps its name as long as it asks for it. Of new ones
+   * that ask for the same name the oldest by `registeredAt` gets it (those without that time come first), then sources
+   * count in the order of their first apply(), then clusters in the order of `specs`. Those without a name are stored
+   * under a substitute, with problem `NameConflict` and without a credential.
    * @throws Error when two specs have the same uid; nothing is changed then
    */
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
+  /**
+   * Does the same for several sources at once, as one change. Of clusters that the store did not know, the older ones
+   * take the name of a younger cluster that has it already: the order in which sources were read decides nothing.
+   * @param readings the specs of each source that was not read before, by the id of the source
+   */
+  applyFirst(readings: ReadonlyMap<string, readonly ClusterSpec[]>): void;
   /**
    * Replaces the status of the cluster with this uid. Returns false when there is no such cluster, or when the status
    * is the same as before.
@@ -66,7 +73,7 @@ export const unknownStatus: ClusterStatus = Object.freeze({
 /** Makes an empty store. */
 export function createClusterStore(options: ClusterStoreOptions = {}): ClusterStore {
   const now = options.now ?? Date.now;
-  const contributions = new Map<string, readonly ClusterSpec[]>();
+  let contributions: ReadonlyMap<string, readonly ClusterSpec[]> = new Map();
   let byName = new Map<string, ClusterRecord>();
   let byUid = new Map<string, ClusterRecord>();
   let sorted: readonly ClusterRecord[] | undefined;
@@ -75,10 +82,15 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
   const changes = makeClusterEvents(version, options.historyLength ?? 1000, options.onListenerError);
   const { nextVersion, publish } = changes;
 
-  function apply(sourceId: string, specs: readonly ClusterSpec[]): void {
-    const next = new Map(contributions).set(sourceId, specs);
-    const wanted = arrange([...next.values()].flat());
-    contributions.set(sourceId, specs);
+  function change(readings: ReadonlyMap<string, readonly ClusterSpec[]>, isFirst: boolean): void {
+    const next = new Map([...contributions, ...readings]);
+    const unknown = [...readings.values()].flat().filter(({ uid }) => isFirst && !byUid.has(uid));
+    const wanted = nameClusters([...next.values()].flat(), {
+      heldName: (uid) => byUid.get(uid)?.spec.name,
+      firstRead: new Set(unknown.map(({ uid }) => uid)),
+    });
+    markSameClusters(wanted);
+    contributions = next;
 
     const { records, events } = swap(wanted, byName, byUid, { nextVersion, createdAt: () => rfc3339(now()) });
     if (events.length === 0) return;
@@ -113,7 +125,8 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
     get resourceVersion() {
       return String(changes.version);
     },
-    apply,
+    apply: (sourceId, specs) => change(new Map([[sourceId, specs]]), false),
+    applyFirst: (readings) => change(readings, true),
     setStatus,
     subscribe: changes.subscribe,
     eventsSince: changes.since,
@@ -160,33 +173,6 @@ export function sameSpec(a: ClusterSpec, b: ClusterSpec): boolean {
   if (a === b) return true;
   if (a.credential !== b.credential) return false;
   return isDeepStrictEqual({ ...a, credential: undefined }, { ...b, credential: undefined });
-}
-
-/**
- * Assigns names: the first spec with a name keeps it; later specs with the same name get a free {@link conflictName}.
- */
-function arrange(specs: readonly ClusterSpec[]): Map<string, ClusterSpec> {
-  const named = new Map<string, ClusterSpec>();
-  const uids = new Set<string>();
-  const losers: ClusterSpec[] = [];
-  for (const spec of specs) {
-    if (uids.has(spec.uid)) throw new Error(`two clusters have the uid ${spec.uid}, one is ${spec.sourceDetail}`);
-    uids.add(spec.uid);
-    if (spec.name === '' || named.has(spec.name)) losers.push(spec);
-    else named.set(spec.name, spec);
-  }
-  for (const spec of losers) {
-    const name = conflictName(spec.name, named);
-    named.set(name, { ...spec, name, credential: undefined, problem: spec.problem ?? conflictOf(spec, named) });
-  }
-  markSameClusters(named);
-  return named;
-}
-
-function conflictOf(spec: ClusterSpec, named: ReadonlyMap<string, ClusterSpec>): ClusterSpec['problem'] {
-  const winner = named.get(spec.name);
-  const message = `the name "${spec.name}" already belongs to ${winner?.sourceDetail ?? 'another cluster'}; rename one of them`;
-  return { reason: 'NameConflict', message };
 }
 
 function eventOf(type: ClusterEvent['type'], record: ClusterRecord, previous?: ClusterRecord): ClusterEvent {

@@ -18,7 +18,7 @@ function watched(resource: string): WatchedResource {
   return { group: 'example.io', version: 'v1', resource };
 }
 
-/** One cluster for each object, with the object's name, at `https://<spec.host>`. */
+/** One cluster for each object, with the object's name, registered in the year `since` of the object. */
 function sourceOf(name: string, ...resources: readonly string[]): HubSource & { readonly compiled: number[] } {
   const compiled: number[] = [];
   return {
@@ -29,13 +29,14 @@ function sourceOf(name: string, ...resources: readonly string[]): HubSource & { 
       const objects = maps.flatMap((map) => [...map.values()]);
       compiled.push(objects.length);
       if (objects.some((object) => object['spec'] === 'bomb')) throw new TypeError('hunter2 of a Secret');
-      return objects.map(({ metadata }) => ({
+      return objects.map(({ metadata, since }) => ({
         name: metadata.name,
         originalName: metadata.name,
         uid: `${name}-${metadata.uid}`,
         source: name,
         sourceDetail: `${name} ${metadata.name}`,
         labels: { version: metadata.resourceVersion },
+        ...(typeof since === 'string' && { registeredAt: `${since}-01-01T00:00:00Z` }),
         endpoint: { scheme: 'https', host: name, port: 443, basePath: '' },
         tls: { ca: undefined, serverName: undefined, insecure: false },
         proxy: undefined,
@@ -97,7 +98,7 @@ async function scene(t: TestContext) {
   };
 }
 
-test('the order of the sources decides who keeps a name, not whose list came first; the loser is listed as a conflict', async (t) => {
+test('of two equally old clusters that of the earlier source has the name, not whose list came first; it keeps it while it lives', async (t) => {
   const { as, bs, gates, start, store, owner, events } = await scene(t);
   as.put('x');
   bs.put('x');
@@ -120,8 +121,48 @@ test('the order of the sources decides who keeps a name, not whose list came fir
   as.remove('x');
   await until(() => owner('x') === 'second');
   as.put('x');
-  await until(() => owner('x') === 'first');
-  assert.equal(owner('x-conflict-2'), 'second', 'whoever was first in order is first again');
+  await until(() => owner('x-conflict-2') === 'first');
+  assert.equal(owner('x'), 'second', 'a newcomer takes no name, whatever its source');
+});
+
+test('no cluster of the hub is there before all sources were listed, and then the oldest has the name', async (t) => {
+  const { as, bs, gates, start, store, owner, events } = await scene(t);
+  as.put('x', { since: '2002' });
+  as.put('only');
+  bs.put('x', { since: '2001' });
+  const held: ServerResponse[] = [];
+  gates.set('bs', (response) => void held.push(response));
+  const handle = start([sourceOf('first', 'as'), sourceOf('second', 'bs')], {
+    timing: { ...timing, listTimeoutMs: 100 },
+  });
+  await until(() => as.watches.size === 1 && held.length > 0);
+  assert.deepEqual(store.list(), [], 'the first waits for the second');
+  gates.delete('bs');
+  await handle.synced;
+  assert.equal(owner('x'), 'second');
+  assert.ok(!events.includes('ADDED x of first'), 'not even for a moment');
+});
+
+test('a source that could not be listed for long gets the names of its older clusters when it is', async (t) => {
+  const { as, bs, gates, start, store, owner } = await scene(t);
+  as.put('old', { since: '2001' });
+  as.put('young', { since: '2002' });
+  bs.put('old', { since: '2002' });
+  bs.put('young', { since: '2001' });
+  gates.set('as', (response) => answerStatus(response, 500, 'InternalError'));
+  const handle = start([sourceOf('first', 'as'), sourceOf('second', 'bs')], { holdUpMs: 30 });
+  await handle.synced;
+  assert.equal(owner('old'), 'second');
+  gates.delete('as');
+  await until(() => owner('old') === 'first');
+  assert.equal(owner('young'), 'second');
+  assert.equal(store.get('young-conflict-2')?.spec.source, 'first');
+  await until(() => as.watches.size === 1);
+  as.put('new', { since: '2002' });
+  await until(() => owner('new') === 'first');
+  bs.put('new', { since: '2001' });
+  await until(() => owner('new-conflict-2') === 'second');
+  assert.equal(owner('new'), 'first', 'once all were read a name stays where it is');
 });
 
 test('a source whose right is missing holds nobody up, and the rule is reported until it is granted', async (t) => {

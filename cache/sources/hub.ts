@@ -1,8 +1,9 @@
 // Watches the hub objects that register clusters, and writes these clusters into the cluster store. Each source handles
-// one way to register them, such as OCM or Karmada. When two sources have a cluster of the same name, the earlier
-// source keeps the name. So at start each source waits until the sources before it have written their clusters, even if
-// its own objects are listed first. An error in one source does not affect the others.
+// one way to register them, such as OCM or Karmada. Of two clusters with the same name the older keeps it, whatever
+// their sources. So at start all sources wait until every one has listed its objects, and write their clusters at once:
+// no request reaches a cluster by a name that an older cluster has. An error in one source does not affect the others.
 import type { HubClient, HubSource, WatchedResource } from '../hub/hub-types.ts';
+import type { ClusterSpec } from '../model/records.ts';
 import { resourceKey, resourceLabel } from '../hub/hub-paths.ts';
 import type { ReflectorTiming } from '../hub/reflector-types.ts';
 import { startReflector, type Reflector, type ReflectorState } from '../hub/reflector.ts';
@@ -17,11 +18,11 @@ import {
 /** The hub, the sources to run on it, and where their clusters go. */
 export interface HubSourcesOptions extends SourceReports {
   readonly client: HubClient;
-  /** The sources in order of precedence: for a cluster name that two sources use, the earlier source wins. */
+  /** The sources in order: of two clusters that ask for a name and are equally old, the earlier one's gets it. */
   readonly sources: readonly HubSource[];
   /**
-   * The cluster store. Each source calls `apply` with its own name. A caller with other sources that take precedence,
-   * such as kubeconfig files, must call `apply` for these first, even with an empty list.
+   * The cluster store. Each source writes under its own name. A caller with other sources that come before, such as
+   * kubeconfig files, must call `apply` for these first, even with an empty list.
    */
   readonly store: ClusterSink;
   /**
@@ -31,8 +32,8 @@ export interface HubSourcesOptions extends SourceReports {
   readonly onError?: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
   /**
-   * How long, in milliseconds after the hub's first answer, a source that cannot list its objects may delay the sources
-   * after it. Default 30 seconds.
+   * How long, in milliseconds after the hub's first answer, a source that cannot list its objects may delay the others.
+   * Default 30 seconds.
    */
   readonly holdUpMs?: number;
 }
@@ -73,6 +74,10 @@ interface Running {
   dirty: boolean;
   /** True when the source has written its clusters into the store at least once. */
   applied: boolean;
+  /**
+   * True when all that the source may list is in the store. Until then its clusters take their name from younger ones.
+   */
+  read: boolean;
   /** Why the last call of `compile` failed; undefined when it did not. */
   fault: SourceProblem | undefined;
 }
@@ -119,6 +124,7 @@ class HubSources {
       reflectors: source.watches.map((watched) => this.#follow(watched)),
       dirty: true,
       applied: false,
+      read: false,
       fault: undefined,
     }));
     for (const one of this.#running) {
@@ -235,11 +241,8 @@ class HubSources {
       }, this.#options.holdUpMs ?? defaultHoldUpMs).unref();
     }
     if (states.some(({ phase }) => phase === 'missing')) this.#followDefinitions();
-    for (const one of this.#running) {
-      if (!one.applied && !this.#mayStart(one)) break;
-      if (one.dirty) this.#compile(one);
-      one.applied = true;
-    }
+    const mayStart = this.#heldUpLongEnough || this.#running.every((one) => one.applied || hasListed(one));
+    if (mayStart) this.#writeClusters();
     this.#book.set(this.#problemsNow());
     if (this.#running.every(({ applied }) => applied)) {
       clearTimeout(this.#holdUp);
@@ -247,32 +250,42 @@ class HubSources {
     }
   }
 
-  /**
-   * Whether the source may apply its clusters for the first time: all its lists are complete, or `holdUpMs` is over.
-   * The source does not wait for a resource that RBAC forbids to the gateway: the missing right is reported as a
-   * problem, and may never be granted.
-   */
-  #mayStart({ reflectors }: Running): boolean {
-    if (this.#heldUpLongEnough) return true;
-    return reflectors.every((reflector) => {
-      const { synced, fault } = reflector.state();
-      return synced || fault?.reason === 'Forbidden';
+  #writeClusters(): void {
+    const { store } = this.#options;
+    const first = new Map<Running, readonly ClusterSpec[]>();
+    for (const one of this.#running) {
+      if (one.dirty) {
+        one.dirty = false;
+        this.#guarded([one], () => {
+          const specs = one.source.compile(one.reflectors.map(({ objects }) => objects));
+          if (one.read) store.apply(one.source.name, specs);
+          else first.set(one, specs);
+        });
+      }
+      one.applied = true;
+      one.read ||= one.fault === undefined && hasListed(one);
+    }
+    if (first.size === 0) return;
+    this.#guarded([...first.keys()], () => {
+      store.applyFirst(new Map([...first].map(([{ source }, specs]) => [source.name, specs])));
     });
   }
 
-  #compile(one: Running): void {
-    const { store, client, onError } = this.#options;
-    one.dirty = false;
-    const { name } = one.source;
+  /** Calls `work`. An error, which is a bug, becomes the fault of the given sources. */
+  #guarded(sources: readonly Running[], work: () => void): void {
+    const { client, onError } = this.#options;
+    const outcome = (fault: (name: string) => SourceProblem | undefined): void => {
+      for (const one of sources) one.fault = fault(one.source.name);
+    };
     try {
-      store.apply(name, one.source.compile(one.reflectors.map(({ objects }) => objects)));
-      one.fault = undefined;
+      work();
+      outcome(() => undefined);
     } catch (error) {
       // The message may quote an object, so it goes to the log only. `problems()` shows the name of the error.
       onError?.(error);
       const kind = error instanceof Error ? error.name : 'fault';
       const message = `the gateway could not process what the hub has now, so it keeps the clusters that it read before; its log has the error (${kind})`;
-      one.fault = { source: name, file: client.url, message, stale: true };
+      outcome((source) => ({ source, file: client.url, message, stale: true }));
     }
   }
 
@@ -291,4 +304,15 @@ class HubSources {
     }
     return [...found.values()];
   }
+}
+
+/**
+ * Whether all lists of the source are complete. A resource that RBAC forbids to the gateway does not count: the missing
+ * right is reported as a problem, and may never be granted.
+ */
+function hasListed({ reflectors }: Running): boolean {
+  return reflectors.every((reflector) => {
+    const { synced, fault } = reflector.state();
+    return synced || fault?.reason === 'Forbidden';
+  });
 }

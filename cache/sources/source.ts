@@ -5,8 +5,10 @@ import type { ClusterSpec } from '../model/records.ts';
 
 /** The part of the cluster store that a source may use. */
 export interface ClusterSink {
-  /** Replaces all specs of this source. When two specs have the same name, the first spec keeps the name. */
+  /** Replaces all specs of this source. A cluster that has a name keeps it. */
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
+  /** The same for the first readings of sources, whose older clusters take their name from younger ones. */
+  applyFirst(readings: ReadonlyMap<string, readonly ClusterSpec[]>): void;
 }
 
 /** Something that a source could not read or use. Contains no secret. */

@@ -3,7 +3,7 @@
 // object.
 import { collectionPath } from '../../cache/hub/hub-paths.ts';
 import type { HubAnswer, HubCall, HubClient, HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
-import { oneLine } from '../../cache/sources/objects/hub-object.ts';
+import { oneLine } from '../../lib/text/one-line.ts';
 import { textsAt, type ResourceType } from '../objects.ts';
 
 /**

@@ -46,11 +46,11 @@ export interface HubConfig {
    * ServiceAccount.
    */
   readonly kubeconfig: string | undefined;
-  /** Where clusters come from. When two sources have a cluster of the same name, the earlier source keeps the name. */
+  /** Where clusters come from. Of two equally old clusters with the same name, that of the earlier source gets it. */
   readonly sources: readonly SourceName[];
   /** Namespace of the Secrets that cluster-gateway uses for clusters. */
   readonly secretNamespace: string;
-  /** Namespaces of the Secrets of Cluster API, vcluster and Argo CD; empty means all namespaces. */
+  /** Namespaces of the Secrets of Cluster API, vcluster and Argo CD; empty means all, of Argo CD only `argocd`. */
   readonly secretNamespaces: readonly string[];
   /** Name of the ManagedServiceAccount (OCM) whose token Secrets are used. */
   readonly managedServiceAccount: string;

@@ -3,8 +3,8 @@
 import { hubSourceNames } from '../../cache/sources/names.ts';
 
 /**
- * Names of all sources of clusters, such as `kubeconfig`. When two sources have a cluster of the same name, the source
- * that comes first here keeps the name, unless `--sources` gives another order.
+ * Names of all sources of clusters, such as `kubeconfig`. Of two new and equally old clusters with the same name,
+ * that of the source that comes first here gets it, unless `--sources` gives another order.
  */
 export const sourceNames = ['kubeconfig', ...hubSourceNames] as const;
 export type SourceName = (typeof sourceNames)[number];

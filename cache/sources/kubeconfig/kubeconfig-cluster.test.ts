@@ -161,7 +161,8 @@ contexts:
 - {name: nouser, context: {cluster: c, user: gone}}
 - {name: none}
 - {name: dots, context: {cluster: bad}}
-- {name: "…", context: {cluster: c}}`;
+- {name: "…", context: {cluster: c}}
+- {name: " ", context: {cluster: c}}`;
   const drafts = draftClusters(file, parseKubeconfig(file, text), () => '');
   assert.deepEqual(
     drafts.map(({ spec }) => spec.problem?.message.slice(0, 40)),
@@ -171,7 +172,8 @@ contexts:
       'the user "gone" is not in this file',
       'the context names no cluster',
       'the path of server must not have empty o',
-      'the context name has no letter or digit ',
+      undefined,
+      'the context has no name; rename the cont',
     ],
   );
 });

@@ -3,7 +3,7 @@
 // that cluster and does not affect the others.
 import { createHash } from 'node:crypto';
 import { readAuthorities } from '../../credentials/pem.ts';
-import { clusterName, isSubdomain } from '../../model/cluster-names.ts';
+import { clusterNames, isLabel, isSubdomain } from '../../model/cluster-names.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterSpec, TlsTrust } from '../../model/records.ts';
 import { isServerName, parseProxy, parseServer } from '../address.ts';
@@ -121,14 +121,14 @@ function draftCluster(
 ): Pick<ClusterDraft, 'spec' | 'plan' | 'execCluster'> {
   const { file, context, cluster, user } = parts;
   const identity = {
-    name: clusterName(context.name),
+    ...clusterNames(context.name, isLabel),
     originalName: context.name,
     uid: stableUuid([file, context.name, cluster?.server ?? '', ...(occurrence === 0 ? [] : [String(occurrence)])]),
     source: 'kubeconfig',
     sourceDetail: `${file} context "${context.name}"`,
   };
   try {
-    if (identity.name === '') throw unusable('the context name has no letter or digit (a-z, 0-9); rename the context');
+    if (context.name.trim() === '') throw unusable('the context has no name; rename the context');
     if (cluster === undefined) throw unusable(missing('cluster', context.cluster));
     if (user === undefined && context.user !== '') throw unusable(missing('user', context.user));
     const endpoint = parseServer(cluster.server);

@@ -64,26 +64,52 @@ async function scene(t: TestContext) {
   };
 }
 
-test('files are read in order: the first context keeps a name, later ones are listed as conflicts, stale ones with a problem', async (t) => {
+test('the first context of a name keeps it, changed names give way to it, later ones are conflicts, stale ones have a problem', async (t) => {
   const { store, told, write, start } = await scene(t);
   await write(
     'one',
     kubeconfig({ clusters: { a: {} }, contexts: { Prod: ['a', ''], 'PROD!': ['a', ''], stale: ['gone', ''] } }),
   );
   await write('two', kubeconfig({ clusters: { b: {} }, contexts: { prod: ['b', ''], other: ['b', ''] } }));
-  const source = await start(['one', 'two', 'one']);
+  await write('three', kubeconfig({ clusters: { c: {} }, contexts: { prod: ['c', ''] } }));
+  const source = await start(['one', 'two', 'one', 'three']);
   const listed = store
     .list()
     .map(({ spec }) => [spec.name, spec.originalName, spec.endpoint?.host, spec.problem?.reason]);
   assert.deepEqual(listed, [
     ['other', 'other', 'b', undefined],
-    ['prod', 'Prod', 'a', undefined],
-    ['prod-conflict-2', 'PROD!', 'a', 'NameConflict'],
-    ['prod-conflict-3', 'prod', 'b', 'NameConflict'],
+    ['prod', 'prod', 'b', undefined],
+    ['prod-5anq8bsih6', 'PROD!', 'a', undefined],
+    ['prod-conflict-2', 'prod', 'c', 'NameConflict'],
+    ['prod-jsut4t1muw', 'Prod', 'a', undefined],
     ['stale', 'stale', undefined, 'InvalidConfiguration'],
   ]);
   assert.deepEqual(told, ['problem: /one: context "stale": the cluster "gone" is not in this file']);
   assert.equal(source.problems().length, 1);
+});
+
+test('contexts that agree in their first 63 characters are all usable, and the order of the file names none of them', async (t) => {
+  const { store, events, write, start } = await scene(t);
+  const arn = (name: string): string => `arn:aws:eks:ap-southeast-2:123456789012:cluster/platform-production-${name}`;
+  const names = [arn('green'), arn('blue'), 'gke_acme_eu_main', 'gke_acme_eu-main', '生产', '测试', 'lone_one'];
+  const written = (some: readonly string[]): string =>
+    kubeconfig({ clusters: { a: {} }, contexts: Object.fromEntries(some.map((name) => [name, ['a', '']])) });
+  await write('k', written(names));
+  const source = await start(['k']);
+  const listed = store.list();
+  assert.deepEqual(new Set(listed.map(({ spec }) => spec.originalName)), new Set(names));
+  assert.ok(listed.every(({ spec }) => spec.problem === undefined && spec.name.length <= 63));
+  assert.equal(store.get('lone-one')?.spec.originalName, 'lone_one');
+  events.length = 0;
+  // As `kubectl config use-context` writes it, which sorts.
+  await write('k', written(names.toSorted()));
+  await source.reload();
+  assert.deepEqual(events, []);
+  const again = await scene(t);
+  await again.write('k', written(names.toSorted()));
+  await again.start(['k']);
+  const pairs = (all: typeof listed) => all.map(({ spec }) => [spec.name, spec.originalName]);
+  assert.deepEqual(pairs(again.store.list()), pairs(listed));
 });
 
 test('start-up refuses files it cannot read or parse, with all faults of all files', async (t) => {

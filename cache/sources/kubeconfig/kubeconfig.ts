@@ -26,7 +26,7 @@ import {
 export interface KubeconfigSourceOptions extends SourceReports {
   /**
    * Files, and folders whose regular files are all read, in the order of the flags. Relative paths start at the working
-   * directory. When two contexts have the same name, the first context keeps the name.
+   * directory. When two contexts of the first reading have the same name, the first context gets it.
    */
   readonly files: readonly string[];
   readonly store: ClusterSink;

@@ -99,23 +99,48 @@ test('what is malformed or contradictory is reported', () => {
   assert.match(problemOf(configured({ bearerToken: 't' }, { server: '' })), /no data\["server"\]/);
 });
 
-test('a name that fits no path is no name, and takes none', () => {
-  for (const name of [
-    'Prod',
-    'arn:aws:eks:eu-west-1:1:cluster/prod',
-    'https://api.prod.example.com',
-    '',
-    'a..b',
-    '-a',
-    'ä',
-  ]) {
-    const spec = only(withData(cluster, { name }));
-    assert.equal(spec.name, '');
-    assert.equal(spec.originalName, name);
-    assert.match(problemOf(withData(cluster, { name })), /^InvalidName: .*rename the cluster/);
+test('a name that fits no path is made fit, with a digest of it; without a name it is refused', () => {
+  for (const name of ['prod', 'prod.eu', `${'a'.repeat(250)}.bc`])
+    assert.deepEqual(
+      [only(withData(cluster, { name })).name, only(withData(cluster, { name })).problem],
+      [name, undefined],
+    );
+  for (const [original, stem] of [
+    ['Prod', 'prod'],
+    ['gke_acme-prod_europe-west1_main', 'gke-acme-prod-europe-west1-main'],
+    ['admin@talos-lab', 'admin-talos-lab'],
+    ['https://api.prod.example.com', 'https-api-prod-example-com'],
+    ['a..b', 'a-b'],
+    ['-a', 'a'],
+    [`${'a'.repeat(250)}.bcd`, 'a'.repeat(52)],
+    ['生产', 'cluster'],
+  ] as const) {
+    const { problem, name, digestName, originalName } = only(withData(cluster, { name: original }));
+    assert.deepEqual([problem, digestName, originalName], [undefined, undefined, original]);
+    assert.match(name, new RegExp(`^${stem}-[a-z0-9]{10}$`));
   }
-  assert.equal(only(withData(cluster, { name: `${'a'.repeat(250)}.bc` })).problem, undefined);
-  assert.match(problemOf(withData(cluster, { name: `${'a'.repeat(250)}.bcd` })), /^InvalidName/);
+  const { data } = cluster as unknown as { readonly data: Readonly<Record<string, string>> };
+  const { name: _name, ...withoutName } = data;
+  const nameless = [
+    withData(cluster, { name: '' }),
+    withData(cluster, { name: ' \n' }),
+    changed(cluster, (copy) => void (copy['data'] = withoutName)),
+    changed(cluster, (copy) => void (copy['data'] = { ...withoutName, name: null })),
+    changed(cluster, (copy) => void (copy['data'] = { ...withoutName, name: '/w==' })),
+  ];
+  for (const secret of nameless) {
+    assert.deepEqual([only(secret).name, only(secret).digestName], ['', undefined]);
+    assert.match(problemOf(secret), /^InvalidName: Secret .*has no name; give it one/);
+  }
+});
+
+test('an object without a time of creation counts as the youngest', () => {
+  for (const creationTimestamp of [undefined, null, '', 'yesterday', 5]) {
+    const secret = changed(cluster, (copy) => {
+      copy['metadata'] = { ...cluster.metadata, creationTimestamp };
+    });
+    assert.equal(only(secret).registeredAt, '9999-12-31T23:59:59Z');
+  }
 });
 
 function pediaOf(spec: object): ClusterSpec {

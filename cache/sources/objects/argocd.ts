@@ -12,6 +12,8 @@ import { GatewayError } from '../../model/errors.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
 const typeLabel = 'argocd.argoproj.io/secret-type';
+/** Where Argo CD is installed and reads its Secrets unless told otherwise. */
+const defaultNamespaces = ['argocd'];
 /** The host names under which Argo CD registers the cluster that it runs in. */
 const inClusterHosts: ReadonlySet<string> = new Set(['kubernetes.default.svc', 'kubernetes.default']);
 
@@ -30,11 +32,15 @@ const schema = z.object({
 });
 type Config = z.output<typeof schema>;
 
+/**
+ * Makes the source. Without `namespaces` it reads Secrets in `argocd` only and never in all namespaces: Argo CD does
+ * not either, and whoever may write a Secret somewhere could register clusters.
+ */
 export function makeArgocdSource({ namespaces }: NamespacedOptions): HubSource {
   const registry = makeRegistry('argocd');
   return {
     name: 'argocd',
-    watches: namespacesOf(namespaces).map((scope) => ({
+    watches: namespacesOf(namespaces.length === 0 ? defaultNamespaces : namespaces).map((scope) => ({
       group: '',
       version: 'v1',
       resource: 'secrets',

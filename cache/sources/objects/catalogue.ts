@@ -23,7 +23,10 @@ export interface HubSourceOptions extends Partial<AllowedExec> {
   readonly names: readonly string[];
   /** Namespace that holds cluster-gateway's Secrets. */
   readonly secretNamespace: string;
-  /** Namespaces that hold the objects of Cluster API, vcluster and Argo CD. Empty means all namespaces. */
+  /**
+   * Namespaces that hold the objects of Cluster API, vcluster and Argo CD. Empty means all namespaces, of Argo CD only
+   * `argocd`.
+   */
   readonly secretNamespaces: readonly string[];
   /** Name of the OCM ManagedServiceAccounts whose token Secrets are used. */
   readonly managedServiceAccount: string;

@@ -3,15 +3,10 @@
 import { GatewayError } from '../../model/errors.ts';
 import type { HubObject, HubObjects } from '../../hub/hub-types.ts';
 import type { SourceCondition } from '../../model/records.ts';
+import { oneLine } from '../../../lib/text/one-line.ts';
 import { withoutTail } from '../../../lib/text/text-ends.ts';
 import { labelFault } from '../kubeconfig/kubeconfig-cluster.ts';
 import { SourceFault, unusable } from '../unusable.ts';
-
-/**
- * Longest condition message that is kept, in characters; a longer one is cut. metav1.Condition permits 32768
- * characters, which are too long for a table cell.
- */
-const maxMessageLength = 1024;
 
 /**
  * The value at this path of nested objects; undefined when a part of the path is missing or the value is null.
@@ -153,16 +148,6 @@ export function conditionsNamed(
     const written = typeof reason === 'string' && /^[A-Za-z][A-Za-z0-9_,:]{0,255}$/.test(reason);
     return [{ type: as, status, reason: written ? reason : 'Unknown', message: oneLine(fieldOf(found, 'message')) }];
   });
-}
-
-/** Makes text of a hub object safe to show: one line, without control characters, at most 1024 characters long. */
-export function oneLine(value: unknown): string {
-  if (typeof value !== 'string') return '';
-  const plain = value
-    .slice(0, maxMessageLength * 2)
-    .replaceAll(/[\p{C}\s]+/gu, ' ')
-    .trim();
-  return plain.length > maxMessageLength ? `${plain.slice(0, maxMessageLength - 1)}…` : plain;
 }
 
 /** The object's UID; '' when it has none. */

@@ -36,11 +36,11 @@ import {
   labelOf,
   listField,
   oldestFirst,
-  oneLine,
   secretText,
   textField,
   titleOf,
 } from './hub-object.ts';
+import { oneLine } from '../../../lib/text/one-line.ts';
 import type { ExecSettings } from '../kubeconfig/kubeconfig-credential.ts';
 import { makeRegistry, memberAddress, type Access, type Registration } from './registration.ts';
 import { SourceFault, unusable } from '../unusable.ts';

@@ -13,7 +13,7 @@ import type {
   SourceIndexing,
   TlsTrust,
 } from '../../model/records.ts';
-import { isSubdomain } from '../../model/cluster-names.ts';
+import { clusterNames, isSubdomain } from '../../model/cluster-names.ts';
 import { sameSpec } from '../../model/store.ts';
 import { parseProxy, parseServer } from '../address.ts';
 import { annotationsOf, uidOf, versionOf } from './hub-object.ts';
@@ -29,7 +29,7 @@ import { SourceFault, unusable } from '../unusable.ts';
 
 /** The part of a cluster's spec that is known even when its address or credential cannot be read. */
 export interface Description {
-  /** The cluster's name in the hub object. The spec uses it as its name only if it is a DNS subdomain. */
+  /** The cluster's name in the hub object. Unless it is a DNS subdomain, names are made of it. */
   readonly originalName: string;
   /** The objects that the cluster was read from, for messages. */
   readonly sourceDetail: string;
@@ -154,8 +154,8 @@ function compileOne(
   exec: ExecSettings,
 ): Pick<Remembered, 'spec' | 'planKey'> {
   const description = registration.describe();
-  const isNamed = isSubdomain(description.originalName);
-  const base = describedSpec(source, registration, description, isNamed);
+  const base = describedSpec(source, registration, description);
+  const isNamed = description.originalName.trim() !== '';
   const read = attempt(() => (isNamed ? registration.access() : refuseName(description)));
   const conditions = [...(description.conditions ?? []), ...('access' in read ? (read.access.conditions ?? []) : [])];
   const reported = conditions.length === 0 ? {} : { conditions };
@@ -194,19 +194,16 @@ function describedSpec(
   source: string,
   { key, object }: Registration,
   { originalName, sourceDetail, labels, identityExchange, clusterGateway, indexing }: Description,
-  isNamed: boolean,
 ) {
   const indexOptions = annotationsOf(object, (name) => name.startsWith('index.portcullis.io/'));
   return {
-    // A name that is no DNS subdomain cannot be used in a path, so the cluster gets no name of its own, and a free
-    // conflict name later.
-    name: isNamed ? originalName : '',
+    name: nameOf(originalName),
     originalName,
     uid: stableUuid([source, key, uidOf(object)]),
     source,
     sourceDetail,
     labels,
-    ...registeredAt(object),
+    registeredAt: registeredAt(object),
     ...(identityExchange === undefined ? {} : { identityExchange }),
     ...(clusterGateway === undefined ? {} : { clusterGateway }),
     ...(indexing === undefined ? {} : { indexing }),
@@ -214,15 +211,17 @@ function describedSpec(
   };
 }
 
-function registeredAt({ metadata: { creationTimestamp } }: HubObject): Pick<ClusterSpec, 'registeredAt'> {
-  return creationTimestamp === undefined ? {} : { registeredAt: creationTimestamp };
+/**
+ * When the object was created. An object without that time counts as the youngest of all, since the oldest has the name
+ * that several ask for.
+ */
+function registeredAt({ metadata: { creationTimestamp } }: HubObject): string {
+  const isTime = typeof creationTimestamp === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(creationTimestamp);
+  return isTime ? creationTimestamp : '9999-12-31T23:59:59Z';
 }
 
 function refuseName({ sourceDetail }: Description): never {
-  throw new SourceFault(
-    'InvalidName',
-    `${sourceDetail}: the name must be lower case letters, digits, "-" and ".", at most 253 characters; rename the cluster`,
-  );
+  throw new SourceFault('InvalidName', `${sourceDetail}: the cluster has no name; give it one`);
 }
 
 function attempt(
@@ -266,4 +265,13 @@ export function memberAddress(field: string, text: string): Endpoint {
  */
 export function memberProxy(field: string, text: string): ProxyAddress | undefined {
   return text === '' ? undefined : parseProxy(text, field);
+}
+
+/**
+ * The name of a cluster. One that cannot be used as it stands has the digest of the original in it always: such names
+ * were refused before, so nobody calls the cluster by a plainer one, and no other cluster can ask for it.
+ */
+function nameOf(originalName: string): string {
+  const { name, digestName } = clusterNames(originalName, isSubdomain);
+  return digestName ?? name;
 }

@@ -80,8 +80,8 @@ subjects:
 
 {{/* Checks that the schema cannot express. */}}
 {{- define "portcullis.check" -}}
-{{- if and (include "portcullis.readsNamespaces" .) (empty .Values.secretNamespaces) (not .Values.clusterWideSecrets) }}
-{{- fail "sources cluster-api, vcluster and argocd need secretNamespaces (where their Secrets are), or clusterWideSecrets=true to read every Secret of the hub" }}
+{{- if and (or (has "cluster-api" .Values.sources) (has "vcluster" .Values.sources)) (empty .Values.secretNamespaces) (not .Values.clusterWideSecrets) }}
+{{- fail "sources cluster-api and vcluster need secretNamespaces (where their Secrets are), or clusterWideSecrets=true to read every Secret of the hub" }}
 {{- end }}
 {{- if and .Values.kubeconfigSecrets (not (has "kubeconfig" .Values.sources)) }}
 {{- fail "kubeconfigSecrets are given, but sources does not list kubeconfig" }}

@@ -40,7 +40,7 @@ indexRules:
 {{- if has "karmada" .Values.sources }}
 - --karmada-namespace={{ .Values.karmada.secretNamespace }}
 {{- end }}
-{{- if and (include "portcullis.readsNamespaces" .) (not .Values.clusterWideSecrets) }}
+{{- if and (include "portcullis.readsNamespaces" .) .Values.secretNamespaces (not .Values.clusterWideSecrets) }}
 - --secret-namespaces={{ join "," .Values.secretNamespaces }}
 {{- end }}
 {{- if not .Values.clusterGateway.api }}

@@ -102,6 +102,23 @@ test('the fourteen value sets render as their goldens say', async () => {
   }
 });
 
+test("Argo CD's Secrets are read in its own namespace unless others are named", async () => {
+  for (const [more, namespaces] of [
+    [[], ['argocd']],
+    [['--set', 'secretNamespaces={gitops}'], ['gitops']],
+  ] as const) {
+    const { code, stdout, stderr } = await template('--set', 'sources={argocd}', ...more);
+    assert.equal(code, 0, stderr);
+    const roles = objectsOf(stdout).filter(
+      ({ kind, metadata }) => kind === 'Role' && metadata.name.endsWith('-sources'),
+    );
+    assert.deepEqual(
+      roles.map(({ metadata }) => metadata.namespace),
+      namespaces,
+    );
+  }
+});
+
 test('the API server takes every golden, and would not take a misspelt field', async () => {
   const dryRun = (text: string): Promise<CommandResult> =>
     hub.kubectl(['apply', '--dry-run=server', '--validate=strict', '-f', '-'], { stdin: text });
@@ -137,7 +154,7 @@ test('the schema refuses typing mistakes and impossible values, and templates re
     [['authorization.authorizedTtl=10'], /authorizedTtl/],
     [['service.type=ExternalName'], /type/],
     [['extraArgs={identity self}'], /extraArgs/],
-    [['sources={argocd}'], /need secretNamespaces/],
+    [['sources={vcluster}'], /need secretNamespaces/],
     [['sources={kubeconfig}'], /source kubeconfig needs kubeconfigSecrets/],
     [['kubeconfigSecrets[0].name=a,kubeconfigSecrets[0].key=b'], /sources does not list kubeconfig/],
     [['index.resources=pods'], /index\.resources needs room: set state\.sizeLimit/],

@@ -186,7 +186,7 @@ test('a cluster whose objects are created anew under its name is another cluster
 });
 
 test(
-  'of two sources that claim one name the first in order has it, the other is listed as a conflict',
+  'a name stays with the cluster that has it; a newcomer of an earlier source is listed as a conflict',
   { timeout: 60_000 },
   async () => {
     const claimed = (kind: 'ocm' | 'karmada', way: Way): readonly object[] => {
@@ -196,11 +196,14 @@ test(
     await site.hub.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'contested' } });
     await applied(claimed('karmada', ways.m2), 'contested', 'm2');
     // Open Cluster Management comes before Karmada.
-    await applied(claimed('ocm', ways.m1), 'contested', 'm1');
-    assert.equal((await clusterObject('contested')).spec.source.type, 'ocm');
+    for (const object of claimed('ocm', ways.m1)) await site.hub.apply(object);
+    const isListed = async (): Promise<boolean> => (await get(`${clusters}/contested-conflict-2`)).status === 200;
+    await eventually('the newcomer is listed', isListed, { timeoutMs: rowMs, everyMs: 5 });
+    assert.equal(await answering('contested'), 'm2');
+    assert.equal((await clusterObject('contested')).spec.source.type, 'karmada');
     const loser = await clusterObject('contested-conflict-2');
-    assert.equal(loser.spec.source.type, 'karmada');
-    assert.match(complaintOf(loser), /^NameConflict the name "contested" already belongs to ManagedCluster contested/);
+    assert.equal(loser.spec.source.type, 'ocm');
+    assert.match(complaintOf(loser), /^NameConflict the name "contested" already belongs to Karmada Cluster contested/);
     assert.equal((await get(`${clusters}/contested-conflict-2/proxy/api`)).status, 503);
   },
 );

@@ -1,0 +1,17 @@
+// Makes text that others wrote safe to show in messages, conditions and table cells.
+
+/**
+ * Longest text that is kept, in characters; a longer one is cut. metav1.Condition permits 32768 characters in a
+ * message, which are too long for a table cell.
+ */
+const maxLength = 1024;
+
+/** The text on one line, without control characters, at most 1024 characters long; '' for what is no text. */
+export function oneLine(value: unknown): string {
+  if (typeof value !== 'string') return '';
+  const plain = value
+    .slice(0, maxLength * 2)
+    .replaceAll(/[\p{C}\s]+/gu, ' ')
+    .trim();
+  return plain.length > maxLength ? `${plain.slice(0, maxLength - 1)}…` : plain;
+}
