@@ -35,6 +35,11 @@ export class KnownObjects {
     return known?.taskHash === taskHash ? known : undefined;
   }
 
+  /** Returns the keys of the objects that were handled for a ManifestWork since the gateway began to execute it. */
+  keysOf(work: string): ReadonlySet<string> {
+    return new Set(this.#known.get(work)?.keys());
+  }
+
   set(work: string, key: string, known: KnownObject): void {
     let objects = this.#known.get(work);
     if (objects === undefined) this.#known.set(work, (objects = new Map()));
