@@ -17,7 +17,7 @@ import { readinessOf } from '../../lib/objects/readiness.ts';
 import { inApplyOrder } from '../work/apply-order.ts';
 import { configOf, isOwned, type ManifestConfig } from '../work/manifest-config.ts';
 import type { ManifestResult, Seen } from '../work/manifest-status.ts';
-import { manifestsOf, metaOf, objectAt, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
+import { faultOfMeta, manifestsOf, metaOf, objectAt, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { KnownObject, KnownObjects } from './known-objects.ts';
 
@@ -104,6 +104,11 @@ class Pass {
       return;
     }
     const { session } = this.#parts;
+    const unusable = faultOfMeta(meta);
+    if (unusable !== undefined) {
+      this.#unserved(meta, faultOf(new Error(unusable), undefined));
+      return;
+    }
     const kind = await session.kinds.find(meta.group, meta.version, meta.kind);
     if (kind === undefined) {
       this.#unserved(meta, faultOf(new Error(`the server doesn't have a resource type "${meta.kind}"`), undefined));
