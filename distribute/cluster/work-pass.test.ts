@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
 import { makeRuleEvaluator } from '../feedback/rule-evaluator.ts';
@@ -11,6 +11,9 @@ import type { WorkSettings } from './settings.ts';
 import { passWork } from './work-pass.ts';
 
 type Json = Record<string, any>;
+
+const evaluator = makeRuleEvaluator();
+after(() => evaluator.close());
 
 const place = '/api/v1/namespaces/ns/configmaps';
 const configMap = (name: unknown, further: Json = {}): Json => ({
@@ -36,7 +39,6 @@ function startCluster(appliedResources: readonly Json[] = []) {
   const known = new KnownObjects();
   const applied = { metadata: { name: 'hub-w', uid: 'r', resourceVersion: '1' }, status: { appliedResources } };
   const appliedWorks = fakeAppliedWorks(applied);
-  const evaluator = makeRuleEvaluator();
   let status: Json = {};
   const removed: string[] = [];
   const writer = {
@@ -57,7 +59,7 @@ function startCluster(appliedResources: readonly Json[] = []) {
     log: { warn: () => undefined },
   };
   return {
-    ...{ member, removed, appliedWorks, close: () => evaluator.close() },
+    ...{ member, removed, appliedWorks },
     status: () => status,
     entries: (): Json[] => status['resourceStatus'].manifests,
     messages: (): string[] =>
@@ -70,7 +72,7 @@ function startCluster(appliedResources: readonly Json[] = []) {
 
 const strategies = ['Update', 'CreateOnly', 'ServerSideApply', 'ReadOnly'];
 
-test('a manifest that names no object leads to no request by any strategy, and its condition says why', async (t) => {
+test('a manifest that names no object leads to no request by any strategy, and its condition says why', async () => {
   const nameless: readonly (readonly [string, unknown, RegExp])[] = [
     ['absent', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'ns' } }, /metadata.name is missing/],
     ['no metadata', { apiVersion: 'v1', kind: 'Namespace' }, /metadata.name is missing/],
@@ -91,7 +93,6 @@ test('a manifest that names no object leads to no request by any strategy, and i
   ];
   for (const type of strategies) {
     const cluster = startCluster();
-    t.after(() => cluster.close());
     const configs = ['configmaps', 'namespaces', ''].map((each) => ({ ...feedback(each), updateStrategy: { type } }));
     const manifests = nameless.map(([, manifest]) => manifest);
     await cluster.pass(work(manifests, { spec: { manifestConfigs: configs } }));
@@ -105,18 +106,16 @@ test('a manifest that names no object leads to no request by any strategy, and i
   }
 });
 
-test('a manifest beside one that names no object is applied', async (t) => {
+test('a manifest beside one that names no object is applied', async () => {
   const cluster = startCluster();
-  t.after(() => cluster.close());
   await cluster.pass(work([configMap(''), configMap('good')]));
   assert.ok(cluster.member.objects.has(`${place}/good`));
   assert.match(cluster.messages()[1]!, /complete/);
 });
 
-test('a work that is nested thousands of levels deep is refused with a condition', async (t) => {
+test('a work that is nested thousands of levels deep is refused with a condition', async () => {
   for (const levels of [600, 5_000, 100_000]) {
     const cluster = startCluster();
-    t.after(() => cluster.close());
     const data = JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`) as unknown;
     await cluster.pass(work([configMap('flat'), configMap('deep', { data })]));
     assert.deepEqual(cluster.member.requests, []);
@@ -124,4 +123,98 @@ test('a work that is nested thousands of levels deep is refused with a condition
     await cluster.pass(work([configMap('flat')], { spec: { executor: null, deep: data } }));
     assert.match(cluster.messages()[0]!, /the work is nested deeper than 500 levels/);
   }
+});
+
+const completing = {
+  manifestConfigs: [
+    {
+      ...feedback('configmaps'),
+      conditionRules: [{ type: 'CEL', condition: 'Complete', celExpressions: ["object.data.v == 'done'"] }],
+    },
+    feedback('secrets'),
+  ],
+};
+const told = (...manifests: readonly Json[]): Json => ({
+  conditions: [
+    { type: 'Complete', status: 'True', reason: 'x', message: '', lastTransitionTime: '2020-01-01T00:00:00Z' },
+  ],
+  resourceStatus: { manifests },
+});
+const entry = (kind: string, name: string, further: Json = {}): Json => ({
+  resourceMeta: {
+    ...{ ordinal: 0, group: '', version: 'v1', kind, resource: `${kind.toLowerCase()}s`, name, namespace: 'ns' },
+    ...further,
+  },
+  conditions: [{ type: 'Complete', status: 'True', reason: 'ConditionRuleEvaluated', message: '' }],
+});
+const inventory = (name: string, uid = `uid-${name}`): Json => ({
+  ...{ group: '', version: 'v1', resource: 'configmaps', namespace: 'ns', name, uid },
+});
+
+test('who may write the status of a complete work is told of no object that was not applied for it', async () => {
+  const forged: readonly (readonly [string, Json])[] = [
+    ['a Secret', entry('Secret', 'token')],
+    ['a Secret elsewhere', entry('Secret', 'token', { namespace: 'kube-system' })],
+    ['a version that is a path', entry('ConfigMap', 'c', { version: 'v1/namespaces/ns/secrets/token?' })],
+    ['no name', entry('Secret', '')],
+    ['a name that is null', entry('Secret', 'x', { name: null })],
+    ['a name that is no text', entry('Secret', 'x', { name: ['token'] })],
+    ['another name', entry('ConfigMap', 'other')],
+    ['nothing', {}],
+  ];
+  for (const [what, each] of forged) {
+    const cluster = startCluster([inventory('c')]);
+    cluster.member.put(`${place}/c`, { ...configMap('c'), data: { v: 'done' } });
+    cluster.member.put(`${place}/other`, { ...configMap('other'), data: { v: 'foreign' } });
+    cluster.member.put('/api/v1/namespaces/ns/secrets/token', {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      data: { v: 'foreign' },
+    });
+    await cluster.pass(work([configMap('c')], { spec: completing, status: told(entry('ConfigMap', 'c'), each) }));
+    assert.deepEqual(cluster.member.requests, [`system:serviceaccount:agent:sa GET ${place}/c`], what);
+    assert.deepEqual(
+      cluster.entries().map(({ resourceMeta }) => resourceMeta.name),
+      ['c'],
+      what,
+    );
+    assert.ok(!JSON.stringify(cluster.status()).includes('foreign'), what);
+  }
+});
+
+test('an object that somebody made anew, or that was announced only, is not fed back for a complete work', async () => {
+  for (const uid of ['another', '']) {
+    const cluster = startCluster([inventory('c', uid)]);
+    cluster.member.put(`${place}/c`, { ...configMap('c'), data: { v: 'foreign' } });
+    await cluster.pass(work([configMap('c')], { spec: completing, status: told(entry('ConfigMap', 'c')) }));
+    assert.ok(!JSON.stringify(cluster.status()).includes('foreign'));
+  }
+});
+
+test('who may write the status of a work can neither stop it from being applied nor have it deleted', async () => {
+  const ttl = { deleteOption: { ttlSecondsAfterFinished: 0 } };
+  for (const spec of [{}, completing]) {
+    const cluster = startCluster([inventory('c')]);
+    cluster.member.put(`${place}/c`, { ...configMap('c'), data: { v: 'running' } });
+    const given = work([{ ...configMap('c'), data: { v: 'wanted' } }], { spec: { ...spec, ...ttl } });
+    const status = told(entry('ConfigMap', 'c'));
+    await cluster.pass({ ...given, status });
+    assert.deepEqual(cluster.removed, []);
+    const conditions = cluster.status()['conditions'] as Json[];
+    assert.notEqual(conditions.find(({ type }) => type === 'Complete')?.['status'], 'True');
+    await cluster.pass({ ...given, status: { ...cluster.status(), resourceStatus: status['resourceStatus'] } });
+    assert.equal(cluster.member.objects.get(`${place}/c`)?.['data'].v, 'wanted');
+  }
+  const cluster = startCluster([inventory('c')]);
+  cluster.member.put(`${place}/c`, { ...configMap('c'), data: { v: 'done' } });
+  const given = work([{ ...configMap('c'), data: { v: 'wanted' } }], { spec: { ...completing, ...ttl } });
+  await cluster.pass({ ...given, status: told(entry('ConfigMap', 'c')) });
+  assert.deepEqual(cluster.removed, ['w'], 'a work that is complete is deleted');
+});
+
+test('a manifest that was never applied is applied, whatever the status says of it', async () => {
+  const cluster = startCluster();
+  const status = { ...told(entry('ConfigMap', 'c')), conditions: [] };
+  await cluster.pass(work([configMap('c')], { spec: completing, status }));
+  assert.ok(cluster.member.objects.has(`${place}/c`));
 });

@@ -12,11 +12,13 @@ import { faultOf } from '../apply/apply-fault.ts';
 import { ownerReferenceTo } from '../apply/owners.ts';
 import type { AppliedWorks } from '../inventory/applied-works.ts';
 import { announceObjects, keepInventory } from '../inventory/keep-inventory.ts';
+import { recordedIn } from '../inventory/inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
 import type { ObjectName } from '../member/member-objects.ts';
 import type { MemberSession, WorkReference } from '../member/member-session.ts';
 import { acceptedBefore } from '../stamp/authors.ts';
 import { keepRevision } from '../work/history.ts';
+import { completeType, isComplete } from '../work/manifest-config.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import {
   manifestsOf,
@@ -116,25 +118,27 @@ async function executeAs(
   conditions: readonly Finding[],
 ): Promise<Outcome> {
   const { settings, session, appliedWorks, known } = parts;
-  const isComplete = findCondition(conditionsOf(given), 'Complete')?.status === 'True';
-  const work = isComplete ? given : await keepRevision(settings.writer, given, settings.historyLimit);
+  const hasEnded = isComplete(given);
+  const work = hasEnded ? given : await keepRevision(settings.writer, given, settings.historyLimit);
   const ensured = await appliedWorks.ensure(work, executor.key);
   // Somebody is deleting the AppliedManifestWork in the member. The objects that it records are deleted first. The
   // event of its end causes the next call, which makes a new one.
   if (isDeleting(ensured)) return 'done';
-  const appliedWork = isComplete ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
+  const appliedWork = hasEnded ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
   const owner = ownerReferenceTo(appliedWork.metadata);
   const objects = session.objects(executor, referenceOf(work));
   const { rawJson, ruleEvaluator, holdOnDenied } = settings;
   const before = known.keysOf(work.metadata.name);
   const pass = await runApplyPass({
     ...{ work, executor, session, objects, known, owner },
-    ...{ rawJson, ruleEvaluator, isComplete },
+    ...{ rawJson, ruleEvaluator, isComplete: hasEnded, recorded: recordedIn(appliedWork) },
   });
   session.follow(executor, work.metadata.name, pass.objects);
   parts.denied.note(work.metadata.name, executor, pass.denied);
-  if (isComplete) {
-    await writeStatus(settings, work, pass.results, conditions);
+  if (hasEnded) {
+    const written = await writeStatus(settings, work, pass.results, conditions);
+    // The rules were just evaluated anew: somebody else may have written that it was complete.
+    if (findCondition(written, completeType)?.status !== 'True') return { afterMs: pendingMs };
     return sooner(outcomeOf(pass, false), await expire(settings, work));
   }
   const ownObjects = holdOnDenied ? undefined : session.objects(executorFor('gateway', false), referenceOf(work));
@@ -146,14 +150,14 @@ async function executeAs(
   const written = await writeStatus(settings, work, pass.results, own);
   // A ManifestWork that has just become complete is handled once more soon, since complete works are handled
   // differently.
-  const hasEnded = findCondition(written, 'Complete')?.status === 'True';
-  return hasEnded ? { afterMs: pendingMs } : outcomeOf(pass, isPending);
+  const endsNow = findCondition(written, completeType)?.status === 'True';
+  return endsNow ? { afterMs: pendingMs } : outcomeOf(pass, isPending);
 }
 
 /** Deletes a complete ManifestWork once `ttlSecondsAfterFinished` seconds have passed since it was complete. */
 async function expire({ writer }: WorkSettings, work: HubObject): Promise<Outcome> {
   const ttlSeconds = fieldOf(work, 'spec', 'deleteOption', 'ttlSecondsAfterFinished');
-  const end = findCondition(conditionsOf(work), 'Complete')?.lastTransitionTime;
+  const end = findCondition(conditionsOf(work), completeType)?.lastTransitionTime;
   // A work that a ManifestWorkReplicaSet made stays: the ManifestWorkReplicaSet would only create it again.
   if (typeof ttlSeconds !== 'number' || end === undefined || work.metadata.labels?.[replicaSetLabel] !== undefined)
     return 'done';
