@@ -4,8 +4,9 @@ import { isGroup, isLabel, isName } from '../../lib/objects/api-names.ts';
 import type { WatchedResource } from './hub-types.ts';
 
 /**
- * Thrown instead of building a path when a part of it cannot be one in Kubernetes. What is read from objects was written
- * by others: with a version such as `v1/namespaces/kube-system`, a path would lead to an object that was not meant.
+ * Thrown instead of building a path when a part of it cannot be one in Kubernetes. What is read from objects was
+ * written by others: with a version such as `v1/namespaces/kube-system`, a path would lead to an object that was not
+ * meant.
  */
 export class UnusableName extends Error {
   override readonly name = 'UnusableName';

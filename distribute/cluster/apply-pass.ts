@@ -297,8 +297,9 @@ function givenManifests(work: HubObject): readonly Manifest[] {
 }
 
 /**
- * The objects that the status of a complete ManifestWork lists, in place of its manifests, which may have changed since.
- * Whoever may write the status may have written them, so only those are looked at that the AppliedManifestWork records.
+ * The objects that the status of a complete ManifestWork lists, in place of its manifests, which may have changed
+ * since. Whoever may write the status may have written them, so only those are looked at that the AppliedManifestWork
+ * records.
  */
 function toldManifests(work: HubObject): readonly Manifest[] {
   return listAt(work, 'status', 'resourceStatus', 'manifests').map((entry, index) => {

@@ -1,6 +1,6 @@
 // Ends a ManifestWork that is deleted on the hub: deletes its AppliedManifestWork, with that the objects it records,
 // and then removes the work's finalizer. An AppliedManifestWork whose work is missing on the hub is deleted after a
-// grace period. Easy to get wrong: whoever may write AppliedManifestWorks in the member may have written this one, so as
+// grace period. Easy to get wrong: whoever may write AppliedManifestWorks in the member may have written this one. As
 // whom its objects are deleted is said by the work on the hub, which its finalizer keeps there until they are gone.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { conditionsOf, findCondition, generationOf, withConditions } from '../../controllers/conditions.ts';

@@ -6,7 +6,7 @@ import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
 import { isKind, isLabel } from '../../lib/objects/api-names.ts';
 import type { MemberClient } from './member-client.ts';
-import { jsonOf } from './member-objects.ts';
+import { jsonOf } from './member-answer.ts';
 
 /** A kind in one version, as the member serves it. */
 export interface ServedKind {

@@ -3,24 +3,13 @@
 import { randomUUID } from 'node:crypto';
 import { collectionPath, objectPath } from '../../cache/hub/hub-paths.ts';
 import type { HubAnswer, HubCall, WatchedResource } from '../../cache/hub/hub-types.ts';
-import { isTooDeep, mostLevels } from '../../lib/json/nesting.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { AnswerTooLong } from '../../routing/members/member-call.ts';
 import type { ServedKind } from './kinds.ts';
+import { jsonOf, MemberRefusal } from './member-answer.ts';
 import type { MemberClient } from './member-client.ts';
 
-/** Thrown when the member answers with an error status. The message is the member's own. */
-export class MemberRefusal extends Error {
-  override readonly name = 'MemberRefusal';
-  readonly status: number;
-  /** `reason` of the metav1.Status in the answer; '' when it has none. */
-  readonly reason: string;
-  constructor(status: number, reason: string, message: string) {
-    super(message);
-    this.status = status;
-    this.reason = reason;
-  }
-}
+export { MemberRefusal };
 
 /** Names one object of a member. */
 export interface ObjectName {
@@ -189,27 +178,4 @@ function read({ status, body }: HubAnswer): JsonObject {
     typeof reason === 'string' ? reason : '',
     typeof message === 'string' ? message : `the cluster answered with ${status}`,
   );
-}
-
-/**
- * Parses what a member answered. Here objects of members come in, which others wrote: what comes out can be walked over
- * by functions that call themselves.
- * @throws MemberRefusal for what is no JSON object, or is nested too deeply
- */
-export function jsonOf(body: Buffer): JsonObject {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(body.toString('utf8'));
-  } catch {
-    parsed = undefined;
-  }
-  if (!isJsonObject(parsed))
-    throw new MemberRefusal(502, 'MalformedAnswer', 'the cluster answered with no JSON object');
-  if (isTooDeep(parsed))
-    throw new MemberRefusal(
-      502,
-      'TooDeep',
-      `the cluster answered with an object that is nested deeper than ${mostLevels} levels, which this gateway does not handle`,
-    );
-  return parsed;
 }

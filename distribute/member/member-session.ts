@@ -9,7 +9,8 @@ import { defaultFieldManager } from '../work/manifest-config.ts';
 import { identityOf, type Executor, type OutgoingRule } from './executor-identity.ts';
 import { makeKinds, type Kinds } from './kinds.ts';
 import { makeMemberClient, type MemberAccess, type MemberClient } from './member-client.ts';
-import { jsonOf, makeMemberObjects, type MemberObjects, type MemberWrite, type ObjectName } from './member-objects.ts';
+import { jsonOf } from './member-answer.ts';
+import { makeMemberObjects, type MemberObjects, type MemberWrite, type ObjectName } from './member-objects.ts';
 
 /** Identifies the ManifestWork for which an object is written. */
 export interface WorkReference {

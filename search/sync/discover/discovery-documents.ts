@@ -72,8 +72,8 @@ export async function readServed(
             readResourceList(await get(groupVersionPath(group, version)), group, version, resources);
           } catch (error) {
             signal.throwIfAborted();
-            // The server of one aggregated API may be down and answer 503, or the name may be none. All other groups can
-            // still be read.
+            // The server of one aggregated API may be down and answer 503, or group and version may be no names. All
+            // other groups can still be read.
             if (!(error instanceof Error)) throw error;
             unknownGroups.add(group);
           }
