@@ -144,7 +144,9 @@ class Pass {
     const before = known.get(work.metadata.name, key, taskHash);
     if (!session.isFollowable(executor, object)) this.#again(unwatchedMs);
     const watched = session.versionOf(executor, object);
-    if (before !== undefined && before.version === watched && !mayTryAgain(before)) {
+    const rulesMs = (before?.rulesAtMs ?? Infinity) - performance.now();
+    if (before !== undefined && before.version === watched && !mayTryAgain(before) && rulesMs > 0) {
+      if (rulesMs < Infinity) this.#again(Math.ceil(rulesMs));
       this.#tell(meta, before.fault, before.seen);
       return;
     }
@@ -254,8 +256,13 @@ class Pass {
       rules: await this.#evaluate(live, config.conditionRules),
       readiness: readinessOf(live),
     };
+    const { ruleEvaluator, work } = this.#parts;
+    const rulesMs = ruleEvaluator.againMs(work.metadata.namespace ?? '', config.conditionRules);
+    if (rulesMs !== undefined) this.#again(rulesMs);
+    const rulesAtMs = rulesMs === undefined ? undefined : performance.now() + rulesMs;
     const seen: Seen = { state: 'present', uid: uidOf(live), observation };
-    return { taskHash, version: textAt(live, 'metadata', 'resourceVersion'), content, fault, seen, refusedUntilMs };
+    const version = textAt(live, 'metadata', 'resourceVersion');
+    return { taskHash, version, content, fault, seen, refusedUntilMs, rulesAtMs };
   }
 
   #unserved(meta: ResourceMeta, fault: ApplyFault): void {

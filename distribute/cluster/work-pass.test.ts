@@ -218,3 +218,16 @@ test('a manifest that was never applied is applied, whatever the status says of 
   await cluster.pass(work([configMap('c')], { spec: completing, status }));
   assert.ok(cluster.member.objects.has(`${place}/c`));
 });
+
+test('a work whose rules cost too much is handled again when they are to be tried again', async () => {
+  const cluster = startCluster();
+  const text = `${'a'.repeat(50)}!`;
+  const dear = [{ type: 'CEL', condition: 'C', celExpressions: ["object.data.t.matches('^(a+)+$')"] }];
+  const manifestConfigs = [{ ...feedback('configmaps'), conditionRules: dear }];
+  const given = work([{ ...configMap('c'), data: { t: text } }], { spec: { manifestConfigs } });
+  for (let pass = 0; pass < 2; pass += 1) {
+    const outcome = (await cluster.pass({ ...given, status: cluster.status() })) as { readonly afterMs: number };
+    assert.ok(outcome.afterMs > 0 && outcome.afterMs <= 10 * 60_000, JSON.stringify(outcome));
+    assert.match(JSON.stringify(cluster.status()), /they are tried again in 10 minutes/);
+  }
+});
