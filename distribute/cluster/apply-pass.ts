@@ -117,6 +117,7 @@ class Pass {
     }
     const kind = await session.kinds.find(meta.group, meta.version, meta.kind);
     if (kind === undefined) {
+      if (this.#parts.isComplete && !this.#parts.recorded.some((each) => isSameName(each, meta))) return;
       this.#unserved(meta, faultOf(new Error(`the server doesn't have a resource type "${meta.kind}"`), undefined));
       return;
     }
@@ -340,6 +341,11 @@ function isToldComplete(work: HubObject, meta: ResourceMeta): boolean {
   );
   const conditions = conditionsOf({ status: entry } as unknown as HubObject);
   return findCondition(conditions, completeType)?.status === 'True';
+}
+
+/** Whether a record may be that of the object; what the plural name of its kind was is not known any more. */
+function isSameName(each: AppliedResource, { group, namespace, name }: ResourceMeta): boolean {
+  return each.uid !== '' && each.group === group && each.namespace === namespace && each.name === name;
 }
 
 function isSameObject(recorded: JsonObject, { group, kind, name, namespace }: ResourceMeta): boolean {

@@ -159,6 +159,7 @@ test('who may write the status of a complete work is told of no object that was 
     ['no name', entry('Secret', '')],
     ['a name that is null', entry('Secret', 'x', { name: null })],
     ['a name that is no text', entry('Secret', 'x', { name: ['token'] })],
+    ['a kind that is not served', entry('Widget', 'x')],
     ['another name', entry('ConfigMap', 'other')],
     ['nothing', {}],
   ];

@@ -1,6 +1,6 @@
-// Finds the objects in the member that a ClusterJoin has made. The status of the ClusterJoin lists them, but whoever may
-// write that status may list others. So only objects count that a ClusterJoin makes by kind, namespace and name, and
-// that carry the UID of this one.
+// Finds the objects in the member that a ClusterJoin has made. The status of the ClusterJoin lists them, but whoever
+// may write that status may list others. So only objects count that a ClusterJoin makes by kind, namespace and name,
+// and that carry the UID of this one.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { textAt } from '../../controllers/objects.ts';
 import { MemberRefusal, type MemberObjects } from '../../distribute/member/member-objects.ts';
