@@ -156,7 +156,11 @@ function addImportFlags(command: Command): void {
 function addJoinFlags(command: Command): void {
   command
     .option('--cluster-joins', 'let clusters join and leave by ClusterJoin objects; writes to hub and clusters')
-    .option('--joins-lease <ns/name>', `Lease of the replica that does so (default: ${defaultJoinsLease})`);
+    .option('--joins-lease <ns/name>', `Lease of the replica that does so (default: ${defaultJoinsLease})`)
+    .option(
+      '--joins-bootstrap-namespaces <names>',
+      'namespaces whose labelled Clusters of Cluster API join (default: none)',
+    );
 }
 
 /** Adds the flags about rights that are granted in clusters by objects of the hub. */

@@ -1,5 +1,6 @@
 // Makes a ClusterJoin for each Cluster of Cluster API that has the label `gateway.portcullis.io/join: "true"`, from the
 // kubeconfig that Cluster API keeps in a Secret, and deletes it when the Cluster is deleted or loses the label.
+import { isDeepStrictEqual } from 'node:util';
 import type { HubClient, HubObject, HubObjects } from '../cache/hub/hub-types.ts';
 import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
 import { annotationOf, oldestFirst } from '../cache/sources/objects/hub-object.ts';
@@ -7,10 +8,12 @@ import { isConflict, type HubWriter } from '../controllers/hub/hub-writer.ts';
 import { isDeleting } from '../controllers/objects.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
-import { clusterJoins, joinApiVersion, joinKind } from './object/cluster-join.ts';
+import { clusterJoins, joinApiVersion, joinKind, joinSpecOf, type JoinSpec } from './object/cluster-join.ts';
 
 /** Annotation of a ClusterJoin that was made for a Cluster: the Cluster's `NAMESPACE/NAME`. */
 const originAnnotation = 'gateway.portcullis.io/cluster-api';
+/** Annotation of the same ClusterJoin: the Cluster's UID. */
+const uidAnnotation = 'gateway.portcullis.io/cluster-api-uid';
 const chosen = { labelSelector: 'gateway.portcullis.io/join=true' } as const;
 /**
  * Both versions are watched, since an older Cluster API serves only v1beta1. The fields that are read here are the same
@@ -29,6 +32,8 @@ export interface ClusterApiOptions {
   readonly writer: HubWriter;
   readonly log: ControllerLog;
   readonly joins: () => HubObjects;
+  /** Namespaces whose Clusters count. In others somebody may make Clusters who may let none join. */
+  readonly bootstrapNamespaces: readonly string[];
 }
 
 /** Makes and deletes these ClusterJoins from its construction until `close`. */
@@ -61,7 +66,10 @@ export class ClusterApiImport {
       metadataOnly: true,
       timing: { missingPollMs },
       onChange: (changes) => {
-        for (const { object } of changes) this.#queue.add(object.metadata.name);
+        for (const { type, object } of changes) {
+          if (type === 'ADDED' && !this.#isInPlace(object)) this.#tellPlace(object);
+          this.#queue.add(object.metadata.name);
+        }
       },
       onState: ({ fault, synced }) => {
         if (fault !== undefined) log.warn({ fault: fault.message }, 'join: Clusters of Cluster API cannot be read');
@@ -81,12 +89,32 @@ export class ClusterApiImport {
       if (cluster !== undefined) await this.#create(joinFor(cluster));
       return 'done';
     }
-    const origin = annotationOf(join, originAnnotation);
-    // A ClusterJoin without this annotation was made by a person and is left alone.
-    if (origin === undefined || isDeleting(join)) return 'done';
-    const isThere = clusters.some((each) => originOf(each) === origin);
-    if (!isThere && this.#hasListed()) await writer.remove(clusterJoins, join);
+    // A ClusterJoin that a person wrote, or gave another bootstrap kubeconfig, is left alone.
+    if (isDeleting(join) || !this.#isMadeHere(join)) return 'done';
+    const uid = annotationOf(join, uidAnnotation);
+    const same = clusters.find((each) => originOf(each) === annotationOf(join, originAnnotation));
+    if (uid === undefined) {
+      // Version 0.1.0 wrote no UID.
+      const annotations = { [uidAnnotation]: same?.metadata.uid };
+      if (same !== undefined) await writer.patch(clusterJoins, join, { metadata: { annotations } });
+    } else if (same?.metadata.uid !== uid && this.#hasListed()) await writer.remove(clusterJoins, join);
     return 'done';
+  }
+
+  /** Whether the ClusterJoin was made for a Cluster of these namespaces, and still joins by that Cluster's Secret. */
+  #isMadeHere(join: HubObject): boolean {
+    const [namespace = '', ...rest] = (annotationOf(join, originAnnotation) ?? '').split('/');
+    const { name } = join.metadata;
+    return (
+      rest.join('/') === name &&
+      this.#options.bootstrapNamespaces.includes(namespace) &&
+      isDeepStrictEqual(joinSpecOf(join).bootstrap, bootstrapOf(namespace, name))
+    );
+  }
+
+  #tellPlace(cluster: HubObject): void {
+    const fault = 'its namespace is none of --joins-bootstrap-namespaces';
+    this.#options.log.warn({ cluster: originOf(cluster), fault }, 'join: the label of a Cluster does nothing');
   }
 
   async #create(join: object): Promise<void> {
@@ -97,11 +125,15 @@ export class ClusterApiImport {
     }
   }
 
-  /** The Clusters of this name with the label that are not being deleted, the oldest first. */
+  /** The Clusters of this name that count and are not being deleted, the oldest first. */
   #chosen(name: string): readonly HubObject[] {
     return oldestFirst(...this.#clusters.map(({ objects }) => objects))
       .map(([, cluster]) => cluster)
-      .filter((cluster) => cluster.metadata.name === name && !isDeleting(cluster));
+      .filter((cluster) => cluster.metadata.name === name && !isDeleting(cluster) && this.#isInPlace(cluster));
+  }
+
+  #isInPlace({ metadata: { namespace = '' } }: HubObject): boolean {
+    return this.#options.bootstrapNamespaces.includes(namespace);
   }
 
   /**
@@ -119,14 +151,19 @@ function originOf({ metadata: { namespace = '', name } }: HubObject): string {
   return `${namespace}/${name}`;
 }
 
+/** Where Cluster API keeps the kubeconfig of a Cluster. */
+function bootstrapOf(namespace: string, name: string): JoinSpec['bootstrap'] {
+  return { namespace, name: `${name}-kubeconfig`, key: 'value' };
+}
+
 function joinFor(cluster: HubObject): object {
-  const { namespace = '', name } = cluster.metadata;
+  const { namespace = '', name, uid } = cluster.metadata;
   return {
     apiVersion: joinApiVersion,
     kind: joinKind,
-    metadata: { name, annotations: { [originAnnotation]: originOf(cluster) } },
+    metadata: { name, annotations: { [originAnnotation]: originOf(cluster), [uidAnnotation]: uid } },
     spec: {
-      bootstrapKubeconfigSecret: { namespace, name: `${name}-kubeconfig`, key: 'value' },
+      bootstrapKubeconfigSecret: bootstrapOf(namespace, name),
       deleteBootstrapSecret: false,
       deregisterPolicy: giveUpAfter,
     },

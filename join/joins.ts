@@ -11,7 +11,7 @@ import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
 import { makeBackoff, type Backoff } from '../lib/backoff.ts';
 import type { Connections } from '../routing/members/target.ts';
 import { makeAuthorities, type Authorities } from './authorities.ts';
-import { ClusterApiImport } from './cluster-api.ts';
+import { ClusterApiImport, type ClusterApiOptions } from './cluster-api.ts';
 import { accessIn, addressOf, readSecret } from './hub/cluster-secret.ts';
 import { keepManagedCluster, managedClusters, tellReady } from './hub/managed-cluster.ts';
 import { clusterJoins, installHash, isMadeFor, joinFinalizer, joinKind, joinSpecOf } from './object/cluster-join.ts';
@@ -23,7 +23,7 @@ import { keepPass } from './pass/keep-pass.ts';
 import { leavePass } from './pass/leave-pass.ts';
 import { readinessOf } from './pass/ready.ts';
 
-export interface JoinsOptions extends JoinParts {
+export interface JoinsOptions extends JoinParts, Pick<ClusterApiOptions, 'bootstrapNamespaces'> {
   readonly connections: Connections;
 }
 

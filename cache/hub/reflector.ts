@@ -32,6 +32,8 @@ export type { Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from
 
 /** Most objects in one page of a list, as in client-go's pager. */
 const pageSize = '500';
+/** Most bytes of one page of a member, and of a whole list that has to come at once. */
+const maxPageBytes = 64 * 1024 * 1024;
 
 /** Starts listing at once. Never throws; failures are reported in `state()`. Runs until `close()`. */
 export function startReflector(options: ReflectorOptions): Reflector {
@@ -178,6 +180,7 @@ class HubReflector implements Reflector {
       path: collectionPath(this.resource, query),
       accept: this.#accept('List'),
       timeoutMs: this.#timing.listTimeoutMs,
+      mostBytes: maxPageBytes,
       signal: this.#stopping.signal,
     });
     if (answer.status === 410 && query['continue'] !== undefined) throw new Expired();

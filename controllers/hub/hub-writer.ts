@@ -1,7 +1,7 @@
 // Writes objects of an API server, mostly of the hub. The message of an error says what was refused and why, and which
 // RBAC rule is missing. Values that the server quotes are removed from its message, since they may be those of the
 // object.
-import { collectionPath } from '../../cache/hub/hub-paths.ts';
+import { collectionPath, objectPath } from '../../cache/hub/hub-paths.ts';
 import type { HubAnswer, HubCall, HubClient, HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { oneLine } from '../../lib/text/one-line.ts';
 import { textsAt, type ResourceType } from '../objects.ts';
@@ -76,7 +76,7 @@ export function makeHubWriter(hub: Pick<HubClient, 'request'>, ended?: AbortSign
     async patch(type, { metadata }, patch, subresource = '') {
       const call = {
         method: 'PATCH',
-        path: `${objectPath(type, metadata)}${subresource}`,
+        path: `${objectPath(within(type, metadata), metadata.name)}${subresource}`,
         contentType: 'application/merge-patch+json',
         // Because the patch holds the UID, the hub answers 409 if the object was deleted meanwhile and another one with
         // the same name was created.
@@ -86,7 +86,7 @@ export function makeHubWriter(hub: Pick<HubClient, 'request'>, ended?: AbortSign
       return read(await client.request(call), 'patch', { ...type, resource: `${type.resource}${subresource}` });
     },
     async remove(type, { metadata }) {
-      const path = objectPath(type, metadata);
+      const path = objectPath(within(type, metadata), metadata.name);
       const preconditions = { uid: metadata.uid };
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions, propagationPolicy: 'Background' };
       const answer = await client.request({ method: 'DELETE', path, body, timeoutMs });
@@ -103,10 +103,6 @@ function requestUntil(hub: Pick<HubClient, 'request'>, call: HubCall, ended: Abo
 function within(type: ResourceType, metadata: { readonly namespace?: string } = {}): WatchedResource {
   const { namespace } = metadata;
   return namespace === undefined ? type : { ...type, namespace };
-}
-
-function objectPath(type: ResourceType, metadata: HubObject['metadata']): string {
-  return `${collectionPath(within(type, metadata), {})}/${encodeURIComponent(metadata.name)}`;
 }
 
 /** Returns the object in an answer. @throws HubRefusal for any status from 300 */

@@ -2,22 +2,24 @@
 // object is unchanged since the last time, no request is sent for it.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
-import { conditionsOf, findCondition } from '../../controllers/conditions.ts';
+import { conditionsOf, findCondition, type Finding } from '../../controllers/conditions.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt, type OwnerReference } from '../../controllers/objects.ts';
 import { contentHash, hashOf } from '../apply/content-hash.ts';
 import { faultOf, MissingRight, type ApplyFault } from '../apply/apply-fault.ts';
 import { uidOf } from '../apply/owners.ts';
 import { applyManifest } from '../apply/strategies.ts';
 import { readFeedback } from '../feedback/feedback-values.ts';
+import type { AppliedResource } from '../inventory/inventory.ts';
 import type { RuleEvaluator } from '../feedback/rule-evaluator.ts';
 import type { Executor } from '../member/executor-identity.ts';
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
 import type { MemberSession } from '../member/member-session.ts';
 import { readinessOf } from '../../lib/objects/readiness.ts';
 import { inApplyOrder } from '../work/apply-order.ts';
-import { configOf, isOwned, type ManifestConfig } from '../work/manifest-config.ts';
+import { completeType, configOf, isOwned, type ManifestConfig } from '../work/manifest-config.ts';
 import type { ManifestResult, Seen } from '../work/manifest-status.ts';
-import { manifestsOf, metaOf, objectAt, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
+import { faultOfMeta, manifestsOf, metaOf, objectAt, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { KnownObject, KnownObjects } from './known-objects.ts';
 
@@ -33,6 +35,8 @@ export interface ApplyPassParts {
   readonly ruleEvaluator: RuleEvaluator;
   /** Whether the ManifestWork has the condition Complete: its objects are then only read, and nothing is applied. */
   readonly isComplete: boolean;
+  /** The objects that the AppliedManifestWork records. The work's status may have been written by others. */
+  readonly recorded: readonly AppliedResource[];
 }
 
 export interface ApplyPass {
@@ -86,7 +90,7 @@ class Pass {
 
   async run(): Promise<ApplyPass> {
     const { work, known, isComplete } = this.#parts;
-    const manifests = isComplete ? recordedManifests(work) : givenManifests(work);
+    const manifests = isComplete ? toldManifests(work) : givenManifests(work);
     for (const group of inApplyOrder(manifests)) await eachOf(group, parallel, (manifest) => this.#one(manifest));
     if (!isComplete) known.keepOnly(work.metadata.name, this.#keys);
     return {
@@ -104,8 +108,16 @@ class Pass {
       return;
     }
     const { session } = this.#parts;
+    const unusable = faultOfMeta(meta);
+    if (unusable !== undefined) {
+      // It stood in the status, which names no object that was applied.
+      if (this.#parts.isComplete) return;
+      this.#unserved(meta, faultOf(new Error(unusable), undefined));
+      return;
+    }
     const kind = await session.kinds.find(meta.group, meta.version, meta.kind);
     if (kind === undefined) {
+      if (this.#parts.isComplete && !this.#parts.recorded.some((each) => isSameName(each, meta))) return;
       this.#unserved(meta, faultOf(new Error(`the server doesn't have a resource type "${meta.kind}"`), undefined));
       return;
     }
@@ -116,6 +128,7 @@ class Pass {
       this.#tell(full, fault, { state: 'unreadable', message: 'it has no namespace' });
       return;
     }
+    if (this.#parts.isComplete && this.#recordedUid(full) === '') return;
     const object: ObjectName = { kind, namespace, name: meta.name };
     this.#objects.push(object);
     await this.#bring(full, object, manifest);
@@ -132,7 +145,9 @@ class Pass {
     const before = known.get(work.metadata.name, key, taskHash);
     if (!session.isFollowable(executor, object)) this.#again(unwatchedMs);
     const watched = session.versionOf(executor, object);
-    if (before !== undefined && before.version === watched && !mayTryAgain(before)) {
+    const rulesMs = (before?.rulesAtMs ?? Infinity) - performance.now();
+    if (before !== undefined && before.version === watched && !mayTryAgain(before) && rulesMs > 0) {
+      if (rulesMs < Infinity) this.#again(Math.ceil(rulesMs));
       this.#tell(meta, before.fault, before.seen);
       return;
     }
@@ -147,13 +162,16 @@ class Pass {
     let live: JsonObject | undefined;
     try {
       live = await objects.get(object);
+      // Somebody else's object of the same name was not applied, so nothing is told of it.
+      if (this.#parts.isComplete && live !== undefined && uidOf(live) !== this.#recordedUid(task.meta))
+        live = undefined;
     } catch (error) {
       if (isUnreachable(error)) throw error;
       const fault = faultOf(error, object);
       const seen: Seen = { state: 'unreadable', message: (error as Error).message };
       return { taskHash, version: '', content: before?.content, fault, seen, refusedUntilMs: untilOf(fault) };
     }
-    if (this.#mayWait(task, live))
+    if (await this.#mayWait(task, live))
       return this.#knownAs(task, live, before?.content, before?.fault, before?.refusedUntilMs);
     try {
       const applied = await this.#apply(task, live);
@@ -169,15 +187,39 @@ class Pass {
    * Whether the manifest is not applied now: the object is as the last apply left it, or the manifest must wait before
    * the next attempt, or manifest or ManifestWork is complete.
    */
-  #mayWait({ meta, config, manifest, before }: Task, live: JsonObject | undefined): boolean {
+  async #mayWait(task: Task, live: JsonObject | undefined): Promise<boolean> {
+    const { meta, config, manifest, before } = task;
     const { work, known } = this.#parts;
-    if (manifest === undefined || isManifestComplete(work, meta)) return true;
+    if (manifest === undefined || (await this.#isManifestComplete(task, live))) return true;
     if (before === undefined || config.strategy.type === 'ReadOnly') return false;
     if (before.fault !== undefined) return !mayTryAgain(before);
     if (live !== undefined && before.content === contentHash(live)) return true;
     const waitMs = known.correct(work.metadata.name, objectKey(meta), performance.now());
     if (waitMs > 0) this.#again(waitMs);
     return waitMs > 0;
+  }
+
+  /**
+   * Whether the object is complete, so that it is not updated any more. What the work's status says of it is checked:
+   * by the rules on the object as it is, or, when it is gone, by the record that it was applied.
+   */
+  async #isManifestComplete({ meta, config }: Task, live: JsonObject | undefined): Promise<boolean> {
+    const { work } = this.#parts;
+    if (!isToldComplete(work, meta)) return false;
+    const rules = config.conditionRules.filter((rule) => textAt(rule, 'condition') === completeType);
+    if (live === undefined) return rules.length > 0 && this.#recordedUid(meta) !== '';
+    return (await this.#evaluate(live, rules)).some(({ status }) => status === 'True');
+  }
+
+  async #evaluate(live: JsonObject, rules: readonly unknown[]): Promise<readonly Finding[]> {
+    const { ruleEvaluator, work } = this.#parts;
+    return await ruleEvaluator.evaluate(work.metadata.namespace ?? '', live, rules);
+  }
+
+  /** UID of the object in the AppliedManifestWork; '' when it was never applied. */
+  #recordedUid(meta: ResourceMeta): string {
+    const key = objectKey(meta);
+    return this.#parts.recorded.find((each) => objectKey(each) === key)?.uid ?? '';
   }
 
   async #apply({ object, manifest, config, isOwn, before }: Task, live: JsonObject | undefined) {
@@ -208,16 +250,20 @@ class Pass {
     fault: ApplyFault | undefined,
     refusedUntilMs = untilOf(fault),
   ): Promise<KnownObject> {
-    const { rawJson, ruleEvaluator, work } = this.#parts;
     if (live === undefined)
       return { taskHash, version: 'absent', content, fault, seen: { state: 'absent' }, refusedUntilMs };
     const observation = {
-      feedback: readFeedback(live, config.feedbackRules, rawJson),
-      rules: await ruleEvaluator.evaluate(work.metadata.namespace ?? '', live, config.conditionRules),
+      feedback: readFeedback(live, config.feedbackRules, this.#parts.rawJson),
+      rules: await this.#evaluate(live, config.conditionRules),
       readiness: readinessOf(live),
     };
+    const { ruleEvaluator, work } = this.#parts;
+    const rulesMs = ruleEvaluator.againMs(work.metadata.namespace ?? '', config.conditionRules);
+    if (rulesMs !== undefined) this.#again(rulesMs);
+    const rulesAtMs = rulesMs === undefined ? undefined : performance.now() + rulesMs;
     const seen: Seen = { state: 'present', uid: uidOf(live), observation };
-    return { taskHash, version: textAt(live, 'metadata', 'resourceVersion'), content, fault, seen, refusedUntilMs };
+    const version = textAt(live, 'metadata', 'resourceVersion');
+    return { taskHash, version, content, fault, seen, refusedUntilMs, rulesAtMs };
   }
 
   #unserved(meta: ResourceMeta, fault: ApplyFault): void {
@@ -258,12 +304,22 @@ function givenManifests(work: HubObject): readonly Manifest[] {
   });
 }
 
-/** The objects that the status of a complete ManifestWork lists, in place of its manifests. */
-function recordedManifests(work: HubObject): readonly Manifest[] {
-  return listAt(work, 'status', 'resourceStatus', 'manifests').map((entry) => ({
-    meta: objectAt(entry, 'resourceMeta') as unknown as ResourceMeta,
-    object: undefined,
-  }));
+/**
+ * The objects that the status of a complete ManifestWork lists, in place of its manifests, which may have changed
+ * since. Whoever may write the status may have written them, so only those are looked at that the AppliedManifestWork
+ * records.
+ */
+function toldManifests(work: HubObject): readonly Manifest[] {
+  return listAt(work, 'status', 'resourceStatus', 'manifests').map((entry, index) => {
+    const ordinal = fieldOf(entry, 'resourceMeta', 'ordinal');
+    const text = (field: string): string => textAt(entry, 'resourceMeta', field);
+    const meta = {
+      ...{ ordinal: typeof ordinal === 'number' ? ordinal : index, resource: '' },
+      ...{ group: text('group'), version: text('version'), kind: text('kind') },
+      ...{ name: text('name'), namespace: text('namespace') },
+    };
+    return { meta, object: undefined };
+  });
 }
 
 /** Removes from a manifest what it must not set, such as the UID, and sets the object's namespace. */
@@ -278,16 +334,18 @@ function cleaned(manifest: JsonObject, { namespace }: ObjectName): JsonObject {
   return { ...manifest, metadata: { ...metadata, ...(namespace === '' ? {} : { namespace }) } };
 }
 
-/**
- * Whether the ManifestWork's status says that the object of this manifest is complete. Such an object is not updated
- * any more.
- */
-function isManifestComplete(work: HubObject, meta: ResourceMeta): boolean {
+/** Whether the ManifestWork's status says that the object of this manifest is complete. */
+function isToldComplete(work: HubObject, meta: ResourceMeta): boolean {
   const entry = listAt(work, 'status', 'resourceStatus', 'manifests').find((each) =>
     isSameObject(objectAt(each, 'resourceMeta'), meta),
   );
   const conditions = conditionsOf({ status: entry } as unknown as HubObject);
-  return findCondition(conditions, 'Complete')?.status === 'True';
+  return findCondition(conditions, completeType)?.status === 'True';
+}
+
+/** Whether a record may be that of the object; what the plural name of its kind was is not known any more. */
+function isSameName(each: AppliedResource, { group, namespace, name }: ResourceMeta): boolean {
+  return each.uid !== '' && each.group === group && each.namespace === namespace && each.name === name;
 }
 
 function isSameObject(recorded: JsonObject, { group, kind, name, namespace }: ResourceMeta): boolean {

@@ -1,24 +1,29 @@
 // Ends a ManifestWork that is deleted on the hub: deletes its AppliedManifestWork, with that the objects it records,
 // and then removes the work's finalizer. An AppliedManifestWork whose work is missing on the hub is deleted after a
-// grace period.
+// grace period. Easy to get wrong: whoever may write AppliedManifestWorks in the member may have written this one. As
+// whom its objects are deleted is said by the work on the hub, which its finalizer keeps there until they are gone.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { conditionsOf, findCondition, generationOf, withConditions } from '../../controllers/conditions.ts';
 import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
 import { isDeleting, textAt, textsAt } from '../../controllers/objects.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
+import { isGroup, isLabel, isName } from '../../lib/objects/api-names.ts';
 import { ownerReferenceTo, setOwner } from '../apply/owners.ts';
 import { executorAnnotation } from '../inventory/applied-works.ts';
-import { evictionStart, recordedIn } from '../inventory/inventory.ts';
+import { evictionStart, recordedIn, type AppliedResource } from '../inventory/inventory.ts';
 import { removeObjects, type RemoveParts } from '../inventory/remove-objects.ts';
-import { executorFor, executorFromKey } from '../member/executor-identity.ts';
-import type { WorkReference } from '../member/member-session.ts';
+import { heldBecause } from '../inventory/keep-inventory.ts';
+import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
 import { defaultFieldManager, isOwned } from '../work/manifest-config.ts';
-import { appliedWorkFinalizer, manifestWorks, workFinalizer } from '../work/manifest-work.ts';
+import { appliedWorkFinalizer, hasManifestOf, manifestWorks, workFinalizer } from '../work/manifest-work.ts';
 import { deletingFinding } from '../work/work-status.ts';
-import { referenceOf, type WorkPassParts } from './work-pass.ts';
+import { rightOf } from './executor-right.ts';
+import { referenceOf, writeOwnConditions, type WorkPassParts } from './work-pass.ts';
 
 const pendingMs = 500;
 const refusedMs = 30_000;
+/** A record that has no work is looked at again, and told about, at this interval in milliseconds. */
+const untoldMs = 600_000;
 
 /**
  * Handles a ManifestWork that is being deleted: deletes its AppliedManifestWork, whose events cause the next call, and
@@ -43,7 +48,9 @@ export async function endWork(parts: WorkPassParts, work: HubObject): Promise<Ou
     return 'done';
   }
   if (isDeleting(appliedWork)) return 'done';
-  await orphan(removeParts(parts, appliedWork, referenceOf(work)), work, appliedWork);
+  const remover = await removerOf(parts, appliedWork, work);
+  if ('held' in remover) return await hold(parts, appliedWork, work, remover.held);
+  await orphan(removeParts(parts, appliedWork, work, remover.executor), work, appliedWork);
   await appliedWorks.remove(appliedWork);
   return 'done';
 }
@@ -54,7 +61,7 @@ export async function endWork(parts: WorkPassParts, work: HubObject): Promise<Ou
  */
 async function orphan({ kinds, objects, owner }: RemoveParts, work: HubObject, appliedWork: HubObject): Promise<void> {
   for (const resource of recordedIn(appliedWork)) {
-    if (isOwned(work, resource)) continue;
+    if (isOwned(work, resource) || !isUsable(resource)) continue;
     const kind = await kinds.findResource(resource.group, resource.version, resource.resource);
     if (kind === undefined) continue;
     const object = { kind, namespace: resource.namespace, name: resource.name };
@@ -73,50 +80,106 @@ export async function endAppliedWork(parts: WorkPassParts, namespace: string, na
   const appliedWork = appliedWorks.get(name);
   if (appliedWork === undefined || textAt(appliedWork, 'spec', 'agentID') !== settings.agentId) return 'done';
   const workName = textAt(appliedWork, 'spec', 'manifestWorkName');
-  const work = settings.work(namespace, workName);
-  if (!isDeleting(appliedWork))
-    return await evict(parts, appliedWork, work !== undefined && isOfHub(parts, appliedWork));
+  // One that names a work under whose name it would not have been made is the record of no work.
+  const work = name === `${settings.hubHash}-${workName}` ? settings.work(namespace, workName) : undefined;
+  if (!isDeleting(appliedWork)) return await evict(parts, appliedWork, work !== undefined);
   if (!textsAt(appliedWork, 'metadata', 'finalizers').includes(appliedWorkFinalizer)) return 'done';
+  const remover = await removerOf(parts, appliedWork, work);
+  if ('held' in remover) return await hold(parts, appliedWork, work, remover.held);
   // The objects are being deleted, so what is remembered of them must not be used when the ManifestWork is applied
   // again.
   parts.known.forget(workName);
-  const reference = work === undefined ? { namespace, name: workName, uid: '' } : referenceOf(work);
   const recorded = recordedIn(appliedWork);
-  const left = await removeObjects(removeParts(parts, appliedWork, reference), recorded);
+  const left = await removeObjects(removeParts(parts, appliedWork, work, remover.executor), recorded);
   if (left.resources.length === 0) {
     await appliedWorks.removeFinalizer(appliedWork);
     return 'done';
   }
   if (left.resources.length < recorded.length)
     await appliedWorks.writeStatus(appliedWork, { appliedResources: left.resources });
-  return { afterMs: left.faults.length === 0 ? pendingMs : refusedMs };
+  if (left.faults.length === 0) return { afterMs: pendingMs };
+  return await hold(parts, appliedWork, work, left.faults.join('; '));
 }
 
-function isOfHub({ settings: { hubHash } }: WorkPassParts, { metadata: { name } }: HubObject): boolean {
-  return name.startsWith(`${hubHash}-`);
+/** As whom the objects in an AppliedManifestWork are deleted, or why they are not. */
+type Remover = { readonly executor: Executor } | { readonly held: string };
+
+/**
+ * The executor that the member records counts only if the work on the hub has it too. With another one, its executor
+ * is asked about as for applying it. Without a work, only the operator's account for works that name none is left; the
+ * gateway's own credential is never used then.
+ */
+async function removerOf(
+  { settings }: WorkPassParts,
+  appliedWork: HubObject,
+  work: HubObject | undefined,
+): Promise<Remover> {
+  const recorded = textAt(appliedWork, 'metadata', 'annotations', executorAnnotation);
+  const { defaultExecutor } = settings;
+  try {
+    if (work !== undefined) {
+      const executor = executorOf(work, defaultExecutor);
+      const refused = executor.key === recorded ? undefined : (await rightOf(settings, work, executor)).refused;
+      return refused === undefined ? { executor } : { held: refused };
+    }
+    // Without objects, no request is sent.
+    if (recordedIn(appliedWork).length === 0) return { executor: executorFor('gateway', false) };
+    const fallback = typeof defaultExecutor === 'string' ? undefined : executorFor(defaultExecutor, false);
+    if (fallback?.key === recorded) return { executor: fallback };
+  } catch (error) {
+    if (error instanceof ExecutorRefused) return { held: error.message };
+    throw error;
+  }
+  return {
+    held: 'its work is not on the hub, so that nobody there says as whom its objects are to be deleted: make a work of this name with the executor and delete it, or delete the objects and the finalizer in the cluster',
+  };
+}
+
+/** Says why objects are not deleted: in a condition of the work, or in the log when the hub has none. */
+async function hold(
+  { settings, log }: WorkPassParts,
+  appliedWork: HubObject,
+  work: HubObject | undefined,
+  fault: string,
+): Promise<Outcome> {
+  const message = `what was applied for the work is not deleted: ${fault}`;
+  if (work === undefined) {
+    log.warn({ record: appliedWork.metadata.name, fault }, 'works: what a record in a cluster names is not deleted');
+    return { afterMs: untoldMs };
+  }
+  await writeOwnConditions(settings, work, [heldBecause('DeletionFailed', message)]);
+  return { afterMs: refusedMs };
+}
+
+function isUsable({ group, version, resource, namespace, name }: AppliedResource): boolean {
+  const isPlace = namespace === '' || isLabel(namespace);
+  return isGroup(group) && isLabel(version) && isLabel(resource) && isPlace && isName(name);
 }
 
 function removeParts(
   { settings, session }: WorkPassParts,
   appliedWork: HubObject,
-  reference: WorkReference,
+  work: HubObject | undefined,
+  executor: Executor,
 ): RemoveParts {
-  const own = executorFor('gateway', false);
-  const written = executorFromKey(textAt(appliedWork, 'metadata', 'annotations', executorAnnotation)) ?? own;
+  const namespace = work?.metadata.namespace ?? '';
+  const reference =
+    work === undefined
+      ? { namespace, name: textAt(appliedWork, 'spec', 'manifestWorkName'), uid: '' }
+      : referenceOf(work);
+  const ofHub = work !== undefined && !settings.holdOnDenied;
   return {
     kinds: session.kinds,
-    objects: session.objects(written, reference),
-    ownObjects: settings.holdOnDenied ? undefined : session.objects(own, reference),
+    objects: session.objects(executor, reference),
+    ownObjects: ofHub ? session.objects(executorFor('gateway', false), reference) : undefined,
+    isOfWork: (object) => work !== undefined && hasManifestOf(work, object),
     owner: ownerReferenceTo(appliedWork.metadata),
   };
 }
 
-async function evict(
-  { settings, appliedWorks }: WorkPassParts,
-  appliedWork: HubObject,
-  hasWork: boolean,
-): Promise<Outcome> {
-  const { evictionGraceMs } = settings;
+async function evict(parts: WorkPassParts, appliedWork: HubObject, hasWork: boolean): Promise<Outcome> {
+  const { appliedWorks } = parts;
+  const { evictionGraceMs } = parts.settings;
   const start = evictionStart(appliedWork);
   if (hasWork || evictionGraceMs === Infinity) {
     if (start !== undefined) await appliedWorks.writeStatus(appliedWork, { evictionStartTime: null });
@@ -129,6 +192,9 @@ async function evict(
   }
   const leftMs = Date.parse(start) + evictionGraceMs - now.getTime();
   if (leftMs > 0) return { afterMs: leftMs };
+  // Once it is gone, Kubernetes' garbage collector deletes what it owns, so it stays while nobody may delete that.
+  const remover = await removerOf(parts, appliedWork, undefined);
+  if ('held' in remover) return await hold(parts, appliedWork, undefined, remover.held);
   await appliedWorks.remove(appliedWork);
   return 'done';
 }

@@ -1,24 +1,21 @@
 // Executes the ManifestWorks of one cluster, with a queue of its own. While the member cannot be reached, or another
 // agent executes the works there, nothing is written to the member. The watch of AppliedManifestWorks shows when that
 // changes.
-import { isDeepStrictEqual } from 'node:util';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
-import { conditionsOf, type Finding } from '../../controllers/conditions.ts';
+import type { Finding } from '../../controllers/conditions.ts';
 import { isDeleting, textAt } from '../../controllers/objects.ts';
 import { makeQueue, type ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../../controllers/queue/work-queue.ts';
 import { followAppliedWorks, type AppliedWorks } from '../inventory/applied-works.ts';
 import { evictionStart } from '../inventory/inventory.ts';
 import { MemberSession, type SessionParts } from '../member/member-session.ts';
-import { manifestWorks, ownPrefix } from '../work/manifest-work.ts';
-import { acceptedBefore } from '../stamp/authors.ts';
-import { withOwnConditions } from '../work/work-status.ts';
+import { ownPrefix } from '../work/manifest-work.ts';
 import { endAppliedWork, endWork } from './clean-up.ts';
 import { DeniedWorks } from './denied-works.ts';
 import { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
-import { passWork, type WorkPassParts } from './work-pass.ts';
+import { passWork, writeOwnConditions, type WorkPassParts } from './work-pass.ts';
 
 export interface ClusterExecutorOptions extends Omit<SessionParts, 'onObjects' | 'onError'> {
   readonly settings: WorkSettings;
@@ -89,9 +86,9 @@ export class ClusterExecutor {
    */
   addWork(name: string): void {
     // If the ManifestWork was missing on the hub before, its AppliedManifestWork was going to be deleted, which must
-    // end now.
+    // end now. If that is under way already, it may have waited for the work to say as whom.
     const appliedWork = this.#appliedWorks.of(name);
-    if (appliedWork !== undefined && evictionStart(appliedWork) !== undefined)
+    if (appliedWork !== undefined && (isDeleting(appliedWork) || evictionStart(appliedWork) !== undefined))
       this.#queue.add(appliedPrefix + appliedWork.metadata.name);
     this.#queue.add(workPrefix + name);
   }
@@ -198,6 +195,7 @@ export class ClusterExecutor {
       appliedWorks: this.#appliedWorks,
       known: this.#known,
       denied: this.#denied,
+      log: this.#options.log,
     };
     const obstacle = this.obstacle();
     if (key.startsWith(appliedPrefix)) {
@@ -220,10 +218,6 @@ export class ClusterExecutor {
   async #tellObstacle(work: HubObject, obstacle: Finding): Promise<void> {
     // No condition is written before the first list of AppliedManifestWorks, which takes only a moment.
     if (obstacle.reason === 'NotReached') return;
-    const conditions = withOwnConditions(work, [obstacle, ...acceptedBefore(work)]);
-    if (isDeepStrictEqual(conditions, conditionsOf(work))) return;
-    const { resourceVersion } = work.metadata;
-    const patch = { metadata: { resourceVersion }, status: { conditions } };
-    await this.#options.settings.writer.patch(manifestWorks, work, patch, '/status');
+    await writeOwnConditions(this.#options.settings, work, [obstacle]);
   }
 }

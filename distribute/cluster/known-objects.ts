@@ -14,6 +14,8 @@ export interface KnownObject {
   readonly seen: Seen;
   /** A manifest that failed is not tried again before this time, on the clock of `performance.now()`. */
   readonly refusedUntilMs: number;
+  /** Rules that cost too much are evaluated again at this time, on the same clock; undefined when they did not. */
+  readonly rulesAtMs?: number | undefined;
 }
 
 /** So many corrections of one object within {@link dampedMs} are made at once. The next correction has to wait. */
@@ -33,6 +35,11 @@ export class KnownObjects {
   get(work: string, key: string, taskHash: string): KnownObject | undefined {
     const known = this.#known.get(work)?.get(key);
     return known?.taskHash === taskHash ? known : undefined;
+  }
+
+  /** Returns the keys of the objects that were handled for a ManifestWork since the gateway began to execute it. */
+  keysOf(work: string): ReadonlySet<string> {
+    return new Set(this.#known.get(work)?.keys());
   }
 
   set(work: string, key: string, known: KnownObject): void {

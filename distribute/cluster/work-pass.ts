@@ -6,19 +6,31 @@ import { conditionsOf, findCondition, type Condition, type Finding } from '../..
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
 import { isDeleting, textsAt } from '../../controllers/objects.ts';
+import type { ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { faultOf } from '../apply/apply-fault.ts';
 import { ownerReferenceTo } from '../apply/owners.ts';
 import type { AppliedWorks } from '../inventory/applied-works.ts';
 import { announceObjects, keepInventory } from '../inventory/keep-inventory.ts';
+import { recordedIn } from '../inventory/inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
+import type { ObjectName } from '../member/member-objects.ts';
 import type { MemberSession, WorkReference } from '../member/member-session.ts';
 import { acceptedBefore } from '../stamp/authors.ts';
 import { keepRevision } from '../work/history.ts';
+import { completeType, isComplete } from '../work/manifest-config.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
-import { manifestsOf, manifestWorks, metaOf, replicaSetLabel, workFinalizer } from '../work/manifest-work.ts';
+import {
+  manifestsOf,
+  manifestWorks,
+  metaOf,
+  objectKey,
+  replicaSetLabel,
+  workFinalizer,
+} from '../work/manifest-work.ts';
+import { isTooDeep, mostLevels } from '../../lib/json/nesting.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
-import { statusOf } from '../work/work-status.ts';
+import { statusOf, withOwnConditions } from '../work/work-status.ts';
 import { runApplyPass, type ApplyPass } from './apply-pass.ts';
 import type { DeniedWorks } from './denied-works.ts';
 import { rightOf, type Right } from './executor-right.ts';
@@ -31,6 +43,7 @@ export interface WorkPassParts {
   readonly appliedWorks: AppliedWorks;
   readonly known: KnownObjects;
   readonly denied: DeniedWorks;
+  readonly log: Pick<ControllerLog, 'warn'>;
 }
 
 /**
@@ -49,6 +62,11 @@ export async function passWork(parts: WorkPassParts, work: HubObject): Promise<O
     await setFinalizer(settings.writer, manifestWorks, work, { finalizer: workFinalizer, wanted: true });
     return 'done';
   }
+  const deep = depthFault(work);
+  if (deep !== undefined) {
+    await writeStatus(settings, shallow(work), refusedResults(work, deep), acceptedBefore(work));
+    return { afterMs: refusedMs };
+  }
   // Nobody is refused before the hub's policies have been read, which takes only a moment.
   if (settings.authors?.isReading() === true) return { afterMs: pendingMs };
   const { executor, refused, conditions } = await chosenExecutor(settings, work);
@@ -57,6 +75,22 @@ export async function passWork(parts: WorkPassParts, work: HubObject): Promise<O
     return { afterMs: refusedMs };
   }
   return await executeAs(parts, work, executor, conditions);
+}
+
+/**
+ * Why a work cannot be handled because of its nesting. All that is hashed, compared and copied of a work comes through
+ * here first.
+ */
+function depthFault(work: HubObject): string | undefined {
+  if (!isTooDeep(work)) return undefined;
+  const ordinal = manifestsOf(work).findIndex(isTooDeep);
+  const what = ordinal < 0 ? 'the work' : `manifest ${ordinal}`;
+  return `${what} is nested deeper than ${mostLevels} levels, which this gateway does not handle`;
+}
+
+/** The work without a status that is nested too deeply, which is then written anew. */
+function shallow(work: HubObject): HubObject {
+  return isTooDeep(work['status']) ? { ...work, status: {} } : work;
 }
 
 export function referenceOf({ metadata: { namespace = '', name, uid } }: HubObject): WorkReference {
@@ -84,41 +118,46 @@ async function executeAs(
   conditions: readonly Finding[],
 ): Promise<Outcome> {
   const { settings, session, appliedWorks, known } = parts;
-  const isComplete = findCondition(conditionsOf(given), 'Complete')?.status === 'True';
-  const work = isComplete ? given : await keepRevision(settings.writer, given, settings.historyLimit);
+  const hasEnded = isComplete(given);
+  const work = hasEnded ? given : await keepRevision(settings.writer, given, settings.historyLimit);
   const ensured = await appliedWorks.ensure(work, executor.key);
   // Somebody is deleting the AppliedManifestWork in the member. The objects that it records are deleted first. The
   // event of its end causes the next call, which makes a new one.
   if (isDeleting(ensured)) return 'done';
-  const appliedWork = isComplete ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
+  const appliedWork = hasEnded ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
   const owner = ownerReferenceTo(appliedWork.metadata);
   const objects = session.objects(executor, referenceOf(work));
   const { rawJson, ruleEvaluator, holdOnDenied } = settings;
+  const before = known.keysOf(work.metadata.name);
   const pass = await runApplyPass({
     ...{ work, executor, session, objects, known, owner },
-    ...{ rawJson, ruleEvaluator, isComplete },
+    ...{ rawJson, ruleEvaluator, isComplete: hasEnded, recorded: recordedIn(appliedWork) },
   });
   session.follow(executor, work.metadata.name, pass.objects);
   parts.denied.note(work.metadata.name, executor, pass.denied);
-  if (isComplete) {
-    await writeStatus(settings, work, pass.results, conditions);
+  if (hasEnded) {
+    const written = await writeStatus(settings, work, pass.results, conditions);
+    // The rules were just evaluated anew: somebody else may have written that it was complete.
+    if (findCondition(written, completeType)?.status !== 'True') return { afterMs: pendingMs };
     return sooner(outcomeOf(pass, false), await expire(settings, work));
   }
   const ownObjects = holdOnDenied ? undefined : session.objects(executorFor('gateway', false), referenceOf(work));
-  const inventory = { kinds: session.kinds, objects, ownObjects, owner, appliedWorks, appliedWork, work };
+  const isOfWork = ({ kind, namespace, name }: ObjectName): boolean =>
+    before.has(objectKey({ group: kind.group, resource: kind.resource, namespace, name }));
+  const inventory = { kinds: session.kinds, objects, ownObjects, isOfWork, owner, appliedWorks, appliedWork, work };
   const { held, isPending } = await keepInventory(inventory, pass.results);
   const own = held === undefined ? conditions : [...conditions, held];
   const written = await writeStatus(settings, work, pass.results, own);
   // A ManifestWork that has just become complete is handled once more soon, since complete works are handled
   // differently.
-  const hasEnded = findCondition(written, 'Complete')?.status === 'True';
-  return hasEnded ? { afterMs: pendingMs } : outcomeOf(pass, isPending);
+  const endsNow = findCondition(written, completeType)?.status === 'True';
+  return endsNow ? { afterMs: pendingMs } : outcomeOf(pass, isPending);
 }
 
 /** Deletes a complete ManifestWork once `ttlSecondsAfterFinished` seconds have passed since it was complete. */
 async function expire({ writer }: WorkSettings, work: HubObject): Promise<Outcome> {
   const ttlSeconds = fieldOf(work, 'spec', 'deleteOption', 'ttlSecondsAfterFinished');
-  const end = findCondition(conditionsOf(work), 'Complete')?.lastTransitionTime;
+  const end = findCondition(conditionsOf(work), completeType)?.lastTransitionTime;
   // A work that a ManifestWorkReplicaSet made stays: the ManifestWorkReplicaSet would only create it again.
   if (typeof ttlSeconds !== 'number' || end === undefined || work.metadata.labels?.[replicaSetLabel] !== undefined)
     return 'done';
@@ -148,6 +187,21 @@ function refusedResults(work: HubObject, message: string): readonly ManifestResu
     applied: { reason, message: words },
     seen: { state: 'unserved' },
   }));
+}
+
+/**
+ * Writes conditions whose types begin with the gateway's prefix into the status of a work that is not applied now.
+ * Sends no request when the work has them.
+ */
+export async function writeOwnConditions(
+  { writer }: Pick<WorkSettings, 'writer'>,
+  work: HubObject,
+  own: readonly Finding[],
+): Promise<void> {
+  const conditions = withOwnConditions(work, [...own, ...acceptedBefore(work)]);
+  if (isDeepStrictEqual(conditions, conditionsOf(work))) return;
+  const { resourceVersion } = work.metadata;
+  await writer.patch(manifestWorks, work, { metadata: { resourceVersion }, status: { conditions } }, '/status');
 }
 
 async function writeStatus(

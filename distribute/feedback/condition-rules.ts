@@ -101,15 +101,16 @@ function messageOf({ condition, message, messageExpression }: Rule, object: unkn
 }
 
 /** Returns the first line of an error's message. CEL's further lines only show the position in the expression. */
-function wordsOf(error: unknown): string {
+export function wordsOf(error: unknown): string {
   return (error instanceof Error ? error.message : 'unknown fault').split('\n')[0]!;
 }
 
 const environment = makeEnvironment();
 
 /**
- * Most steps that the loops of one expression may take; above that the expression fails. The estimate takes the length
- * of the object's longest list to the power of the number of loops.
+ * Most steps that the loops of one expression may take by a rough estimate: the length of the object's longest list to
+ * the power of the number of loops. It gives such an expression its reason at once. What bounds the others is the
+ * thread, which ends whatever takes too long.
  */
 const maxSteps = 1_000_000;
 const loops = /\.(?:all|exists|exists_one|map|filter)\s*\(/g;
@@ -128,7 +129,7 @@ function longestList(value: unknown): number {
 
 /**
  * Makes a CEL environment with limits: the expressions are written by whoever may write a ManifestWork, and those of
- * all clusters run in one process.
+ * all clusters run one after the other in one thread.
  */
 function makeEnvironment(): Environment {
   const made = new Environment({

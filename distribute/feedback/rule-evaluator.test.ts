@@ -39,8 +39,12 @@ test('rules that cost too much are not tried again for ten minutes, those of ano
   assert.match(await evaluate('a'), /took longer/);
   const cheap = { ...object, data: { t: 'aaa' } };
   assert.match(await evaluate('a', cheap), /took longer/, 'remembered');
+  nowMs += 1_000;
+  assert.equal(evaluator.againMs('a', [rule(endless)]), 10 * 60_000 - 1_000);
+  assert.deepEqual([evaluator.againMs('b', [rule(endless)]), evaluator.againMs('a', [])], [undefined, undefined]);
   assert.match(await evaluate('b', cheap), /Manifest is C/);
-  nowMs += 10 * 60_000;
+  nowMs += 10 * 60_000 - 1_000;
+  assert.equal(evaluator.againMs('a', [rule(endless)]), undefined);
   assert.match(await evaluate('a', cheap), /Manifest is C/);
   assert.deepEqual(await evaluator.evaluate('a', object, []), []);
 });
@@ -67,6 +71,23 @@ test('no rule of any form holds back this process for long (ATT-56)', async (t) 
   }
   clearInterval(counting);
   assert.ok(slowestMs < deadlineOfOthersMs, `${Math.round(slowestMs)} ms without a turn`);
+});
+
+test('what cannot be sent to the thread, or breaks in it, is a condition of its rules', async (t) => {
+  const evaluator = makeRuleEvaluator();
+  t.after(() => evaluator.close());
+  const deep = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
+  const odd = [
+    { ...object, list: deep(9_000) },
+    { ...object, data: { t: () => 1 } },
+  ] as readonly JsonObject[];
+  for (const each of odd) {
+    const [one, other] = await evaluator.evaluate('a', each, [rule('true'), rule('false')]);
+    for (const found of [one, other]) assert.equal(found?.reason, 'ConditionRuleExpressionError');
+    assert.match(one!.message, /^the expressions of this manifest failed: /);
+    assert.equal(evaluator.againMs('a', [rule('true'), rule('false')]), undefined);
+  }
+  assert.equal((await evaluator.evaluate('a', object, [rule('true')]))[0]?.status, 'True');
 });
 
 /** Within this time whoever else asks is to be answered, in milliseconds. */

@@ -7,12 +7,14 @@ import { BoundExceeded, makeBoundedWorker } from '../../lib/bounded-worker.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { makeRecent } from '../../lib/recent.ts';
 import { hashOf } from '../apply/content-hash.ts';
-import type { RulesOf } from './condition-rules.ts';
+import { wordsOf, type RulesOf } from './condition-rules.ts';
 
 /** Evaluates the rules of one object. Rules that cost too much give conditions that say so. */
 export interface RuleEvaluator {
   /** @param cluster the cluster of the object: those of different clusters take turns */
   evaluate(cluster: string, object: JsonObject, rules: readonly unknown[]): Promise<readonly Finding[]>;
+  /** Milliseconds until rules that cost too much are tried again; undefined when they did not. */
+  againMs(cluster: string, rules: readonly unknown[]): number | undefined;
   close(): void;
 }
 
@@ -31,30 +33,43 @@ export function makeRuleEvaluator(now: () => number = () => performance.now()): 
     memoryMegabytes,
   });
   const tooDear = makeRecent<{ readonly untilMs: number; readonly why: string }>({ maxEntries: mostRemembered });
+  let isClosed = false;
+  // The cluster is part of it: what one author writes decides nothing about the same text of another.
+  const keyOf = (cluster: string, rules: readonly unknown[]): string => hashOf([cluster, rules]);
   return {
     async evaluate(cluster, object, rules) {
       if (rules.length === 0) return [];
-      // The cluster is part of it: what one author writes decides nothing about the same text of another.
-      const key = hashOf([cluster, rules]);
+      const key = keyOf(cluster, rules);
       const known = tooDear.get(key);
-      if (known !== undefined && now() < known.untilMs) return refused(rules, known.why);
+      if (known !== undefined && now() < known.untilMs) return refused(rules, known.why, laterWords);
       try {
         return await worker.run(cluster, { object, rules });
       } catch (error) {
-        if (!(error instanceof BoundExceeded)) throw error;
+        if (isClosed) throw error;
+        // Also an object that cannot be sent to the thread is a matter of these rules alone.
+        if (!(error instanceof BoundExceeded)) return refused(rules, `failed: ${wordsOf(error)}`, '');
         tooDear.set(key, { untilMs: now() + notAgainMs, why: error.message });
-        return refused(rules, error.message);
+        return refused(rules, error.message, laterWords);
       }
     },
-    close: () => worker.close(),
+    againMs(cluster, rules) {
+      const known = rules.length === 0 ? undefined : tooDear.get(keyOf(cluster, rules));
+      return known === undefined || now() >= known.untilMs ? undefined : Math.ceil(known.untilMs - now());
+    },
+    close() {
+      isClosed = true;
+      worker.close();
+    },
   };
 }
 
-function refused(rules: readonly unknown[], why: string): readonly Finding[] {
+const laterWords = '; they are tried again in 10 minutes, or when they are changed';
+
+function refused(rules: readonly unknown[], why: string, later: string): readonly Finding[] {
   return rules.map((rule) => ({
     type: textAt(rule, 'condition'),
     status: 'False',
     reason: 'ConditionRuleExpressionError',
-    message: `the expressions of this manifest ${why}; they are tried again in 10 minutes, or when they are changed`,
+    message: `the expressions of this manifest ${why}${later}`,
   }));
 }

@@ -111,8 +111,11 @@ export function isOlderThan(work: AppliedSpec, applied: string): boolean {
   return work.generation < Number(generation) || (work.generation === Number(generation) && work.hash !== hash);
 }
 
-/** Returns when the ManifestWork was first found missing on the hub; undefined when it is not missing. */
+/**
+ * Returns when the ManifestWork was first found missing on the hub; undefined when it is not missing, or when what is
+ * written there is no time.
+ */
 export function evictionStart(appliedWork: HubObject): string | undefined {
   const start = fieldOf(appliedWork, 'status', 'evictionStartTime');
-  return typeof start === 'string' ? start : undefined;
+  return typeof start === 'string' && !Number.isNaN(Date.parse(start)) ? start : undefined;
 }

@@ -9,7 +9,7 @@ import { hashOf } from '../apply/content-hash.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import type { Kinds } from '../member/kinds.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
-import { manifestsOf, metaOf, objectKey, ownPrefix } from '../work/manifest-work.ts';
+import { faultOfMeta, manifestsOf, metaOf, objectKey, ownPrefix } from '../work/manifest-work.ts';
 import { appliedSpecAnnotation, type AppliedWorks } from './applied-works.ts';
 import {
   foundIn,
@@ -50,7 +50,9 @@ export async function announceObjects(
   const announced: AppliedResource[] = [];
   for (const [ordinal, manifest] of manifestsOf(work).entries()) {
     if (!isJsonObject(manifest)) continue;
-    const { group, version, kind, name, namespace } = metaOf(ordinal, manifest);
+    const meta = metaOf(ordinal, manifest);
+    if (faultOfMeta(meta) !== undefined) continue;
+    const { group, version, kind, name, namespace } = meta;
     const served = await kinds.find(group, version, kind);
     if (served === undefined) continue;
     const { resource } = served;
@@ -145,7 +147,8 @@ function obstacleTo(
   return { held: heldBecause('TooMuchAtOnce', message), isPending: false };
 }
 
-function heldBecause(reason: string, message: string): Finding {
+/** The condition that says why objects which are to go stay. */
+export function heldBecause(reason: string, message: string): Finding {
   return { type: `${ownPrefix}PruneHeld`, status: 'True', reason, message };
 }
 

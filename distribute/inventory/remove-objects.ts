@@ -18,6 +18,11 @@ export interface RemoveParts {
    * Undefined when such objects stay until the executor has the right again.
    */
   readonly ownObjects: MemberObjects | undefined;
+  /**
+   * Whether the work on the hub has the object, or the gateway itself remembers that it had. What is recorded in the
+   * member may have been written by anybody there, so it alone causes no request with the gateway's own credential.
+   */
+  readonly isOfWork: (object: ObjectName) => boolean;
   readonly owner: OwnerReference;
 }
 
@@ -57,7 +62,7 @@ async function removeOne(parts: RemoveParts, resource: AppliedResource): Promise
   try {
     return await removeAs(parts.objects, object, parts.owner, resource.uid);
   } catch (error) {
-    if (parts.ownObjects === undefined || !isDenied(error)) throw error;
+    if (parts.ownObjects === undefined || !isDenied(error) || !parts.isOfWork(object)) throw error;
     return await removeAs(parts.ownObjects, object, parts.owner, resource.uid);
   }
 }

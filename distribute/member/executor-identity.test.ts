@@ -4,7 +4,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { makeUser } from '../../cache/model/user.ts';
-import { executorFor, ExecutorRefused, executorFromKey, executorOf, identityOf } from './executor-identity.ts';
+import { executorFor, ExecutorRefused, executorOf, identityOf } from './executor-identity.ts';
 
 const work = (executor?: unknown): HubObject => ({
   metadata: { name: 'w', uid: 'u', resourceVersion: '1' },
@@ -59,10 +59,4 @@ test('a rule that makes somebody else of the executor is refused, and so is nobo
       () => identityOf(executor, rule)(cluster),
       (error) => error instanceof GatewayError && error.code === 'IDENTITY_REFUSED',
     );
-});
-
-test('what a record keeps of the executor names the same one, or nobody', () => {
-  for (const key of ['gateway', 'system:serviceaccount:a:b']) assert.equal(executorFromKey(key)?.key, key);
-  for (const key of ['', 'admin', 'system:masters', 'system:serviceaccount:a:b:c'])
-    assert.equal(executorFromKey(key), undefined, key);
 });

@@ -61,16 +61,6 @@ export function executorFor(account: AccountName | 'gateway', isNamed: boolean):
 }
 
 /**
- * Returns the executor with this `key`. An AppliedManifestWork records the key, so that the executor that wrote the
- * objects deletes them.
- */
-export function executorFromKey(key: string): Executor | undefined {
-  if (key === 'gateway') return executorFor('gateway', false);
-  const account = splitAccountName(key);
-  return account === undefined ? undefined : executorFor(account, true);
-}
-
-/**
  * Returns a function that gives the identity for the executor's requests to a cluster. That function throws
  * GatewayError IDENTITY_REFUSED.
  */

@@ -1,9 +1,12 @@
 // Finds the kinds that a member serves, by its discovery. Discovery answers are remembered for each group and version.
 // A kind that is missing in an answer is looked up again, since a manifest of the same ManifestWork may have just
 // created its CustomResourceDefinition.
+import { groupVersionPath } from '../../cache/hub/hub-paths.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
+import { isKind, isLabel } from '../../lib/objects/api-names.ts';
 import type { MemberClient } from './member-client.ts';
+import { jsonOf } from './member-answer.ts';
 
 /** A kind in one version, as the member serves it. */
 export interface ServedKind {
@@ -19,7 +22,8 @@ export interface ServedKind {
 export interface Kinds {
   /**
    * Finds a kind by its name; undefined when the member does not serve it.
-   * @throws GatewayError or MemberRefusal when the member's discovery cannot be read
+   * @throws UnusableName when group or version cannot be one in Kubernetes; GatewayError or MemberRefusal when the
+   *   member's discovery cannot be read
    */
   find(group: string, version: string, kind: string): Promise<ServedKind | undefined>;
   /** Finds a kind by its plural name; otherwise like `find`. */
@@ -40,13 +44,12 @@ export function makeKinds(client: Pick<MemberClient, 'request'>): Kinds {
   const known = new Map<string, Read>();
 
   async function read(group: string, version: string): Promise<readonly ServedKind[]> {
-    const root = group === '' ? '/api' : `/apis/${encodeURIComponent(group)}`;
-    const path = `${root}/${encodeURIComponent(version)}`;
+    const path = groupVersionPath(group, version);
     const answer = await client.request({ method: 'GET', path, timeoutMs });
     if (answer.status === 404) return [];
     if (answer.status !== 200) throw new Error(`discovery of ${group}/${version} was answered with ${answer.status}`);
-    return listAt(JSON.parse(answer.body.toString('utf8')), 'resources')
-      .filter((each) => !textAt(each, 'name').includes('/'))
+    return listAt(jsonOf(answer.body), 'resources')
+      .filter((each) => isLabel(textAt(each, 'name')) && isKind(textAt(each, 'kind')))
       .map((each) => ({
         group,
         version,

@@ -29,8 +29,11 @@ export interface MemberClient extends Pick<HubClient, 'open' | 'url'> {
   request(call: HubCall & { readonly auditId?: string }): Promise<HubAnswer>;
 }
 
-/** Most bytes in the body of an answer. A longer answer fails, so that one member cannot fill the gateway's memory. */
-const maxAnswerBytes = 64 * 1024 * 1024;
+/**
+ * Most bytes in the answer to a request for one object. etcd takes requests of 1.5 MiB, and JSON is longer than what
+ * Kubernetes stores. A longer answer fails, so that one member cannot fill the gateway's memory.
+ */
+const maxObjectBytes = 3 * 1024 * 1024;
 
 /**
  * Makes a client. Its requests throw GatewayError when the member does not answer or the identity must not be sent.
@@ -68,7 +71,7 @@ export function makeMemberClient(
     url: `cluster "${cluster}"`,
     async request(call) {
       const answer = await send(call, false);
-      const body = await readWhole(answer, maxAnswerBytes);
+      const body = await readWhole(answer, call.mostBytes ?? maxObjectBytes);
       return { status: answer.status, retryAfterMs: retryAfterOf(answer), body };
     },
     async open(call): Promise<HubStream> {

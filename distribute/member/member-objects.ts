@@ -1,24 +1,15 @@
 // Reads and writes objects of one member as one identity. Each write is passed to `onWrite` before it is sent, for the
 // audit log.
 import { randomUUID } from 'node:crypto';
-import { collectionPath } from '../../cache/hub/hub-paths.ts';
-import type { HubAnswer, HubCall } from '../../cache/hub/hub-types.ts';
+import { collectionPath, objectPath } from '../../cache/hub/hub-paths.ts';
+import type { HubAnswer, HubCall, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { AnswerTooLong } from '../../routing/members/member-call.ts';
 import type { ServedKind } from './kinds.ts';
+import { jsonOf, MemberRefusal } from './member-answer.ts';
 import type { MemberClient } from './member-client.ts';
 
-/** Thrown when the member answers with an error status. The message is the member's own. */
-export class MemberRefusal extends Error {
-  override readonly name = 'MemberRefusal';
-  readonly status: number;
-  /** `reason` of the metav1.Status in the answer; '' when it has none. */
-  readonly reason: string;
-  constructor(status: number, reason: string, message: string) {
-    super(message);
-    this.status = status;
-    this.reason = reason;
-  }
-}
+export { MemberRefusal };
 
 /** Names one object of a member. */
 export interface ObjectName {
@@ -44,8 +35,8 @@ export interface MemberWrite {
 export type OnWrite = (write: MemberWrite) => Promise<(status: number) => void>;
 
 /**
- * The objects of one member. Every method throws MemberRefusal when the member refuses, and GatewayError when no answer
- * came.
+ * The objects of one member. Every method throws MemberRefusal when the member refuses, GatewayError when no answer
+ * came, and UnusableName, before anything is sent, when the parts of the name cannot be those of one object.
  */
 export interface MemberObjects {
   get(object: ObjectName): Promise<JsonObject | undefined>;
@@ -80,6 +71,15 @@ const contentTypes = {
 
 /** Makes the access to objects. @param fieldManager name of creates and updates in `metadata.managedFields` */
 export function makeMemberObjects(client: MemberClient, fieldManager: string, onWrite: OnWrite): MemberObjects {
+  const ask = async (call: HubCall & { readonly auditId?: string }): Promise<HubAnswer> => {
+    try {
+      return await client.request(call);
+    } catch (error) {
+      // The cluster does answer: only this object cannot be handled.
+      if (error instanceof AnswerTooLong) throw new MemberRefusal(502, 'AnswerTooLong', error.message);
+      throw error;
+    }
+  };
   const write = async (
     verb: MemberWrite['verb'],
     object: ObjectName,
@@ -89,7 +89,7 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
     const done = await onWrite({ auditId, verb, path: call.path, object });
     let status = 0;
     try {
-      const answer = await client.request({ ...call, timeoutMs, auditId });
+      const answer = await ask({ ...call, timeoutMs, auditId });
       ({ status } = answer);
       return answer;
     } finally {
@@ -98,11 +98,13 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
   };
   return {
     async get(object) {
-      const answer = await client.request({ method: 'GET', path: pathOf(object), timeoutMs });
+      const answer = await ask({ method: 'GET', path: pathOf(object), timeoutMs });
       return isNotFound(answer) ? undefined : read(answer);
     },
     async create(object, body) {
-      const path = pathOf({ ...object, name: '' }, { fieldManager });
+      // An object without a name has no path; what is created is recorded and deleted by its name.
+      pathOf(object);
+      const path = withQuery(collectionPath(typeOf(object), {}), { fieldManager });
       return read(await write('create', object, { method: 'POST', path, body }));
     },
     async update(object, body) {
@@ -135,7 +137,7 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
         spec: { resourceAttributes },
       };
       const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-      const review = read(await client.request({ method: 'POST', path, body, timeoutMs }));
+      const review = read(await ask({ method: 'POST', path, body, timeoutMs }));
       const { status } = review;
       return isJsonObject(status) && status['allowed'] === true && status['denied'] !== true;
     },
@@ -147,27 +149,30 @@ function isNotFound({ status }: HubAnswer): boolean {
   return status === 404;
 }
 
-function pathOf({ kind, namespace, name }: ObjectName, query: Readonly<Record<string, string>> = {}): string {
-  const scope = kind.isNamespaced ? { namespace } : {};
-  const collection = collectionPath(
-    { group: kind.group, version: kind.version, resource: kind.resource, ...scope },
-    {},
-  );
-  const parameters = new URLSearchParams(query).toString();
-  return `${collection}${name === '' ? '' : `/${encodeURIComponent(name)}`}${parameters === '' ? '' : `?${parameters}`}`;
+function pathOf(object: ObjectName, query: Readonly<Record<string, string>> = {}): string {
+  return withQuery(objectPath(typeOf(object), object.name), query);
 }
 
-/** Returns the object in an answer. @throws MemberRefusal for a status that is not 2xx */
+function typeOf({ kind: { group, version, resource, isNamespaced }, namespace }: ObjectName): WatchedResource {
+  return { group, version, resource, ...(isNamespaced ? { namespace } : {}) };
+}
+
+function withQuery(path: string, query: Readonly<Record<string, string>>): string {
+  const parameters = new URLSearchParams(query).toString();
+  return parameters === '' ? path : `${path}?${parameters}`;
+}
+
+/** Returns the object in an answer. @throws MemberRefusal for a status that is not 2xx, and as {@link jsonOf} does */
 function read({ status, body }: HubAnswer): JsonObject {
-  let parsed: unknown;
+  if (status < 300) return jsonOf(body);
+  let refusal: JsonObject = {};
   try {
-    parsed = JSON.parse(body.toString('utf8'));
-  } catch {
-    parsed = undefined;
+    refusal = jsonOf(body);
+  } catch (error) {
+    // A proxy in front of the cluster may answer with a page.
+    if (!(error instanceof MemberRefusal)) throw error;
   }
-  const document = isJsonObject(parsed) ? parsed : {};
-  if (status < 300) return document;
-  const { reason, message } = document;
+  const { reason, message } = refusal;
   throw new MemberRefusal(
     status,
     typeof reason === 'string' ? reason : '',

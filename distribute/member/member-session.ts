@@ -9,6 +9,7 @@ import { defaultFieldManager } from '../work/manifest-config.ts';
 import { identityOf, type Executor, type OutgoingRule } from './executor-identity.ts';
 import { makeKinds, type Kinds } from './kinds.ts';
 import { makeMemberClient, type MemberAccess, type MemberClient } from './member-client.ts';
+import { jsonOf } from './member-answer.ts';
 import { makeMemberObjects, type MemberObjects, type MemberWrite, type ObjectName } from './member-objects.ts';
 
 /** Identifies the ManifestWork for which an object is written. */
@@ -80,7 +81,7 @@ export class MemberSession {
       timeoutMs: reviewTimeoutMs,
     });
     if (answer.status >= 300) return '';
-    const rules = listAt(JSON.parse(answer.body.toString('utf8')), 'status', 'resourceRules');
+    const rules = listAt(jsonOf(answer.body), 'status', 'resourceRules');
     // The order of rules differs from answer to answer, so they are sorted.
     return hashOf(rules.map((rule) => JSON.stringify(rule)).toSorted());
   }

@@ -2,6 +2,7 @@
 // deleted with the work.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { conditionsOf, findCondition } from '../../controllers/conditions.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
 import { objectAt, type ResourceMeta } from './manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
@@ -79,6 +80,20 @@ function isFor(entry: unknown, meta: ResourceMeta): boolean {
     matches(textAt(wanted, 'namespace'), meta.namespace) &&
     matches(textAt(wanted, 'name'), meta.name)
   );
+}
+
+/** Type of the condition of a work whose objects have done what they were made for. Condition rules give it. */
+export const completeType = 'Complete';
+
+/**
+ * Whether the ManifestWork is complete: its status says so, and its rules ask for it. Without such rules somebody else
+ * wrote the condition.
+ */
+export function isComplete(work: HubObject): boolean {
+  const hasRule = listAt(work, 'spec', 'manifestConfigs').some((entry) =>
+    listAt(entry, 'conditionRules').some((rule) => textAt(rule, 'condition') === completeType),
+  );
+  return hasRule && findCondition(conditionsOf(work), completeType)?.status === 'True';
 }
 
 /** Whether the ManifestWork owns the object, so that the object is deleted with the work. */

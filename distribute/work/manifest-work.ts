@@ -2,6 +2,8 @@
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt, type ResourceType } from '../../controllers/objects.ts';
+import { isGroup, isKind, isLabel, isName } from '../../lib/objects/api-names.ts';
+import type { ObjectName } from '../member/member-objects.ts';
 import { groupKindOf } from '../../lib/objects/group-kind.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
@@ -58,6 +60,19 @@ export function metaOf(ordinal: number, manifest: JsonObject): ResourceMeta {
   };
 }
 
+/**
+ * Why a manifest cannot be that of one object, in words for its author; undefined when it can. Without a name there is
+ * no request for it: a path without one is that of all objects.
+ */
+export function faultOfMeta({ group, version, kind, name, namespace }: ResourceMeta): string | undefined {
+  if (!isGroup(group) || !isLabel(version)) return 'apiVersion must be VERSION or GROUP/VERSION';
+  if (!isKind(kind)) return 'kind must be the kind of an object';
+  if (name === '')
+    return 'metadata.name is missing; generateName is not supported, since each pass would make another one';
+  if (!isName(name)) return 'metadata.name cannot be the name of an object';
+  return namespace === '' || isLabel(namespace) ? undefined : 'metadata.namespace cannot be the name of a namespace';
+}
+
 export function splitApiVersion(apiVersion: string): readonly [group: string, version: string] {
   const slash = apiVersion.indexOf('/');
   return slash < 0 ? ['', apiVersion] : [apiVersion.slice(0, slash), apiVersion.slice(slash + 1)];
@@ -74,4 +89,13 @@ export function objectKey({ group, resource, namespace, name }: Omit<ResourceMet
 /** Returns the kind of an object with its group, such as `Deployment.apps`. */
 export function groupKindIn(object: JsonObject): string {
   return groupKindOf({ apiVersion: textAt(object, 'apiVersion'), kind: textAt(object, 'kind') });
+}
+
+/** Whether a manifest of the work, as the hub has it, is that of the object. */
+export function hasManifestOf(work: HubObject, { kind, namespace, name }: ObjectName): boolean {
+  return manifestsOf(work).some((manifest, ordinal) => {
+    const meta = metaOf(ordinal, isJsonObject(manifest) ? manifest : {});
+    const isThere = !kind.isNamespaced || meta.namespace === namespace;
+    return isThere && meta.group === kind.group && meta.kind === kind.kind && meta.name === name;
+  });
 }

@@ -9,6 +9,7 @@ import {
   type Finding,
 } from '../../controllers/conditions.ts';
 import { entriesOf, rulePrefix, type ManifestEntry, type ManifestResult } from './manifest-status.ts';
+import { completeType } from './manifest-config.ts';
 import { ownPrefix } from './manifest-work.ts';
 
 /** `status` of a ManifestWork. */
@@ -29,6 +30,7 @@ export function statusOf(work: HubObject, results: readonly ManifestResult[], ow
   const kept = conditionsOf(work).filter(
     ({ type, reason }) =>
       (!type.startsWith(ownPrefix) || own.some((each) => each.type === type)) &&
+      (type !== completeType || rules.some((each) => each.type === type)) &&
       (type !== 'Degraded' || reason !== degradedReason) &&
       (!reason.startsWith(rulePrefix) || rules.some((each) => each.type === type)),
   );

@@ -4,6 +4,7 @@ import type { HubClient } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { check } from '../../controllers/hub/hub-writer.ts';
 import { type ResourceType } from '../../controllers/objects.ts';
+import { isGroup, isLabel } from '../../lib/objects/api-names.ts';
 
 /** A type as a ClusterImportPolicy names it; the policy may leave out the version. */
 export interface WantedType {
@@ -48,10 +49,11 @@ export function makeDiscovery(client: Pick<HubClient, 'request'>): Discovery {
   }
 
   async function read(group: string): Promise<readonly Served[]> {
-    const root = group === '' ? '/api' : `/apis/${encodeURIComponent(group)}`;
+    if (!isGroup(group)) return [];
+    const root = group === '' ? '/api' : `/apis/${group}`;
     return await Promise.all(
       versionsIn(await get(root)).map(async (version) => {
-        const resources = fieldOf(await get(`${root}/${encodeURIComponent(version)}`), 'resources');
+        const resources = fieldOf(await get(`${root}/${version}`), 'resources');
         return { version, resources: Array.isArray(resources) ? resources : [] };
       }),
     );
@@ -91,15 +93,18 @@ function versionsIn(document: unknown): readonly string[] {
   const listed = fieldOf(document, 'versions');
   const versions = (Array.isArray(listed) ? listed : [])
     .map((each: unknown) => (typeof each === 'string' ? each : fieldOf(each, 'version')))
-    .filter((each) => typeof each === 'string');
+    .filter((each): each is string => typeof each === 'string' && isLabel(each));
   const preferred = fieldOf(document, 'preferredVersion', 'version');
-  return typeof preferred === 'string' ? [preferred, ...versions.filter((each) => each !== preferred)] : versions;
+  return typeof preferred === 'string' && isLabel(preferred)
+    ? [preferred, ...versions.filter((each) => each !== preferred)]
+    : versions;
 }
 
 function pluralOf(resources: readonly unknown[], wanted: string): string | undefined {
   for (const each of resources) {
     const name = fieldOf(each, 'name');
-    if (typeof name === 'string' && (name === wanted || fieldOf(each, 'singularName') === wanted)) return name;
+    if (typeof name === 'string' && isLabel(name) && (name === wanted || fieldOf(each, 'singularName') === wanted))
+      return name;
   }
   return undefined;
 }

@@ -3,13 +3,12 @@
 import type { Access } from '../../cache/sources/objects/registration.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { check } from '../../controllers/hub/hub-writer.ts';
-import { textAt } from '../../controllers/objects.ts';
 import { makeKinds, type Kinds } from '../../distribute/member/kinds.ts';
 import type { MemberObjects } from '../../distribute/member/member-objects.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { deleteBootstrap, readBootstrap, type Bootstrap } from '../hub/bootstrap.ts';
 import { addressOf, readSecret, storeSecret, withToken } from '../hub/cluster-secret.ts';
-import { accessObjects, nameOf } from '../member/access-objects.ts';
+import { accessObjects } from '../member/access-objects.ts';
 import { applyBundle, manifestsIn, servedNames } from '../member/bundle.ts';
 import { foreignObjects, install, ownsNamespace } from '../member/install.ts';
 import { clusterUidOf, withMember, type ReachedMember } from '../member/member-session.ts';
@@ -19,6 +18,7 @@ import { installHash, isMadeFor, joinSpecOf, markOf, type JoinSpec } from '../ob
 import type { Claims } from './claims.ts';
 import { inStep, objectsFor, StepFault, type JoinParts } from './join-parts.ts';
 import type { JoinStatus } from './join-status.ts';
+import { removeUnwanted } from './remove-made.ts';
 
 /** One attempt to let the member of a ClusterJoin join. */
 interface Installation {
@@ -167,21 +167,10 @@ async function installAll(look: Installation, { objects, access, bundle, kinds }
     // The status must list what exists in the member even if a later step fails, so that it can be removed.
     await status.save(parts.writer);
   }
-  await removeUnwanted(look, objects, access);
+  await removeUnwanted(objects, look.join, status, access);
   status.set({ installedHash: installHash(spec) });
   const count = `${access.length} objects`;
   status.find('Installed', 'True', 'Installed', `the cluster has the ${count} by which the gateway has access`);
-}
-
-/** Removes objects that an earlier spec asked for and the present one does not, such as the rights of the index. */
-async function removeUnwanted({ status }: Installation, objects: MemberObjects, access: readonly JsonObject[]) {
-  const keyOf = (kind: string, name: string): string => `${kind}/${name}`;
-  const wanted = new Set(access.map((each) => keyOf(textAt(each, 'kind'), textAt(each, 'metadata', 'name'))));
-  for (const each of status.memory.installed.toReversed()) {
-    if (wanted.has(keyOf(each.kind, each.name))) continue;
-    await objects.remove(nameOf(each), each.uid);
-    status.removed(each);
-  }
 }
 
 async function issueToken({ parts, join, spec, status }: Installation, member: ReachedMember, access: Access) {

@@ -12,6 +12,7 @@ import {
   type Finding,
 } from '../../controllers/conditions.ts';
 import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
+import { isSame } from '../member/made-objects.ts';
 import { clusterJoins, memoryOf, type InstalledObject, type JoinMemory } from '../object/cluster-join.ts';
 
 export class JoinStatus {
@@ -55,14 +56,12 @@ export class JoinStatus {
 
   /** Adds an object of the member to `installed`, in place of an earlier one with the same kind and name. */
   installed(object: InstalledObject): void {
-    const isOther = (each: InstalledObject): boolean =>
-      each.kind !== object.kind || each.name !== object.name || each.namespace !== object.namespace;
-    this.set({ installed: [...this.memory.installed.filter(isOther), object] });
+    this.set({ installed: [...this.memory.installed.filter((each) => !isSame(each, object)), object] });
   }
 
   /** Removes an object that is gone from `installed`. */
   removed(object: InstalledObject): void {
-    this.set({ installed: this.memory.installed.filter(({ uid }) => uid !== object.uid) });
+    this.set({ installed: this.memory.installed.filter((each) => !isSame(each, object)) });
   }
 
   /**

@@ -6,17 +6,17 @@ import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
 import { isDeleting, textAt, textsAt } from '../../controllers/objects.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
-import { MemberRefusal, type MemberObjects } from '../../distribute/member/member-objects.ts';
+import { MemberRefusal } from '../../distribute/member/member-objects.ts';
 import { readBootstrap } from '../hub/bootstrap.ts';
 import { deleteNextWorks, dropWorks } from '../hub/cluster-works.ts';
 import { markLeaving, grantsIn } from '../hub/cluster-grants.ts';
 import { accessIn, readSecret, secrets } from '../hub/cluster-secret.ts';
 import { managedClusters } from '../hub/managed-cluster.ts';
-import { nameOf } from '../member/access-objects.ts';
 import { clusterUidOf, withMember } from '../member/member-session.ts';
 import { clusterJoins, isMadeFor, joinFinalizer, joinSpecOf, type InstalledObject } from '../object/cluster-join.ts';
 import { objectsFor, type JoinParts } from './join-parts.ts';
 import type { JoinStatus } from './join-status.ts';
+import { isLast, removeInOrder } from './remove-made.ts';
 
 /**
  * Finalizers of OCM's own controllers, which remove them once ManifestWorks and add-ons are gone. Leaving must not wait
@@ -107,14 +107,12 @@ async function removeFromMember(
   join: HubObject,
   status: JoinStatus,
 ): Promise<LeaveFault | undefined> {
-  if (status.memory.installed.length === 0) return undefined;
   const { client, secretNamespace, rule } = parts;
   try {
     const secret = await readSecret(client, secretNamespace, join.metadata.name);
-    const access =
-      secret !== undefined && isMadeFor(secret, join)
-        ? accessIn(secret)
-        : (await readBootstrap(client, joinSpecOf(join).bootstrap))?.access;
+    const hasJoined = secret !== undefined && isMadeFor(secret, join);
+    if (status.memory.installed.length === 0 && !hasJoined) return undefined;
+    const access = hasJoined ? accessIn(secret) : (await readBootstrap(client, joinSpecOf(join).bootstrap))?.access;
     if (access === undefined)
       return { reason: 'NoCredential', message: 'there is neither the Secret of the cluster nor the bootstrap Secret' };
     return await withMember(join, access, rule, async (member) => {
@@ -122,7 +120,7 @@ async function removeFromMember(
       const mayAsk = status.memory.installed.some((each) => !isLast(each));
       if (mayAsk && (await clusterUidOf(member)) !== status.memory.clusterUID)
         return { reason: 'OtherCluster', message: 'another cluster answers at the address of the one that joined' };
-      await removeInOrder(objectsFor(parts, join, member.own), parts, status);
+      await removeInOrder(objectsFor(parts, join, member.own), parts.writer, join, status);
       return undefined;
     });
   } catch (error) {
@@ -130,50 +128,6 @@ async function removeFromMember(
     if (error instanceof GatewayError) return { reason: 'Unreachable', message: error.message };
     throw error;
   }
-}
-
-/**
- * Removes the objects of the ClusterJoin, those made last first. The last ClusterRoleBinding takes with it the right to
- * remove cluster-scoped objects. Only the Namespace is left then, and a Role in the Namespace permits its deletion.
- */
-async function removeInOrder(objects: MemberObjects, { writer }: JoinParts, status: JoinStatus): Promise<void> {
-  const removed = status.memory.installed.toReversed().filter((each) => !isOwned(each, status));
-  for (const each of removed.filter((other) => !isLast(other))) {
-    await objects.remove(nameOf(each), each.uid);
-    status.removed(each);
-  }
-  status.find('Left', 'False', 'RemovingAccess', 'the last objects are removed, by which the gateway had access');
-  await status.save(writer);
-  for (const each of removed.filter(isLast)) {
-    try {
-      await objects.remove(nameOf(each), each.uid);
-    } catch (error) {
-      // An earlier attempt has removed the object, and with it the right to read or remove it.
-      if (!(error instanceof MemberRefusal) || ![401, 403].includes(error.status)) throw error;
-    }
-    status.removed(each);
-  }
-  status.set({ installed: [] });
-}
-
-function isLast(each: InstalledObject): boolean {
-  return each.namespace !== undefined || each.kind === 'Namespace' || isLeave(each);
-}
-
-function isLeave({ kind, name }: InstalledObject): boolean {
-  return kind.startsWith('ClusterRole') && name.startsWith('portcullis:leave');
-}
-
-/**
- * Whether Kubernetes' garbage collector removes the object, so that the gateway need not: the `leave` ClusterRole goes
- * with its binding; namespaced objects go with the Namespace, or with the ServiceAccount if the Namespace is somebody
- * else's.
- */
-function isOwned(each: InstalledObject, status: JoinStatus): boolean {
-  if (isLeave(each)) return each.kind === 'ClusterRole';
-  if (each.namespace === undefined) return false;
-  const removesNamespace = status.memory.installed.some(({ kind }) => kind === 'Namespace');
-  return removesNamespace || each.kind !== 'ServiceAccount';
 }
 
 function titleOf({ kind, namespace, name, uid }: InstalledObject): string {

@@ -80,9 +80,16 @@ export async function callMember(target: Target, request: MemberCall): Promise<M
   return await exchange.start(upstreamHeaderList(target, request));
 }
 
+/** Thrown for an answer that is longer than its reader takes. */
+export class AnswerTooLong extends GatewayError {
+  constructor(maxBytes: number) {
+    super('MEMBER_BAD_RESPONSE', `the answer is longer than ${maxBytes} bytes`);
+  }
+}
+
 /**
  * Reads the whole body of an answer.
- * @throws GatewayError (rejects) MEMBER_BAD_RESPONSE when it is longer than `maxBytes`; the rest is not read
+ * @throws AnswerTooLong (rejects) when it is longer than `maxBytes`; the rest is not read
  */
 export async function readWhole(answer: MemberAnswer, maxBytes: number): Promise<Buffer> {
   const pieces: Buffer[] = [];
@@ -90,7 +97,7 @@ export async function readWhole(answer: MemberAnswer, maxBytes: number): Promise
   for await (const piece of answer.chunks) {
     bytes += piece.length;
     if (bytes > maxBytes) {
-      throw new GatewayError('MEMBER_BAD_RESPONSE', `the answer is longer than ${maxBytes} bytes`);
+      throw new AnswerTooLong(maxBytes);
     }
     pieces.push(piece);
   }

@@ -62,7 +62,10 @@ test('what a value says arrives in the configuration', async () => {
   });
   assert.deepEqual(first!.hub!.sources, ['ocm']);
   assert.equal(first!.hub!.joins, undefined);
-  assert.deepEqual(joins!.hub!.joins, { lease: { namespace: 'portcullis', name: 'portcullis-joins' } });
+  assert.deepEqual(joins!.hub!.joins, {
+    lease: { namespace: 'portcullis', name: 'portcullis-joins' },
+    bootstrapNamespaces: ['joining'],
+  });
   assert.deepEqual(joins!.hub!.profiles, {
     namespace: 'portcullis',
     lease: { namespace: 'portcullis', name: 'portcullis-profiles' },

@@ -155,6 +155,7 @@ indexRules:
 {{- if .Values.joins.enabled }}
 - --cluster-joins
 - --joins-lease={{ .Release.Namespace }}/{{ include "portcullis.fullname" . }}-joins
+- --joins-bootstrap-namespaces={{ join "," (default (list .Release.Namespace) .Values.joins.bootstrapNamespaces) }}
 {{- end }}
 {{- if .Values.tenants.enabled }}
 - --tenant-bindings

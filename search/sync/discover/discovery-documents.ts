@@ -1,6 +1,7 @@
 // Reads the discovery of a member cluster: two requests for aggregated discovery (KEP-3352), or one request for each
 // group version with older API servers. Easy to get wrong: while the server of an aggregated API is down, its group is
 // missing or stale in discovery. That does not mean that its types were removed.
+import { groupVersionPath } from '../../../cache/hub/hub-paths.ts';
 import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
 import { refusalOf } from '../member-faults.ts';
@@ -67,12 +68,12 @@ export async function readServed(
     else {
       for (const { group, versions } of groupsOf(document)) {
         for (const version of versions) {
-          const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
           try {
-            readResourceList(await get(path), group, version, resources);
+            readResourceList(await get(groupVersionPath(group, version)), group, version, resources);
           } catch (error) {
             signal.throwIfAborted();
-            // The server of one aggregated API may be down and answer 503. All other groups can still be read.
+            // The server of one aggregated API may be down and answer 503, or group and version may be no names. All
+            // other groups can still be read.
             if (!(error instanceof Error)) throw error;
             unknownGroups.add(group);
           }

@@ -54,7 +54,10 @@ export async function startJoinSite(names: readonly string[]): Promise<JoinSite>
     const authority = await createAuthority('portcullis-serving-ca');
     const startGateway = async (options: Partial<GatewayOptions> = {}): Promise<GatewayProcess> => {
       const dataDir = path.join(plane.dir, `gateway-${gateways.length + 1}`);
-      const joinArgs = ['--cluster-joins', '--sources', 'ocm,cluster-gateway', '--joins-lease', 'portcullis/joins'];
+      const joinArgs = [
+        ...['--cluster-joins', '--sources', 'ocm,cluster-gateway', '--joins-lease', 'portcullis/joins'],
+        ...['--joins-bootstrap-namespaces', bootstrapNamespace],
+      ];
       const args = [...joinArgs, ...(options.args ?? [])];
       const gateway = await startHubGateway(kubeconfig, authority, dataDir, { ...options, args });
       gateways.push(gateway);

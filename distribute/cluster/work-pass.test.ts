@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
+import { makeRuleEvaluator } from '../feedback/rule-evaluator.ts';
+import { FakeMember, fakeAppliedWorks } from '../member/fake-member.fixture.ts';
+import { workFinalizer } from '../work/manifest-work.ts';
+import { DeniedWorks } from './denied-works.ts';
+import { KnownObjects } from './known-objects.ts';
+import type { WorkSettings } from './settings.ts';
+import { passWork } from './work-pass.ts';
+
+type Json = Record<string, any>;
+
+const evaluator = makeRuleEvaluator();
+after(() => evaluator.close());
+
+const place = '/api/v1/namespaces/ns/configmaps';
+const configMap = (name: unknown, further: Json = {}): Json => ({
+  ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+  ...further,
+  metadata: { name, namespace: 'ns', ...further['metadata'] },
+});
+const feedback = (resource: string): Json => ({
+  resourceIdentifier: { group: '', resource, namespace: '*', name: '*' },
+  feedbackRules: [{ type: 'JSONPaths', jsonPaths: [{ name: 'v', path: '.data.v' }] }],
+});
+const work = (manifests: readonly unknown[], further: Json = {}): HubObject => ({
+  metadata: {
+    ...{ name: 'w', namespace: 'm1', uid: 'u', resourceVersion: '1', generation: 1, finalizers: [workFinalizer] },
+  } as HubObject['metadata'],
+  spec: { workload: { manifests }, ...further['spec'] },
+  ...(further['status'] && { status: further['status'] }),
+});
+
+/** A cluster in which works are handled, with what its status becomes. */
+function startCluster(appliedResources: readonly Json[] = []) {
+  const member = new FakeMember();
+  const known = new KnownObjects();
+  const applied = { metadata: { name: 'hub-w', uid: 'r', resourceVersion: '1' }, status: { appliedResources } };
+  const appliedWorks = fakeAppliedWorks(applied);
+  let status: Json = {};
+  const removed: string[] = [];
+  const writer = {
+    patch: (_type: unknown, object: HubObject, patch: Json) => {
+      if (patch['status'] !== undefined) status = patch['status'];
+      return Promise.resolve(object);
+    },
+    remove: (_type: unknown, { metadata }: HubObject) => Promise.resolve(void removed.push(metadata.name)),
+  } as unknown as HubWriter;
+  const settings = {
+    ...{ hubHash: 'hub', agentId: 'us', defaultExecutor: { namespace: 'agent', name: 'sa' }, holdOnDenied: false },
+    ...{ authors: undefined, mayExecuteAs: () => Promise.resolve(true), writer, ruleEvaluator: evaluator },
+    ...{ rawJson: true, historyLimit: 0, evictionGraceMs: 0, work: () => undefined },
+  } as unknown as WorkSettings;
+  const parts = {
+    ...{ settings, session: member.session(), appliedWorks, known },
+    denied: new DeniedWorks({ rulesOf: () => Promise.resolve(''), onChange: () => undefined }),
+    log: { warn: () => undefined },
+  };
+  return {
+    ...{ member, removed, appliedWorks },
+    status: () => status,
+    entries: (): Json[] => status['resourceStatus'].manifests,
+    messages: (): string[] =>
+      status['resourceStatus'].manifests.map(
+        ({ conditions }: Json) => conditions.find(({ type }: Json) => type === 'Applied')?.message ?? '',
+      ),
+    pass: (given: HubObject) => passWork(parts, given),
+  };
+}
+
+const strategies = ['Update', 'CreateOnly', 'ServerSideApply', 'ReadOnly'];
+
+test('a manifest that names no object leads to no request by any strategy, and its condition says why', async () => {
+  const nameless: readonly (readonly [string, unknown, RegExp])[] = [
+    ['absent', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'ns' } }, /metadata.name is missing/],
+    ['no metadata', { apiVersion: 'v1', kind: 'Namespace' }, /metadata.name is missing/],
+    ['empty', configMap(''), /metadata.name is missing/],
+    ['null', configMap(null), /metadata.name is missing/],
+    ['a number', configMap(5), /metadata.name is missing/],
+    ['generated', configMap(undefined, { metadata: { generateName: 'a-' } }), /generateName is not supported/],
+    ['a path', configMap('../../../secrets/x'), /metadata.name cannot be/],
+    ['dots', configMap('..'), /metadata.name cannot be/],
+    ['a namespace that is a path', configMap('a', { metadata: { namespace: 'ns/secrets' } }), /metadata.namespace/],
+    ['a version that is a path', configMap('a', { apiVersion: 'v1/namespaces/ns/secrets' }), /apiVersion must be/],
+    ['no version', configMap('a', { apiVersion: '' }), /apiVersion must be/],
+    ['no kind', configMap('a', { kind: null }), /kind must be/],
+    ['a list', configMap('a', { kind: 'ConfigMapList', items: [configMap('b')] }), /resource type "ConfigMapList"/],
+    ['a list of anything', { apiVersion: 'v1', kind: 'List', items: [configMap('b')] }, /metadata.name is missing/],
+    ['no object', 'text', /is no object/],
+    ['null for a manifest', null, /is no object/],
+  ];
+  for (const type of strategies) {
+    const cluster = startCluster();
+    const configs = ['configmaps', 'namespaces', ''].map((each) => ({ ...feedback(each), updateStrategy: { type } }));
+    const manifests = nameless.map(([, manifest]) => manifest);
+    await cluster.pass(work(manifests, { spec: { manifestConfigs: configs } }));
+    assert.deepEqual(cluster.member.requests, [], type);
+    for (const [at, [what, , words]] of nameless.entries())
+      assert.match(cluster.messages()[at]!, words, `${type} ${what}`);
+    assert.equal(
+      JSON.stringify(cluster.appliedWorks.get('hub-w')),
+      JSON.stringify(startCluster().appliedWorks.get('hub-w')),
+    );
+  }
+});
+
+test('a manifest beside one that names no object is applied', async () => {
+  const cluster = startCluster();
+  await cluster.pass(work([configMap(''), configMap('good')]));
+  assert.ok(cluster.member.objects.has(`${place}/good`));
+  assert.match(cluster.messages()[1]!, /complete/);
+});
+
+test('a work that is nested thousands of levels deep is refused with a condition', async () => {
+  for (const levels of [600, 5_000, 100_000]) {
+    const cluster = startCluster();
+    const data = JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`) as unknown;
+    await cluster.pass(work([configMap('flat'), configMap('deep', { data })]));
+    assert.deepEqual(cluster.member.requests, []);
+    assert.match(cluster.messages()[1]!, /manifest 1 is nested deeper than 500 levels/);
+    await cluster.pass(work([configMap('flat')], { spec: { executor: null, deep: data } }));
+    assert.match(cluster.messages()[0]!, /the work is nested deeper than 500 levels/);
+  }
+});
+
+const completing = {
+  manifestConfigs: [
+    {
+      ...feedback('configmaps'),
+      conditionRules: [{ type: 'CEL', condition: 'Complete', celExpressions: ["object.data.v == 'done'"] }],
+    },
+    feedback('secrets'),
+  ],
+};
+const told = (...manifests: readonly Json[]): Json => ({
+  conditions: [
+    { type: 'Complete', status: 'True', reason: 'x', message: '', lastTransitionTime: '2020-01-01T00:00:00Z' },
+  ],
+  resourceStatus: { manifests },
+});
+const entry = (kind: string, name: string, further: Json = {}): Json => ({
+  resourceMeta: {
+    ...{ ordinal: 0, group: '', version: 'v1', kind, resource: `${kind.toLowerCase()}s`, name, namespace: 'ns' },
+    ...further,
+  },
+  conditions: [{ type: 'Complete', status: 'True', reason: 'ConditionRuleEvaluated', message: '' }],
+});
+const inventory = (name: string, uid = `uid-${name}`): Json => ({
+  ...{ group: '', version: 'v1', resource: 'configmaps', namespace: 'ns', name, uid },
+});
+
+test('who may write the status of a complete work is told of no object that was not applied for it', async () => {
+  const forged: readonly (readonly [string, Json])[] = [
+    ['a Secret', entry('Secret', 'token')],
+    ['a Secret elsewhere', entry('Secret', 'token', { namespace: 'kube-system' })],
+    ['a version that is a path', entry('ConfigMap', 'c', { version: 'v1/namespaces/ns/secrets/token?' })],
+    ['no name', entry('Secret', '')],
+    ['a name that is null', entry('Secret', 'x', { name: null })],
+    ['a name that is no text', entry('Secret', 'x', { name: ['token'] })],
+    ['a kind that is not served', entry('Widget', 'x')],
+    ['another name', entry('ConfigMap', 'other')],
+    ['nothing', {}],
+  ];
+  for (const [what, each] of forged) {
+    const cluster = startCluster([inventory('c')]);
+    cluster.member.put(`${place}/c`, { ...configMap('c'), data: { v: 'done' } });
+    cluster.member.put(`${place}/other`, { ...configMap('other'), data: { v: 'foreign' } });
+    cluster.member.put('/api/v1/namespaces/ns/secrets/token', {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      data: { v: 'foreign' },
+    });
+    await cluster.pass(work([configMap('c')], { spec: completing, status: told(entry('ConfigMap', 'c'), each) }));
+    assert.deepEqual(cluster.member.requests, [`system:serviceaccount:agent:sa GET ${place}/c`], what);
+    assert.deepEqual(
+      cluster.entries().map(({ resourceMeta }) => resourceMeta.name),
+      ['c'],
+      what,
+    );
+    assert.ok(!JSON.stringify(cluster.status()).includes('foreign'), what);
+  }
+});
+
+test('an object that somebody made anew, or that was announced only, is not fed back for a complete work', async () => {
+  for (const uid of ['another', '']) {
+    const cluster = startCluster([inventory('c', uid)]);
+    cluster.member.put(`${place}/c`, { ...configMap('c'), data: { v: 'foreign' } });
+    await cluster.pass(work([configMap('c')], { spec: completing, status: told(entry('ConfigMap', 'c')) }));
+    assert.ok(!JSON.stringify(cluster.status()).includes('foreign'));
+  }
+});
+
+test('who may write the status of a work can neither stop it from being applied nor have it deleted', async () => {
+  const ttl = { deleteOption: { ttlSecondsAfterFinished: 0 } };
+  for (const spec of [{}, completing]) {
+    const cluster = startCluster([inventory('c')]);
+    cluster.member.put(`${place}/c`, { ...configMap('c'), data: { v: 'running' } });
+    const given = work([{ ...configMap('c'), data: { v: 'wanted' } }], { spec: { ...spec, ...ttl } });
+    const status = told(entry('ConfigMap', 'c'));
+    await cluster.pass({ ...given, status });
+    assert.deepEqual(cluster.removed, []);
+    const conditions = cluster.status()['conditions'] as Json[];
+    assert.notEqual(conditions.find(({ type }) => type === 'Complete')?.['status'], 'True');
+    await cluster.pass({ ...given, status: { ...cluster.status(), resourceStatus: status['resourceStatus'] } });
+    assert.equal(cluster.member.objects.get(`${place}/c`)?.['data'].v, 'wanted');
+  }
+  const cluster = startCluster([inventory('c')]);
+  cluster.member.put(`${place}/c`, { ...configMap('c'), data: { v: 'done' } });
+  const given = work([{ ...configMap('c'), data: { v: 'wanted' } }], { spec: { ...completing, ...ttl } });
+  await cluster.pass({ ...given, status: told(entry('ConfigMap', 'c')) });
+  assert.deepEqual(cluster.removed, ['w'], 'a work that is complete is deleted');
+});
+
+test('a manifest that was never applied is applied, whatever the status says of it', async () => {
+  const cluster = startCluster();
+  const status = { ...told(entry('ConfigMap', 'c')), conditions: [] };
+  await cluster.pass(work([configMap('c')], { spec: completing, status }));
+  assert.ok(cluster.member.objects.has(`${place}/c`));
+});
+
+test('a work whose rules cost too much is handled again when they are to be tried again', async () => {
+  const cluster = startCluster();
+  const text = `${'a'.repeat(50)}!`;
+  const dear = [{ type: 'CEL', condition: 'C', celExpressions: ["object.data.t.matches('^(a+)+$')"] }];
+  const manifestConfigs = [{ ...feedback('configmaps'), conditionRules: dear }];
+  const given = work([{ ...configMap('c'), data: { t: text } }], { spec: { manifestConfigs } });
+  for (let pass = 0; pass < 2; pass += 1) {
+    const outcome = (await cluster.pass({ ...given, status: cluster.status() })) as { readonly afterMs: number };
+    assert.ok(outcome.afterMs > 0 && outcome.afterMs <= 10 * 60_000, JSON.stringify(outcome));
+    assert.match(JSON.stringify(cluster.status()), /they are tried again in 10 minutes/);
+  }
+});

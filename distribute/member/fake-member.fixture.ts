@@ -1,0 +1,121 @@
+// A member cluster in memory, as the session of a cluster reaches it: discovery of some kinds, reads and writes of
+// objects, and a note of every request with the identity that sent it.
+import type { HubAnswer, HubCall, HubObject } from '../../cache/hub/hub-types.ts';
+import { HubRefusal } from '../../controllers/hub/hub-writer.ts';
+import type { AppliedWorks } from '../inventory/applied-works.ts';
+import type { JsonObject } from '../../lib/objects/json-object.ts';
+import { makeKinds } from './kinds.ts';
+import type { MemberClient } from './member-client.ts';
+import { makeMemberObjects } from './member-objects.ts';
+import type { MemberSession } from './member-session.ts';
+
+type Json = Record<string, any>;
+
+const verbs = ['get', 'list', 'watch'];
+const resources = [
+  { name: 'configmaps', kind: 'ConfigMap', namespaced: true, verbs },
+  { name: 'secrets', kind: 'Secret', namespaced: true, verbs },
+  { name: 'namespaces', kind: 'Namespace', namespaced: false, verbs },
+];
+
+/** The member. `objects` holds its objects by path, such as `/api/v1/namespaces/ns/configmaps/c`. */
+export class FakeMember {
+  readonly objects = new Map<string, Json>();
+  /** `IDENTITY METHOD PATH` of every request but those for discovery and rights. */
+  readonly requests: string[] = [];
+  /** Identities whose requests are refused with 403. */
+  readonly denied = new Set<string>();
+  /** Answers in place of the member, by path. */
+  readonly answers = new Map<string, string>();
+  #version = 10;
+
+  put(path: string, object: Json = {}): Json {
+    this.#version += 1;
+    const name = path.split('/').at(-1)!;
+    const metadata = { name, uid: `uid-${name}`, resourceVersion: String(this.#version), ...object['metadata'] };
+    const stored = { ...object, metadata };
+    this.objects.set(path, stored);
+    return stored;
+  }
+
+  client(identity: string): MemberClient {
+    return {
+      url: 'cluster "m1"',
+      request: (call) => Promise.resolve(this.#answer(identity, call)),
+      open: () => Promise.reject(new Error('no watches here')),
+    };
+  }
+
+  /** A session that sends each request as its executor. */
+  session(): MemberSession {
+    const kinds = makeKinds(this.client('gateway'));
+    const session: Partial<MemberSession> = {
+      kinds,
+      objects: (executor) =>
+        makeMemberObjects(this.client(executor.key), 'work-agent', () => Promise.resolve(() => undefined)),
+      follow: () => undefined,
+      versionOf: () => undefined,
+      isFollowable: () => true,
+    };
+    return session as MemberSession;
+  }
+
+  #answer(identity: string, { method, path, body }: HubCall): HubAnswer {
+    const [at = ''] = path.split('?');
+    if (at === '/api/v1') return answer(200, { resources });
+    if (at.endsWith('selfsubjectaccessreviews')) return answer(201, { status: { allowed: true } });
+    this.requests.push(`${identity} ${method} ${at}`);
+    if (this.denied.has(identity)) return answer(403, { message: `User "${identity}" cannot get resource` });
+    const raw = this.answers.get(at);
+    if (raw !== undefined) return { status: 200, body: Buffer.from(raw) };
+    if (method === 'POST') {
+      const made = body as Json;
+      return answer(201, this.put(`${at}/${made['metadata'].name}`, made));
+    }
+    const found = this.objects.get(at);
+    if (found === undefined) return answer(404, {});
+    if (method === 'DELETE') this.objects.delete(at);
+    if (method === 'PUT' || method === 'PATCH') {
+      const given = body as Json;
+      const metadata = { ...found['metadata'], ...given['metadata'] };
+      return answer(200, this.put(at, { ...found, ...given, metadata }));
+    }
+    return answer(200, found);
+  }
+}
+
+function answer(status: number, body: object): HubAnswer {
+  return { status, body: Buffer.from(JSON.stringify(body)) };
+}
+
+/** AppliedManifestWorks of one member in memory, those of a hub with the hash `hub`. */
+export function fakeAppliedWorks(...given: readonly JsonObject[]): AppliedWorks & { readonly gone: string[] } {
+  const held = new Map<string, HubObject>(
+    given.map((each) => [(each as unknown as HubObject).metadata.name, each as unknown as HubObject]),
+  );
+  const gone: string[] = [];
+  const change = (object: HubObject, part: Json): Promise<void> => {
+    const { name } = object.metadata;
+    const old = held.get(name) as Json | undefined;
+    if (old === undefined) return Promise.reject(new HubRefusal(404, 'NotFound', 'it is gone'));
+    const status = { ...old['status'], ...part['status'] };
+    const metadata = { ...old['metadata'], ...part['metadata'] };
+    held.set(name, { ...old, status, metadata } as HubObject);
+    return Promise.resolve();
+  };
+  return {
+    gone,
+    state: () => ({ phase: 'watching', synced: true }) as ReturnType<AppliedWorks['state']>,
+    lookAgain: () => undefined,
+    own: () => [...held.values()],
+    foreign: () => undefined,
+    of: (work) => held.get(`hub-${work}`),
+    get: (name) => held.get(name),
+    ensure: (work) => Promise.resolve(held.get(`hub-${work.metadata.name}`)!),
+    annotate: (object, annotations) => change(object, { metadata: { annotations } }),
+    writeStatus: (object, status) => change(object, { status }),
+    remove: ({ metadata: { name } }) => Promise.resolve(void gone.push(`removed ${name}`)),
+    removeFinalizer: ({ metadata: { name } }) => Promise.resolve(void gone.push(`finalizer ${name}`)),
+    close: () => undefined,
+  };
+}

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
+import { makeBreaker } from '../../routing/members/breaker.ts';
+import { AnswerTooLong } from '../../routing/members/member-call.ts';
+import type { Connections } from '../../routing/members/target.ts';
+import type { ResponseHandler } from '../../routing/members/transport-types.ts';
+import { makeMemberClient } from './member-client.ts';
+
+const mebibyte = 1024 * 1024;
+const nothing = (): void => undefined;
+const spec = {
+  ...{ name: 'm1', uid: 'u', credential: { current: () => ({ authorization: 'Bearer t' }), invalidate: nothing } },
+  endpoint: { scheme: 'https', host: '10.0.0.1', port: 6443, basePath: '' },
+} as unknown as ClusterSpec;
+
+/** A client of a member that answers so many MiB to everything, as long as somebody reads. */
+function clientOf(mebibytes: number) {
+  const send = (_: unknown, handler: ResponseHandler): object => {
+    const ended = new AbortController();
+    setImmediate(() => {
+      handler.onHeaders(200, []);
+      for (let sent = 0; sent < mebibytes && !ended.signal.aborted; sent += 1)
+        handler.onData(Buffer.alloc(mebibyte, ' '));
+      if (!ended.signal.aborted) handler.onEnd();
+    });
+    const abort = (): void => ended.abort();
+    return { write: () => true, end: nothing, pause: nothing, resume: nothing, abort };
+  };
+  const connection = { breaker: makeBreaker('m1'), transport: { send } };
+  const connections = { of: () => connection } as unknown as Connections;
+  const record = (): ClusterRecord => ({ spec }) as ClusterRecord;
+  return makeMemberClient({ cluster: 'm1', record, connections }, () => 'self');
+}
+
+test('a member that answers more than 3 MiB to a request for one object is not read on; a list may be longer', async () => {
+  const call = { method: 'GET', path: '/api/v1/namespaces/n/configmaps/c', timeoutMs: 10_000 } as const;
+  assert.equal((await clientOf(3).request(call)).body.length, 3 * mebibyte);
+  await assert.rejects(clientOf(4).request(call), AnswerTooLong);
+  assert.equal((await clientOf(4).request({ ...call, mostBytes: 8 * mebibyte })).body.length, 4 * mebibyte);
+  await assert.rejects(clientOf(9).request({ ...call, mostBytes: 8 * mebibyte }), AnswerTooLong);
+});

@@ -1,0 +1,20 @@
+// Bounds the nesting of JSON that others wrote. Functions that walk over an object call themselves, and so do
+// JSON.stringify and the copies that are sent to threads: some thousand levels overflow their stack.
+
+/**
+ * Most levels of objects and lists in an object that is hashed, compared or merged. kube-apiserver reads 10,000; the
+ * deepest objects in use, schemas in CustomResourceDefinitions, have less than a hundred.
+ */
+export const mostLevels = 500;
+
+/** Whether a value has more than {@link mostLevels} levels of objects and lists. Does not call itself. */
+export function isTooDeep(value: unknown): boolean {
+  let level = containersIn([value]);
+  for (let depth = 0; depth < mostLevels && level.length > 0; depth += 1)
+    level = level.flatMap((each) => containersIn(Object.values(each)));
+  return level.length > 0;
+}
+
+function containersIn(values: readonly unknown[]): readonly object[] {
+  return values.filter((each) => typeof each === 'object' && each !== null);
+}
