@@ -161,8 +161,8 @@ export interface ClusterSpec {
    */
   readonly name: string;
   /**
-   * Only of a context of a kubeconfig, when `name` was made by changing `originalName`: a DNS label with a digest of the whole original. The cluster
-   * gets this name when `name` belongs to another one.
+   * Only of a context of a kubeconfig, when `name` was made by changing `originalName`: a DNS label with a digest of
+   * the whole original. The cluster gets this name when `name` belongs to another one.
    */
   readonly digestName?: string;
   /** Name as written in the source, for example the name of a kubeconfig context. */
