@@ -16,6 +16,11 @@ test('whatever makes many entries is noticed before it is parsed (ATT-29)', () =
     'lists in one line': '- '.repeat(many),
     'lists with tabs': '-\t'.repeat(many),
     'keys in one line': '? '.repeat(many),
+    'values in one line': 'a: '.repeat(many),
+    'values with tabs': 'a:\t'.repeat(many),
+    anchors: '&a '.repeat(many),
+    aliases: '*a '.repeat(many),
+    tags: '!a '.repeat(many),
   };
   assert.deepEqual(
     Object.entries(texts).filter(([, text]) => !hasTooManyParts(text)),
@@ -31,4 +36,15 @@ test('long values are no parts', () => {
     assert.ok(!hasTooManyParts(text));
     assert.equal(parseDocument(text).errors.length, 0);
   }
+});
+
+test('a kubeconfig of three hundred contexts is read', () => {
+  const one = (i: number): string => `
+- name: arn:aws:eks:eu-west-1:123456789012:cluster/c${i}
+  cluster:
+    server: https://c${i}.example.org:6443
+    certificate-authority-data: ${'QUJD'.repeat(700)}
+  context: {cluster: c${i}, user: u${i}}
+  user: {token: "t${i}"}`;
+  assert.equal(hasTooManyParts(Array.from({ length: 300 }, (_, i) => one(i)).join('\n')), false);
 });

@@ -10,25 +10,29 @@ export const mostParts = 4_000;
 
 /**
  * Whether an untrusted YAML text has more than {@link mostParts} places where an entry can begin: line ends, commas,
- * opening brackets and braces, and dashes or question marks before white space. Base64 and PEM text in quotes only
- * count their line ends.
+ * opening brackets and braces, and dashes or question marks before white space. The same holds for places that mark a
+ * key, an anchor, an alias or a tag, of which one line may have thousands. Base64 and PEM text only count their line
+ * ends.
  */
 export function hasTooManyParts(text: string): boolean {
-  let parts = 0;
+  let entries = 0;
+  let marks = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    if (code === newline || code === carriageReturn || code === comma || code === brace || code === bracket) parts++;
-    else if ((code === dash || code === question) && text.charCodeAt(i + 1) <= blank) parts++;
-    if (parts > mostParts) return true;
+    const isBeforeSpace = !(text.charCodeAt(i + 1) > blank);
+    if (entryStarts.has(code) || ((code === dash || code === question) && isBeforeSpace)) entries++;
+    else if (markStarts.has(code) || (code === colon && isBeforeSpace)) marks++;
+    if (entries > mostParts || marks > mostParts) return true;
   }
   return false;
 }
 
-const newline = 0x0a;
-const carriageReturn = 0x0d;
+const codesOf = (characters: string): ReadonlySet<number> => new Set([...characters].map((one) => one.charCodeAt(0)));
+/** What begins an entry wherever it stands. */
+const entryStarts = codesOf('\n\r,[{');
+/** Anchors, aliases and tags. */
+const markStarts = codesOf('&*!');
 const blank = 0x20;
-const comma = 0x2c;
 const dash = 0x2d;
 const question = 0x3f;
-const bracket = 0x5b;
-const brace = 0x7b;
+const colon = 0x3a;

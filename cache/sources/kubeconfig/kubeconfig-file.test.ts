@@ -94,6 +94,7 @@ test('broken YAML is reported with its position and never quotes the file', () =
     ['a: "\\uSECRETsecret"', /^\/k:1:\d+: Invalid escape/],
     ['a: 1\na: SECRETsecret', /^\/k:2:1: Map keys must be unique/],
     ['users: [{name: u, user: {token: SECRETsecret, token: SECRETsecret}}]', /Map keys must be unique/],
+    ['1: a\n"1": SECRETsecret', /^\/k:2:1: Map keys must be unique/],
     ['a: 1\n---\nb: SECRETsecret', /several YAML documents/],
     ['token: @SECRETsecret', /reserved character/],
     ['a: 1\n]SECRETsecret', /^\/k:2:1: Unexpected flow-seq-end token/],

@@ -1,6 +1,6 @@
 // Parses the text of one kubeconfig file, or says with line and column why it cannot. Messages of the YAML parser quote
 // the faulty line, which may contain a token. So fault messages consist of fixed texts and positions only.
-import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml';
+import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document, type Scalar } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError, type ConfigurationFault } from '../../../lib/configuration-error.ts';
 import { goFlag, goList, goText } from '../../../lib/yaml/go-fields.ts';
@@ -143,7 +143,7 @@ export function parseKubeconfig(file: string, source: string): Kubeconfig {
   const document = parseDocument(source, {
     lineCounter: lines,
     prettyErrors: false,
-    uniqueKeys: true,
+    uniqueKeys: false,
     merge: true,
     logLevel: 'error',
   });
@@ -151,6 +151,8 @@ export function parseKubeconfig(file: string, source: string): Kubeconfig {
     const faults = document.errors.map((error) => ({ ...at(error.pos[0]), message: syntaxMessage(error) }));
     throw new ConfigurationError(faults.slice(0, maxFaults));
   }
+  const doubled = doubledKeys(document).map((offset) => ({ ...at(offset), message: 'Map keys must be unique' }));
+  if (doubled.length > 0) throw new ConfigurationError(doubled.slice(0, maxFaults));
   if (document.contents === null) throw new ConfigurationError([{ file, message: 'the file is empty' }]);
   keepWrittenScalars(document);
 
@@ -183,6 +185,26 @@ export function parseKubeconfig(file: string, source: string): Kubeconfig {
   const users = byName('users', parsed.data.users);
   if (faults.length > 0) throw new ConfigurationError(faults.slice(0, maxFaults));
   return { clusters, users, contexts: parsed.data.contexts, currentContext: parsed.data['current-context'] };
+}
+
+/**
+ * The offsets of keys that their mapping has already. The YAML library compares each key with all others: a quarter of
+ * a second for the most keys that a Secret of a hub may have.
+ */
+function doubledKeys(document: Document): readonly number[] {
+  const doubled: number[] = [];
+  visit(document, {
+    Map(_, { items }) {
+      const keys = new Set<string>();
+      for (const { key } of items) {
+        const text = isScalar(key) ? String(key.value) : undefined;
+        if (text === undefined || text === '<<') continue;
+        if (keys.has(text)) doubled.push((key as Scalar).range?.[0] ?? 0);
+        keys.add(text);
+      }
+    },
+  });
+  return doubled;
 }
 
 /**
