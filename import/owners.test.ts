@@ -42,7 +42,7 @@ async function changeSources({ hub }: Scene): Promise<void> {
   await until(() => hub.get(clustersOf, 'thing-last')?.['spec'].apiserver === wanted);
 }
 
-test('a PediaCluster that is not only this lifecycle’s keeps address and credential, and is told how to be handed over', async (t) => {
+test('a PediaCluster that is not only this lifecycle’s keeps address and credential, and is told how to be handed over (ATT-62)', async (t) => {
   const gone = owner('PediaClusterLifecycle', 'thing-a', 'uid-of-an-older-one');
   const cases: readonly [string, (uid: string) => unknown][] = [
     ['no owners', () => undefined],
@@ -122,7 +122,7 @@ test('a PediaCluster that somebody takes from its lifecycle is not written any m
   assert.deepEqual(hub.get(clustersOf, 'thing-a')?.['spec'], theirs);
 });
 
-test('a lifecycle that is not this policy’s by UID is neither changed, deleted nor put into effect', async (t) => {
+test('a lifecycle that is not this policy’s by UID is neither changed, deleted nor put into effect (ATT-62)', async (t) => {
   const control = { controller: true };
   const cases: readonly [string, (uid: string) => unknown, RegExp][] = [
     ['no owners', () => undefined, /without a controlling owner; delete that lifecycle/],
@@ -165,7 +165,7 @@ test('a lifecycle that is not this policy’s by UID is neither changed, deleted
   }
 });
 
-test('a name that looks like the data of a Secret is told by nobody', async (t) => {
+test('a name that looks like the data of a Secret is told by nobody (ATT-62)', async (t) => {
   const token = 'eyJhbGciOi.SECRET_token';
   const reading = '{{ .source.data.token | b64dec }}';
   const source = { group: '', resource: 'secrets', selectorTemplate: '{{ eq .source.metadata.name "marked" }}' };

@@ -67,7 +67,7 @@ test('nobody leaves because the hub does not serve Clusters of Cluster API', asy
   assert.deepEqual(hub.names(joins).toSorted(), ['edge', 'other']);
 });
 
-test('a Cluster in a namespace that is not for bootstraps neither joins nor lets a cluster leave, and the log says so', async (t) => {
+test('a Cluster in a namespace that is not for bootstraps neither joins nor lets a cluster leave, and the log says so (ATT-61)', async (t) => {
   for (const namespaces of [[], ['other'], ['']]) {
     const { hub, told, start } = startImport(['v1beta2'], namespaces);
     hub.put(joins, joinOf('gone'));

@@ -57,7 +57,7 @@ function started(...sources: readonly (readonly Given[])[]): ClusterStore {
 const arn = (name: string): string => `arn:aws:eks:ap-southeast-2:123456789012:cluster/platform-production-${name}`;
 const digestNameOf = (original: string): string => clusterNames(original, isLabel).digestName!;
 
-test('a younger object of an earlier source does not take the name of a working cluster, not even at a restart', () => {
+test('a younger object of an earlier source does not take the name of a working cluster, not even at a restart (ATT-60)', () => {
   for (const [older, younger] of [
     ['prod', 'prod'],
     ['gke_acme_main', 'gke-acme-main'],
@@ -275,7 +275,7 @@ function checkPrecedence(store: ClusterStore, clusters: readonly Drawn[], isAtOn
   }
 }
 
-test('whatever clusters come and go in whatever order: names are unique, kept, and no younger one takes them', (t) => {
+test('whatever clusters come and go in whatever order: names are unique, kept, and no younger one takes them (ATT-60)', (t) => {
   let sets = 0;
   const steps = fc.array(anyStep, { minLength: 2, maxLength: 5 });
   fc.assert(

@@ -125,7 +125,7 @@ test('of two equally old clusters that of the earlier source has the name, not w
   assert.equal(owner('x'), 'second', 'a newcomer takes no name, whatever its source');
 });
 
-test('no cluster of the hub is there before all sources were listed, and then the oldest has the name', async (t) => {
+test('no cluster of the hub is there before all sources were listed, and then the oldest has the name (ATT-60)', async (t) => {
   const { as, bs, gates, start, store, owner, events } = await scene(t);
   as.put('x', { since: '2002' });
   as.put('only');

@@ -86,7 +86,7 @@ test('the objects of a deleted work are deleted as its executor, and then the re
   assert.deepEqual(appliedWorks.gone, ['finalizer hub-w']);
 });
 
-test('an executor that the member records counts only if the work on the hub has it; else nothing is asked of anybody', async () => {
+test('an executor that the member records counts only if the work on the hub has it; else nothing is asked of anybody (ATT-61)', async () => {
   const other = work(executorOf({ namespace: 'kube-system', name: 'admin' }));
   const refused = { mayExecuteAs: () => Promise.resolve(false), authors: undefined };
   const stamped = (given: HubObject): HubObject => ({
@@ -160,7 +160,7 @@ test('what a record that is not deleted yet names stays when nobody on the hub s
   assert.deepEqual(unread.appliedWorks.gone, []);
 });
 
-test('entries of a record that name no object lead to no request, and the work says so', async () => {
+test('entries of a record that name no object lead to no request, and the work says so (ATT-61)', async () => {
   const odd: readonly Json[] = [
     { ...resource, version: 'v1/namespaces/kube-system/secrets/token?' },
     { ...resource, version: '..' },

@@ -72,7 +72,7 @@ function startCluster(appliedResources: readonly Json[] = []) {
 
 const strategies = ['Update', 'CreateOnly', 'ServerSideApply', 'ReadOnly'];
 
-test('a manifest that names no object leads to no request by any strategy, and its condition says why', async () => {
+test('a manifest that names no object leads to no request by any strategy, and its condition says why (ATT-61)', async () => {
   const nameless: readonly (readonly [string, unknown, RegExp])[] = [
     ['absent', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'ns' } }, /metadata.name is missing/],
     ['no metadata', { apiVersion: 'v1', kind: 'Namespace' }, /metadata.name is missing/],
@@ -113,7 +113,7 @@ test('a manifest beside one that names no object is applied', async () => {
   assert.match(cluster.messages()[1]!, /complete/);
 });
 
-test('a work that is nested thousands of levels deep is refused with a condition', async () => {
+test('a work that is nested thousands of levels deep is refused with a condition (ATT-63)', async () => {
   for (const levels of [600, 5_000, 100_000]) {
     const cluster = startCluster();
     const data = JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`) as unknown;
@@ -151,7 +151,7 @@ const inventory = (name: string, uid = `uid-${name}`): Json => ({
   ...{ group: '', version: 'v1', resource: 'configmaps', namespace: 'ns', name, uid },
 });
 
-test('who may write the status of a complete work is told of no object that was not applied for it', async () => {
+test('who may write the status of a complete work is told of no object that was not applied for it (ATT-61)', async () => {
   const forged: readonly (readonly [string, Json])[] = [
     ['a Secret', entry('Secret', 'token')],
     ['a Secret elsewhere', entry('Secret', 'token', { namespace: 'kube-system' })],
@@ -192,7 +192,7 @@ test('an object that somebody made anew, or that was announced only, is not fed 
   }
 });
 
-test('who may write the status of a work can neither stop it from being applied nor have it deleted', async () => {
+test('who may write the status of a work can neither stop it from being applied nor have it deleted (ATT-61)', async () => {
   const ttl = { deleteOption: { ttlSecondsAfterFinished: 0 } };
   for (const spec of [{}, completing]) {
     const cluster = startCluster([inventory('c')]);

@@ -33,7 +33,7 @@ function clientOf(mebibytes: number) {
   return makeMemberClient({ cluster: 'm1', record, connections }, () => 'self');
 }
 
-test('a member that answers more than 3 MiB to a request for one object is not read on; a list may be longer', async () => {
+test('a member that answers more than 3 MiB to a request for one object is not read on; a list may be longer (ATT-63)', async () => {
   const call = { method: 'GET', path: '/api/v1/namespaces/n/configmaps/c', timeoutMs: 10_000 } as const;
   assert.equal((await clientOf(3).request(call)).body.length, 3 * mebibyte);
   await assert.rejects(clientOf(4).request(call), AnswerTooLong);

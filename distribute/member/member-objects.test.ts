@@ -20,7 +20,7 @@ const start = () => {
   return { member, objects };
 };
 
-test('no request of any verb goes out for an object whose name, place or type is none', async () => {
+test('no request of any verb goes out for an object whose name, place or type is none (ATT-61)', async () => {
   const good: ObjectName = { kind, namespace: 'ns', name: 'c' };
   const bad: readonly ObjectName[] = [
     ...['', '.', '..', '../secrets/x', 'a/b', 'a%2fb'].map((name) => ({ ...good, name })),
@@ -42,7 +42,7 @@ test('no request of any verb goes out for an object whose name, place or type is
   assert.deepEqual(member.requests, []);
 });
 
-test('an object that is nested thousands of levels deep, and an answer that is none, are faults of that object', async () => {
+test('an object that is nested thousands of levels deep, and an answer that is none, are faults of that object (ATT-63)', async () => {
   const { member, objects } = start();
   const get = (): Promise<unknown> => objects.get({ kind, namespace: 'ns', name: 'c' });
   for (const levels of [501, 5_000, 100_000]) {

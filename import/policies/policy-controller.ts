@@ -75,7 +75,9 @@ export function makePolicyController(parts: PolicyControllerParts): PolicyContro
         return 'done';
       }
       await setFinalizer(parts.writer, policies, policy, { finalizer, wanted: true });
-      const { validated, reconciling, outcome } = await apply(parts, policy, () => remembered(known, policy));
+      const { validated, reconciling, outcome } = await apply(parts, policy, () =>
+        remembered(known, policy, parts.templates),
+      );
       await tell(parts.writer, policy, validated, reconciling);
       return outcome;
     },
@@ -84,21 +86,21 @@ export function makePolicyController(parts: PolicyControllerParts): PolicyContro
 
 /**
  * Returns the parsed spec and the verdicts of a ClusterImportPolicy; parses the spec again if the policy has changed.
- * @throws InvalidPolicy
+ * @throws InvalidPolicy (rejects)
  */
-function remembered(known: Map<string, Known>, policy: HubObject): Known {
+async function remembered(known: Map<string, Known>, policy: HubObject, templates: TemplateRenderer): Promise<Known> {
   const state = JSON.stringify([policy.metadata.uid, generationOf(policy)]);
   const before = known.get(policy.metadata.name);
   if (before?.state === state) return before;
-  const fresh = { state, spec: readPolicySpec(policy), verdicts: new WeakMap() as Verdicts };
+  const fresh = { state, spec: await readPolicySpec(policy, templates), verdicts: new WeakMap() as Verdicts };
   known.set(policy.metadata.name, fresh);
   return fresh;
 }
 
-async function apply(parts: PolicyControllerParts, policy: HubObject, read: () => Known): Promise<Result> {
+async function apply(parts: PolicyControllerParts, policy: HubObject, read: () => Promise<Known>): Promise<Result> {
   let known: Known;
   try {
-    known = read();
+    known = await read();
   } catch (error) {
     if (!(error instanceof InvalidPolicy)) throw error;
     return { validated: invalid(error.reason, error.message), outcome: 'done' };

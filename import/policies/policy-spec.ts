@@ -4,7 +4,8 @@ import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import type { WantedType } from '../hub/discovery.ts';
 import { listAt, textAt, textsAt } from '../../controllers/objects.ts';
-import { compileTemplate, TemplateError } from '../template/template.ts';
+import type { TemplateRenderer } from '../render/renderer.ts';
+import { TemplateError } from '../template/template.ts';
 
 /** The fields of a ClusterImportPolicy that are copied unchanged into its lifecycles. */
 export interface CopiedPolicy {
@@ -47,15 +48,27 @@ export class InvalidPolicy extends Error {
 /** Clusterpedia's reason, with Clusterpedia's spelling mistake: tools look for exactly this text. */
 const invalidPolicy = 'InvalaidPolicy';
 
-/** Reads the spec of a policy. @throws InvalidPolicy for the first template that cannot be parsed */
-export function readPolicySpec(policy: HubObject): PolicySpec {
+/** Reads the spec of a policy. @throws InvalidPolicy (rejects) for the first template that cannot be parsed */
+export async function readPolicySpec(
+  policy: HubObject,
+  { check }: Pick<TemplateRenderer, 'check'>,
+): Promise<PolicySpec> {
   const spec = policy['spec'];
-  const name = parsable('FailedParseLifecycleName', 'nameTemplate', textAt(spec, 'nameTemplate'));
+  const parsable = async (reason: string, field: string, text: string): Promise<string> => {
+    try {
+      await check(policy.metadata.name, text);
+      return text;
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error;
+      throw new InvalidPolicy(reason, `${field}: ${error.message}`);
+    }
+  };
+  const name = await parsable('FailedParseLifecycleName', 'nameTemplate', textAt(spec, 'nameTemplate'));
   const selector = textAt(spec, 'source', 'selectorTemplate');
   const selects =
-    selector === '' ? undefined : parsable('FailedParseSourceSelector', 'source.selectorTemplate', selector);
+    selector === '' ? undefined : await parsable('FailedParseSourceSelector', 'source.selectorTemplate', selector);
   const copied = { template: textAt(spec, 'template'), creationCondition: textAt(spec, 'creationCondition') };
-  for (const [field, text] of Object.entries(copied)) parsable(invalidPolicy, field, text);
+  for (const [field, text] of Object.entries(copied)) await parsable(invalidPolicy, field, text);
   return {
     source: wantedAt(fieldOf(spec, 'source')),
     selector: selects,
@@ -86,15 +99,4 @@ function wantedAt(source: unknown): WantedType {
     resource: textAt(source, 'resource'),
     versions: textsAt(source, 'versions'),
   };
-}
-
-/** Returns the text of a template. @throws InvalidPolicy when it cannot be parsed */
-function parsable(reason: string, field: string, text: string): string {
-  try {
-    compileTemplate(text);
-    return text;
-  } catch (error) {
-    if (!(error instanceof TemplateError)) throw error;
-    throw new InvalidPolicy(reason, `${field}: ${error.message}`);
-  }
 }

@@ -79,7 +79,7 @@ function shapeOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, shapeOf(member)]));
 }
 
-test('whatever a source object holds, its values bring no field, and a refusal quotes none of them', () => {
+test('whatever a source object holds, its values bring no field, and a refusal quotes none of them (ATT-62)', () => {
   for (const [where, template] of Object.entries(places)) {
     const plain = refusal(template, { v: 'eA==' }) === undefined ? shapeOf(read(template, { v: 'eA==' })) : undefined;
     for (const [what, v] of Object.entries(hostile)) {
@@ -126,7 +126,7 @@ test('values arrive as they are, with toJson, in quotes and as they stand', () =
   assert.deepEqual(spec, { apiserver: 'https://a:6443/', caData: 'eA==', syncAllCustomResources: true });
 });
 
-test('the Secret of authenticationFrom is one that the policy names, and no source object chooses it', () => {
+test('the Secret of authenticationFrom is one that the policy names, and no source object chooses it (ATT-62)', () => {
   const literal = 'spec: { authenticationFrom: { token: { name: hub-token, key: {{ "token" }} } } }';
   assert.deepEqual(read(literal, {}).spec['authenticationFrom'], { token: { name: 'hub-token', key: 'token' } });
   for (const from of [

@@ -11,7 +11,7 @@ export interface RenderJob {
   readonly template: string;
   /** A value as JSON.parse returns it. */
   readonly data: unknown;
-  readonly as: 'text' | 'PediaCluster';
+  readonly as: 'parsed' | 'text' | 'PediaCluster';
 }
 
 /** What a template gives, or the name and message of the error. */
@@ -26,7 +26,8 @@ function render({ template: text, data, as }: RenderJob): Rendered {
   try {
     const template = compiled.get(text) ?? compileTemplate(text);
     compiled.set(text, template);
-    return { value: as === 'text' ? template.render(data) : readPediaClusterBody(template.renderParts(data)) };
+    if (as === 'PediaCluster') return { value: readPediaClusterBody(template.renderParts(data)) };
+    return { value: as === 'text' ? template.render(data) : '' };
   } catch (error) {
     if (error instanceof TemplateTooDear) return { error: 'TemplateTooDear', message: error.message };
     if (error instanceof TemplateError) return { error: 'TemplateError', message: error.message };

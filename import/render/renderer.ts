@@ -16,6 +16,8 @@ export interface TemplateRenderer {
    * @throws TemplateError (rejects) where Go's engine fails; TemplateTooDear when it takes too much
    */
   render(policy: string, template: string, data: unknown): Promise<string>;
+  /** Parses a template. @throws TemplateError (rejects) where Go's parser fails */
+  check(policy: string, template: string): Promise<void>;
   /** Renders the template of a PediaCluster. @throws UnreadableBody (rejects), and as render does */
   renderPediaCluster(policy: string, template: string, data: unknown): Promise<PediaClusterBody>;
   close(): void;
@@ -43,6 +45,7 @@ export function makeTemplateRenderer(): TemplateRenderer {
     throw new TemplateError(rendered.message);
   };
   return {
+    check: async (policy, template) => void (await run(policy, { template, data: undefined, as: 'parsed' })),
     render: async (policy, template, data) => (await run(policy, { template, data, as: 'text' })) as string,
     renderPediaCluster: async (policy, template, data) =>
       (await run(policy, { template, data, as: 'PediaCluster' })) as PediaClusterBody,

@@ -87,7 +87,7 @@ const forged: readonly Json[] = [
   {},
 ];
 
-test('a member that leaves loses what its ClusterJoin has made and nothing else, whatever the status lists', async () => {
+test('a member that leaves loses what its ClusterJoin has made and nothing else, whatever the status lists (ATT-61)', async () => {
   const lists: readonly (readonly [string, unknown])[] = [
     ['what was made', all],
     ['others too', [...all, ...forged]],

@@ -5,7 +5,7 @@ import { hasTooManyParts, mostParts } from './yaml-parts.ts';
 
 const many = mostParts + 1;
 
-test('whatever makes many entries is noticed before it is parsed (ATT-29)', () => {
+test('whatever makes many entries is noticed before it is parsed (ATT-29, ATT-63)', () => {
   const texts = {
     keys: Array.from({ length: many }, (_, i) => `k${i}: v`).join('\n') + '\n',
     'lines that end otherwise': 'a: 1\r'.repeat(many),

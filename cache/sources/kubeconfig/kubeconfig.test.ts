@@ -88,7 +88,7 @@ test('the first context of a name keeps it, changed names give way to it, later 
   assert.equal(source.problems().length, 1);
 });
 
-test('contexts that agree in their first 63 characters are all usable, and the order of the file names none of them', async (t) => {
+test('contexts that agree in their first 63 characters are all usable, and the order of the file names none of them (ATT-60)', async (t) => {
   const { store, events, write, start } = await scene(t);
   const arn = (name: string): string => `arn:aws:eks:ap-southeast-2:123456789012:cluster/platform-production-${name}`;
   const names = [arn('green'), arn('blue'), 'gke_acme_eu_main', 'gke_acme_eu-main', '生产', '测试', 'lone_one'];

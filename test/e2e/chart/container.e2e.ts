@@ -106,9 +106,9 @@ test('every module of the program can be loaded from it', async () => {
   for (const verb of ['serve', 'demo', 'kubeconfig', 'get']) assert.ok(verbs.includes(`  ${verb}`), verb);
   // The rest is imported by nobody at start; each file is loaded by itself, but for those that are programs of
   // processes and threads of their own.
-  const programs = /gateway\/workers\/worker-main|sqlite\/threads\/(?:reader|writer)-worker/;
+  const programs = /worker-main\.js$|(?:reader|writer)-worker\.js$|(?:rule|render)-thread\.js$/;
   const all = globSync('dist/**/*.js', { cwd: join(rootfs, 'app') });
-  assert.equal(all.filter((file) => programs.test(file)).length, 3);
+  assert.equal(all.filter((file) => programs.test(file)).length, 5);
   // The console's files are for browsers.
   const files = all
     .filter((file) => !programs.test(file) && !file.includes('console/assets/'))

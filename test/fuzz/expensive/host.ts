@@ -7,7 +7,6 @@ import type { HubObject } from '../../../cache/hub/hub-types.ts';
 import { withoutIgnored } from '../../../distribute/apply/ignore-fields.ts';
 import { readFeedback } from '../../../distribute/feedback/feedback-values.ts';
 import { makeRuleEvaluator } from '../../../distribute/feedback/rule-evaluator.ts';
-import { compileTemplate } from '../../../import/template/template.ts';
 import { chooseSources } from '../../../import/policies/choose-sources.ts';
 import { makeTemplateRenderer } from '../../../import/render/renderer.ts';
 import type { JsonObject } from '../../../lib/objects/json-object.ts';
@@ -54,7 +53,7 @@ async function evaluate(given: ExpensiveCase): Promise<string> {
         metadata: { ...(object as unknown as HubObject).metadata, name: `s${i}` },
       })) as unknown as HubObject[];
       const [selector, name = selector!] = given.templates;
-      for (const template of given.templates) compileTemplate(template);
+      for (const template of given.templates) await renderer.check('p', template);
       const named = new Map(sources.map((one) => [`ns/${one.metadata.name}`, one]));
       const render = (template: string, data: unknown) => renderer.render('p', template, data);
       const { faults } = await chooseSources({ selector, name }, render, named, new WeakMap());
