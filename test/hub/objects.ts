@@ -56,14 +56,13 @@ export function gatewayAccess(): readonly object[] {
     bind('portcullis-auth-delegator', 'ClusterRole', 'system:auth-delegator', account),
     bind('portcullis-front-proxy', 'Role', 'extension-apiserver-authentication-reader', account, 'kube-system'),
     clusterRole('portcullis-sources', [
-      { apiGroups: [''], resources: ['secrets'], verbs: read },
+      { apiGroups: [''], resources: ['secrets'], verbs: ['list', 'watch'] },
       { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list', 'watch'] },
       {
         apiGroups: ['cluster.open-cluster-management.io'],
         resources: ['managedclusters'],
-        verbs: [...read, 'patch'],
+        verbs: read,
       },
-      { apiGroups: ['authentication.open-cluster-management.io'], resources: ['managedserviceaccounts'], verbs: read },
       { apiGroups: ['cluster.karmada.io', 'cluster.x-k8s.io'], resources: ['clusters'], verbs: read },
       { apiGroups: ['cluster.clusterpedia.io'], resources: ['clustersyncresources', 'pediaclusters'], verbs: read },
     ]),

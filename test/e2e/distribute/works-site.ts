@@ -178,7 +178,8 @@ export function executorAccess(): readonly object[] {
 
 export const chosen = { 'gateway.portcullis.io/execute-works': 'true' };
 
-function workAccess(): readonly object[] {
+/** What the gateway's account may do on the hub for works; the chart gives the same. */
+export function workAccess(): readonly object[] {
   const subject = { kind: 'ServiceAccount', ...gatewayAccount };
   const { namespace } = gatewayAccount;
   return [
@@ -188,7 +189,15 @@ function workAccess(): readonly object[] {
       apiVersion: `${rbac}/v1`,
       kind: 'Role',
       metadata: { name: 'portcullis-works', namespace },
-      rules: [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create', 'get', 'update'] }],
+      rules: [
+        { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
+        {
+          apiGroups: ['coordination.k8s.io'],
+          resources: ['leases'],
+          resourceNames: ['works'],
+          verbs: ['get', 'update'],
+        },
+      ],
     },
     {
       apiVersion: `${rbac}/v1`,

@@ -113,7 +113,8 @@ export async function startImportHub(options: ImportSiteOptions = {}): Promise<I
   }
 }
 
-function importAccess(sourceRules: readonly object[]): readonly object[] {
+/** What the gateway's account may do on the hub for policies; the chart gives the same. */
+export function importAccess(sourceRules: readonly object[]): readonly object[] {
   const rbac = 'rbac.authorization.k8s.io';
   const subjects = [{ kind: 'ServiceAccount', ...gatewayAccount }];
   const namespace = clusterpediaNamespace;

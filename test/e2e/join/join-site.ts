@@ -71,7 +71,7 @@ export async function startJoinSite(names: readonly string[]): Promise<JoinSite>
 }
 
 /** What the gateway's account may do on the hub for joins; the chart gives the same. */
-function joinAccess(): readonly object[] {
+export function joinAccess(): readonly object[] {
   const subject = { kind: 'ServiceAccount', ...gatewayAccount };
   const secrets = (verbs: readonly string[]): object => ({ apiGroups: [''], resources: ['secrets'], verbs });
   const within = (namespace: string, rules: readonly object[]): readonly object[] => [
@@ -100,11 +100,10 @@ function joinAccess(): readonly object[] {
         verbs: ['create', 'delete', 'list', 'patch', 'watch'],
       },
       { apiGroups: ['cluster.open-cluster-management.io'], resources: ['managedclusters/status'], verbs: ['patch'] },
-      {
-        apiGroups: ['work.open-cluster-management.io', 'addon.open-cluster-management.io'],
-        resources: ['manifestworks', 'managedclusteraddons'],
-        verbs: ['list', 'delete', 'patch'],
-      },
+      ...[
+        ['work.open-cluster-management.io', 'manifestworks'],
+        ['addon.open-cluster-management.io', 'managedclusteraddons'],
+      ].map(([group, resource]) => ({ apiGroups: [group], resources: [resource], verbs: ['list', 'delete', 'patch'] })),
     ]),
     binding('portcullis-joins', 'portcullis-joins', subject),
     ...within(secretNamespace, [secrets(['create', 'delete', 'get', 'patch'])]),
@@ -114,7 +113,8 @@ function joinAccess(): readonly object[] {
     ]),
     ...within('default', [{ apiGroups: [''], resources: ['events'], verbs: ['create'] }]),
     ...within(gatewayAccount.namespace, [
-      { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create', 'get', 'update'] },
+      { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
+      { apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: ['joins'], verbs: ['get', 'update'] },
     ]),
   ];
 }

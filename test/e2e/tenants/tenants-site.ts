@@ -84,7 +84,7 @@ export async function believed(hub: Member): Promise<void> {
 }
 
 /** What the gateway's account may do on the hub for tenants; the chart gives the same. */
-function tenantAccess(): readonly object[] {
+export function tenantAccess(): readonly object[] {
   const subject = { kind: 'ServiceAccount', ...gatewayAccount };
   const { namespace } = gatewayAccount;
   const owned = (group: string, resource: string): readonly object[] => [
@@ -112,7 +112,15 @@ function tenantAccess(): readonly object[] {
       apiVersion: `${rbac}/v1`,
       kind: 'Role',
       metadata: { name: 'portcullis-tenants', namespace },
-      rules: [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create', 'get', 'update'] }],
+      rules: [
+        { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
+        {
+          apiGroups: ['coordination.k8s.io'],
+          resources: ['leases'],
+          resourceNames: ['tenants'],
+          verbs: ['get', 'update'],
+        },
+      ],
     },
     {
       apiVersion: `${rbac}/v1`,
