@@ -152,7 +152,7 @@ test(
     await edit('mode: fast', 'mode: mine', () =>
       store.update('ConfigMap', 'shop', 'settings', (next) => (next['data'] = { mode: 'theirs' })),
     );
-    await page.getByRole('alert').getByText('409').waitFor();
+    await page.getByRole('alert').getByText('409 Conflict').waitFor();
     assert.match(await page.locator('.cm-content').innerText(), /mode: mine/, 'what was typed is kept');
     assert.deepEqual(dataOf(), { mode: 'theirs' });
   },
