@@ -5,9 +5,10 @@ import type { ObjectKey } from '../types.ts';
 import type { Commit, LeftOut, RowWrite, WriteBatch } from './store.ts';
 
 /**
- * The most bytes of a name, namespace, uid or resourceVersion. Kubernetes allows 253 for most names, but does not limit names of RBAC
- * objects and uids of owners. An entry of a database index of PostgreSQL holds some 2,700 bytes for all its columns. In
- * SQLite the limit is the same, so that both stores have the same rows and continue tokens fit into a request.
+ * The most bytes of a name, namespace, uid or resourceVersion. Kubernetes allows 253 for most names, but does not limit
+ * names of RBAC objects and uids of owners. An entry of a database index of PostgreSQL holds some 2,700 bytes for all
+ * its columns. In SQLite the limit is the same, so that both stores have the same rows and continue tokens fit into a
+ * request.
  */
 export const mostTextBytes = 512;
 /** The most bytes of one body. PostgreSQL could take a gigabyte, but keeps several copies of it in memory. */

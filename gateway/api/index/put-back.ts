@@ -9,8 +9,8 @@ import { cachedAnnotation, clusterAnnotation } from '../../../search/types.ts';
 /**
  * The object as the cluster expects it. A body that is not a JSON object is returned unchanged, so that the cluster
  * says what is wrong with it.
- * @throws GatewayError BAD_REQUEST for a copy without the data of a Secret or without pruned fields, CONFLICT when the resourceVersion is in the form of Karmada's search and has no entry for this
- * cluster
+ * @throws GatewayError BAD_REQUEST for a copy without the data of a Secret or without pruned fields; CONFLICT when the
+ * resourceVersion is in the form of Karmada's search and has no entry for this cluster
  */
 export function asInCluster(body: Buffer, cluster: string): Buffer {
   if (!isObject(body)) return body;

@@ -19,8 +19,8 @@ export interface ListHead {
 }
 
 /**
- * Notices that the pages of a list repeat, so that the list would never end. Only one earlier token is kept, a later one
- * after each doubling of the number of pages (Brent's algorithm).
+ * Notices that the pages of a list repeat, so that the list would never end. Only one earlier token is kept, a later
+ * one after each doubling of the number of pages (Brent's algorithm).
  */
 export class Pages {
   #kept = '';
