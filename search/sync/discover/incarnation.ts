@@ -44,7 +44,8 @@ function uidIn(text: string): string {
     throw new MalformedAnswer('text that is not JSON');
   }
   const uid = (value as { readonly metadata?: { readonly uid?: unknown } } | null)?.metadata?.uid;
-  if (typeof uid !== 'string' || uid === '' || uid.includes('/') || !isWordKept(uid)) throw new MalformedAnswer('a Namespace without UID');
+  if (typeof uid !== 'string' || uid === '' || uid.includes('/') || !isWordKept(uid))
+    throw new MalformedAnswer('a Namespace without UID');
   return uid;
 }
 
