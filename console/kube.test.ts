@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { age, isAt, objectAddress, pathOfPlace, readObjectPlace } from './kube.ts';
+import { age, isAt, objectAddress, pathOfPlace, placeOf, readObjectPlace } from './kube.ts';
 import type { Kind } from './kube.ts';
 import { address, readPlace } from './route.ts';
 
@@ -128,6 +128,25 @@ test('a link with a segment that Kubernetes has in no name leads to no object', 
     assert.equal(read(`/console/c/${segment}/api/v1/configmaps/x`), undefined, `cluster ${segment}`);
     assert.equal(read(`/console/c/staging/api/v1/configmaps/${segment}`), undefined, `name ${segment}`);
   }
+});
+
+test('a name that an object gives for another leads to that one object or to none (ATT-58)', () => {
+  const [namespaces, services] = [kind('', 'namespaces', false), kind('', 'services', true)];
+  const metadata = { name: 'web', namespace: 'a' };
+  assert.equal(pathOfPlace(placeOf('m1', services, metadata)!), '/api/v1/namespaces/a/services/web');
+  assert.equal(
+    pathOfPlace(placeOf('m1', services, { ...metadata, name: 'b?c' })!),
+    '/api/v1/namespaces/a/services/b%3Fc',
+  );
+  for (const name of ['victim/secrets/db', 'web/proxy/admin', '..', '.', '', '%2e%2e', 'a%2Fb', 'a\\b', 'a\0']) {
+    for (const each of [namespaces, services]) {
+      const link = objectAddress('m1', each, { ...metadata, name });
+      assert.equal(readObjectPlace(readPlace(link).segments), undefined, `link to ${each.plural} ${name}`);
+      assert.equal(placeOf('m1', each, { ...metadata, name }), undefined, `${each.plural} ${name}`);
+    }
+  }
+  for (const plural of ['pods/x', 'a?b', '..', ''])
+    assert.equal(placeOf('m1', { ...services, plural }, metadata), undefined, `type ${plural}`);
 });
 
 test('what could end a path early is encoded wherever it stands', () => {

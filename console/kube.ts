@@ -81,12 +81,6 @@ export function groupPath(group: string, version: string): string {
   return group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
-/** Returns the path of an object in the API of its cluster. */
-export function objectPath(kind: Kind, { name, namespace }: Pick<Metadata, 'name' | 'namespace'>): string {
-  const place = kind.namespaced && namespace !== undefined ? `/namespaces/${namespace}` : '';
-  return `${groupPath(kind.group, kind.version)}${place}/${kind.plural}/${name}`;
-}
-
 /**
  * Returns the address of an object's page in the console: `/console/c/CLUSTER/`, followed by the object's path in the
  * API of its cluster.
@@ -97,7 +91,17 @@ export function objectAddress(
   metadata: Pick<Metadata, 'name' | 'namespace'>,
   query = {},
 ): string {
-  return address(['c', cluster, ...objectPath(kind, metadata).split('/').slice(1)], query);
+  return address(segmentsOf(cluster, kind, metadata), query);
+}
+
+function segmentsOf(
+  cluster: string,
+  { group, version, plural, namespaced }: Kind,
+  { name, namespace }: Pick<Metadata, 'name' | 'namespace'>,
+): readonly string[] {
+  const root = group === '' ? ['api'] : ['apis', group];
+  const inside = namespaced && namespace !== undefined ? ['namespaces', namespace] : [];
+  return ['c', cluster, ...root, version, ...inside, plural, name];
 }
 
 /** Identifies one object of one cluster by the parts of its page's address. */
@@ -141,6 +145,18 @@ export function readObjectPlace(segments: readonly string[]): ObjectPlace | unde
   if (root === 'apis' && !forms.group.test(group)) return undefined;
   if (!forms.version.test(version) || !forms.plural.test(plural)) return undefined;
   return { cluster, group, version, plural, namespace, name };
+}
+
+/**
+ * The place of an object that another object names, such as its owner; undefined when the names are none of Kubernetes.
+ * Security: API servers take any text as the name of an owner, and the console reads owners without being asked.
+ */
+export function placeOf(
+  cluster: string,
+  kind: Kind,
+  metadata: Pick<Metadata, 'name' | 'namespace'>,
+): ObjectPlace | undefined {
+  return readObjectPlace(segmentsOf(cluster, kind, metadata));
 }
 
 /**

@@ -4,6 +4,7 @@ import { signal } from '@preact/signals';
 import { askJson } from '../session/api.ts';
 import { groupPath, paths } from '../kube.ts';
 import type { Kind } from '../kube.ts';
+import { encodeSegment } from '../route.ts';
 
 interface GroupList {
   readonly items: readonly {
@@ -129,7 +130,9 @@ export async function kindOnCluster(
     (each) => each.group === group && each.version === version && (each.kind === is.kind || each.plural === is.plural),
   );
   if (known !== undefined) return known;
-  const { resources } = await askJson<ResourceList>(paths.cluster(cluster) + groupPath(group, version));
+  const { resources } = await askJson<ResourceList>(
+    paths.cluster(cluster) + groupPath(encodeSegment(group), encodeSegment(version)),
+  );
   const found = resources.find(({ name, kind }) => !name.includes('/') && (name === is.plural || kind === is.kind));
   if (found === undefined) return undefined;
   const id = group === '' ? found.name : `${found.name}.${group}`;

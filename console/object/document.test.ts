@@ -23,3 +23,15 @@ test('text that is not one object is refused with its place', () => {
   assert.throws(() => read('a: 1\na: 2'), /unique/i);
   assert.throws(() => read('- 1'), /not one object/);
 });
+
+test('a change that would send a number other than the one that is there is refused, and any other is not', () => {
+  const of = (text: string): object => JSON.parse(text) as object;
+  const object = of('{"spec":{"id":9007199254740993,"list":[{"id":9007199254740993,"a":1}],"small":9007199254740991}}');
+  for (const text of [
+    'spec: {id: 9007199254740993, list: [{id: 9007199254740993, a: 2}], small: 9007199254740991}',
+    'spec: {id: 9223372036854775807, list: [{id: 9007199254740993, a: 1}], small: 9007199254740991}',
+  ])
+    assert.throws(() => difference(object, read(text)), /beyond 2\^53/, text);
+  const text = 'spec: {id: 9007199254740993, list: [{id: 9007199254740993, a: 1}], small: 5}';
+  assert.deepEqual(difference(object, read(text)), { spec: { small: 5 } });
+});

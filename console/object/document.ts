@@ -21,10 +21,21 @@ export function write(object: unknown): string {
   return stringify(object, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** Returns the merge patch that turns `from` into `to`, with null for removed keys; undefined when both are equal. */
+/**
+ * Returns the merge patch that turns `from` into `to`, with null for removed keys; undefined when both are equal.
+ * @throws Error for a patch with a whole number beyond 2^53: a browser has read it as another number, also where it
+ *   stands in a list of which something else was changed
+ */
 export function difference(from: unknown, to: unknown): Fields | undefined {
   const patch = isFields(from) && isFields(to) ? fieldsPatch(from, to) : {};
+  if (hasInexact(patch))
+    throw new Error('This change would send a number beyond 2^53, which a browser cannot read exactly: use kubectl.');
   return Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+function hasInexact(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasInexact);
 }
 
 function fieldsPatch(from: Fields, to: Fields): Fields {

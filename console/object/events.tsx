@@ -7,12 +7,13 @@ import type { Row } from '../live/live-table.ts';
 import { kubectl, kubectlName } from './object-view.ts';
 import type { ObjectView } from './object-view.ts';
 import { CommandLine, Loading, Notice, Problem, State, toneOf, WideTable } from '../parts/parts.tsx';
+import { encodeSegment } from '../route.ts';
 
 export function EventsTab({ place, object }: ObjectView): JSX.Element {
   const { uid, name } = object.metadata;
   const table = useMemo(() => {
     const selector = uid === undefined ? `involvedObject.name=${name}` : `involvedObject.uid=${uid}`;
-    const inside = place.namespace === undefined ? '' : `/namespaces/${place.namespace}`;
+    const inside = place.namespace === undefined ? '' : `/namespaces/${encodeSegment(place.namespace)}`;
     return new LiveTable(
       `${paths.cluster(place.cluster)}/api/v1${inside}/events`,
       new URLSearchParams({ fieldSelector: selector }),

@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { clusterOf, paths } from '../kube.ts';
+import { clusterOf, pathOfPlace, paths } from '../kube.ts';
 import type { KubeObject } from '../kube.ts';
 import { quoted } from '../live/question.ts';
 import { useAnswer } from '../live/resource.ts';
@@ -80,7 +80,8 @@ function PodLog({ view, pods, pod }: { view: ObjectView; pods: readonly KubeObje
     ...(previous && { previous: 'true' }),
     ...(since !== '' && { sinceSeconds: since }),
   });
-  const path = `${paths.cluster(place.cluster)}/api/v1/namespaces/${namespace}/pods/${name}/log?${parameters}`;
+  const at = { cluster: place.cluster, group: '', version: 'v1', plural: 'pods', namespace, name };
+  const path = `${paths.cluster(place.cluster)}${pathOfPlace(at)}/log?${parameters}`;
   const flags = `${previous ? ' --previous' : ' -f'}${since === '' ? '' : ` --since=${since}s`}`;
   return (
     <>

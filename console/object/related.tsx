@@ -1,7 +1,7 @@
 // The tab with an object's owners and the objects that it owns. The owners are read from owner references, the owned
 // objects from the index, two levels deep.
 import type { JSX } from 'preact';
-import { clusterOf, groupPath, objectAddress, paths } from '../kube.ts';
+import { clusterOf, groupPath, isAt, objectAddress, pathOfPlace, paths, placeOf } from '../kube.ts';
 import type { Kind, KubeObject, OwnerReference } from '../kube.ts';
 import { kindOnCluster, loadKinds } from '../live/kinds.ts';
 import { quoted } from '../live/question.ts';
@@ -45,11 +45,14 @@ async function readOwners(view: ObjectView, signal: AbortSignal): Promise<readon
     if (owner === undefined) break;
     const kind = await kindOnCluster(cluster, owner.apiVersion, { kind: owner.kind }).catch(() => undefined);
     const metadata = { name: owner.name, ...(namespace !== undefined && { namespace }) };
-    const href = kind && objectAddress(cluster, kind, metadata);
-    const path = href && paths.cluster(cluster) + decodeURI(href.slice(`/console/c/${cluster}`.length));
-    const object = path && (await askJson<KubeObject>(path, { signal }).catch(() => undefined));
-    owners.unshift({ object: object || { apiVersion: owner.apiVersion, kind: owner.kind, metadata }, href });
-    references = (object && object.metadata.ownerReferences) || [];
+    const place = kind && placeOf(cluster, kind, metadata);
+    const answer =
+      place &&
+      (await askJson<KubeObject>(paths.cluster(cluster) + pathOfPlace(place), { signal }).catch(() => undefined));
+    const object = place && answer && isAt(place, answer) ? answer : undefined;
+    const href = kind && place && objectAddress(cluster, kind, metadata);
+    owners.unshift({ object: object ?? { apiVersion: owner.apiVersion, kind: owner.kind, metadata }, href });
+    references = object?.metadata.ownerReferences ?? [];
   }
   return owners;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StoredType } from '../stores/store.ts';
 import type { ClusterState, PartState, TypeState } from '../sync/sync-types.ts';
-import { typeKey } from '../types.ts';
+import { typeKey, type TypeKey } from '../types.ts';
 import type { TypeInfo } from '../types.ts';
 import type { Grant } from '../rights/scope.ts';
 import { catalogOf, makeCatalogReader, scopeOfViews, servedTypes, typeView } from './catalog.ts';
@@ -167,6 +167,22 @@ test('objects that the index cannot store are counted and named to who may see a
   const some = ['a: some widgets.x.io may be missing: the index cannot store them'];
   assert.deepEqual(shown({ namespaces: ['shop'], names: [] }), some);
   assert.deepEqual(shown({ namespaces: [], names: [] }), []);
+});
+
+test('how many objects a list that is being read has is told to who may see all of the type, and to no one else (ATT-51)', () => {
+  const states = [cluster('a', [state({ isWhole: false, phase: 'listing', listed: { done: 5, of: 10 } })])];
+  const shown = (grant: Grant): readonly string[] => {
+    const scope = { digest: '', grants: new Map([['a/1', new Map([[typeKey(widgets), grant]])]]) };
+    const answer = { scope, reachable: new Map([['a', new Set<TypeKey>()]]), unread: new Set<string>(), hidden: [] };
+    const asked = { types: [widgets], clusters: undefined };
+    return clusterWarnings(asked, answer, states.map(partOf), 0).map(({ text }) => text);
+  };
+  assert.deepEqual(shown('all'), ['widgets.x.io not indexed yet (5 of 10 objects)']);
+  for (const some of [
+    { namespaces: ['shop'], names: [] },
+    { namespaces: [], names: [{ namespace: undefined, name: 'a' }] },
+  ])
+    assert.deepEqual(shown(some), ['widgets.x.io not indexed yet']);
 });
 
 test('the catalog is made anew when types of the store or what is followed have changed, and not before', async () => {

@@ -110,7 +110,7 @@ function faultsOf(
   const texts: string[] = [];
   const missing = mine.filter(({ isWhole }) => !isWhole);
   if (missing.length > 0)
-    texts.push(`${named(missing)} not indexed yet${progressOf(missing)}${faultText(missing, state)}`);
+    texts.push(`${named(missing)} not indexed yet${progressOf(missing, state, scope)}${faultText(missing, state)}`);
   else if (!state.hasTypes && state.fault !== undefined) texts.push(notIndexed(state));
   const old = mine.filter(({ isWhole, phase, fault }) => {
     if (!isWhole) return false;
@@ -133,15 +133,10 @@ function faultsOf(
  * and one of them. Anyone else is told only that some may be missing, because an object may be one that they may not
  * see.
  */
-function leftOutTexts(
-  types: readonly TypeState[],
-  { incarnation }: PartState,
-  { grants }: ScopeAnswer['scope'],
-): readonly string[] {
+function leftOutTexts(types: readonly TypeState[], state: PartState, scope: ScopeAnswer['scope']): readonly string[] {
   const lacking = types.filter(({ leftOut }) => leftOut !== undefined);
   if (lacking.length === 0) return [];
-  const mine = grants.get(incarnation?.id ?? '');
-  const known = lacking.filter(({ type }) => mine?.get(typeKey(type)) === 'all').map(({ leftOut }) => leftOut!);
+  const known = lacking.filter(seesAll(state, scope)).map(({ leftOut }) => leftOut!);
   if (known.length < lacking.length) return [`some ${named(lacking)} may be missing: the index cannot store them`];
   const count = known.reduce((sum, { count: each }) => sum + each, 0);
   const objects = count === 1 ? 'object is' : 'objects are';
@@ -153,9 +148,15 @@ function named(types: readonly TypeState[]): string {
   return names.length <= 3 ? names.join(', ') : `${names.length} types`;
 }
 
-function progressOf(types: readonly TypeState[]): string {
+/** Whether the caller may see all objects of a type. Only then may numbers of its objects be told. */
+function seesAll({ incarnation }: PartState, { grants }: ScopeAnswer['scope']): (state: TypeState) => boolean {
+  const mine = grants.get(incarnation?.id ?? '');
+  return ({ type }) => mine?.get(typeKey(type)) === 'all';
+}
+
+function progressOf(types: readonly TypeState[], state: PartState, scope: ScopeAnswer['scope']): string {
   const [only] = types;
-  if (types.length !== 1 || only?.listed === undefined) return '';
+  if (types.length !== 1 || only?.listed === undefined || !seesAll(state, scope)(only)) return '';
   return ` (${only.listed.done} of ${only.listed.of} objects)`;
 }
 

@@ -1,6 +1,6 @@
 // Clusterpedia's parameter `injectEvents`: adds to each object of a list an annotation with the Events about it. Only
 // Events that the caller may list are added. They are matched by uid, so an object that was created again does not get
-// the Events of its predecessor.
+// the Events of its predecessor, and by namespace: whoever may create Events in one namespace can give them any uid.
 import type { User } from '../../cache/model/user.ts';
 import { allOf } from '../query/list-query.ts';
 import { parsePath } from '../query/path.ts';
@@ -71,7 +71,7 @@ async function* injected(
     plan = read.plan;
     const { found } = read;
     yield rows.map((row) => {
-      const texts = found.get(objectKey(row.incarnation, row.uid));
+      const texts = found.get(objectKey(row));
       return texts === undefined ? row : { ...row, raw: withAnnotation(row.raw, annotation, `[${texts.join()}]`) };
     });
   }
@@ -88,7 +88,7 @@ async function planOrNothing(of: PlanQuestion, dependencies: AnswerDependencies)
   }
 }
 
-const objectKey = (incarnation: string, uid: string): string => `${incarnation} ${uid}`;
+const objectKey = ({ incarnation, uid }: Pick<RowRead, 'incarnation' | 'uid'>): string => `${incarnation} ${uid}`;
 
 /**
  * Reads the Events about these rows from the index. Returns them as JSON texts, by the cluster's incarnation and the
@@ -101,6 +101,7 @@ async function eventsOf(
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const found = new Map<string, string[]>();
   const uids = [...new Set(rows.map(({ uid }) => uid))];
+  const places = new Map(rows.map((row) => [objectKey(row), row.namespace]));
   if (uids.length === 0) return found;
   const asked = {
     ...allOf(events),
@@ -113,7 +114,9 @@ async function eventsOf(
     for (const event of chunk) {
       const uid = textAt(event.raw, ['involvedObject', 'uid']);
       if (uid === undefined) continue;
-      const key = objectKey(event.incarnation, uid);
+      const key = objectKey({ incarnation: event.incarnation, uid });
+      const place = places.get(key) ?? '';
+      if (place !== '' && place !== event.namespace) continue;
       const texts = found.get(key) ?? [];
       bytes += event.raw.length;
       if (texts.length >= mostOfObject || bytes > mostBytes) continue;

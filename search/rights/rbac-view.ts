@@ -146,6 +146,9 @@ class CompiledRbac implements RbacFeed {
 
   #granted(user: Subject, verb: RowVerb, type: ScopedType): Grant {
     const reaches = new Map<readonly PolicyRule[], RuleReach>();
+    // The namespaces in which a role was looked at: whoever may write in one namespace can bind a role with thousands
+    // of names to everybody, thousands of times.
+    const looked = new Map<readonly PolicyRule[], Set<string>>();
     const isNamespace = type.group === '' && type.resource === 'namespaces';
     const inNamespaces: string[] = [];
     const names: GrantedName[] = [];
@@ -156,6 +159,9 @@ class CompiledRbac implements RbacFeed {
         // that as a request inside this namespace (apiserver:pkg/endpoints/request).
         if (namespace !== '' && (isNamespace ? verb !== 'get' : type.namespaced === false)) continue;
         const rules = this.#roles.get(roleKey(binding.role)) ?? noRules;
+        const places = looked.get(rules) ?? new Set();
+        if (places.has(namespace)) continue;
+        looked.set(rules, places.add(namespace));
         let reach = reaches.get(rules);
         if (reach === undefined) reaches.set(rules, (reach = reachOfRules(rules, verb, type)));
         if (namespace === '') {

@@ -53,6 +53,19 @@ test('stars, subresources and groups of a rule are matched as kube-apiserver mat
   );
 });
 
+test('a role with many names that is bound thousands of times in a namespace grants its names once', () => {
+  const names = Array.from({ length: 20_000 }, (_, i) => `name-${i}`);
+  const view = viewOf(role('many', 'shop', rule('list', 'pods', ...names)));
+  for (let i = 0; i < 4_000; i += 1) put(view, binding(`b${i}`, 'shop', 'Role/many', 'Group/dev'));
+  const grant = view.grant(jane, 'list', pods);
+  assert.equal(grant === 'all' ? 0 : grant.names.length, names.length);
+  assert.ok(grantAllows(grant, 'shop', 'name-7') && !grantAllows(grant, 'other', 'name-7'));
+  // Nothing is remembered from one namespace to another, nor from one role to another.
+  put(view, role('one', 'other', rule('list', 'pods', 'x')));
+  put(view, binding('b', 'other', 'Role/one', 'User/jane'));
+  assert.ok(grantAllows(view.grant(jane, 'list', pods), 'other', 'x'));
+});
+
 test('the empty resource name is the request without a name: it allows a list and no get', () => {
   const rules = readRules({ rules: [rule('list,get', 'pods', '')] });
   assert.equal(reachOfRules(rules, 'list', pods), 'all');

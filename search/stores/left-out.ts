@@ -5,9 +5,10 @@ import type { ObjectKey } from '../types.ts';
 import type { Commit, LeftOut, RowWrite, WriteBatch } from './store.ts';
 
 /**
- * The most bytes of a name, namespace or uid. Kubernetes allows 253 for most names, but does not limit names of RBAC
- * objects and uids of owners. An entry of a database index of PostgreSQL holds some 2,700 bytes for all its columns. In
- * SQLite the limit is the same, so that both stores have the same rows and continue tokens fit into a request.
+ * The most bytes of a name, namespace, uid or resourceVersion. Kubernetes allows 253 for most names, but does not limit
+ * names of RBAC objects and uids of owners. An entry of a database index of PostgreSQL holds some 2,700 bytes for all
+ * its columns. In SQLite the limit is the same, so that both stores have the same rows and continue tokens fit into a
+ * request.
  */
 export const mostTextBytes = 512;
 /** The most bytes of one body. PostgreSQL could take a gigabyte, but keeps several copies of it in memory. */
@@ -15,15 +16,24 @@ const mostBodyBytes = 256 << 20;
 
 /** Why no store can keep an object, as a clause; undefined when it can be kept. */
 export function whyLeftOut(row: RowWrite): string | undefined {
-  const { namespace, name, uid, ownerUid, createdAtMs, raw } = row;
+  const { namespace, name, uid, ownerUid, resourceVersion, createdAtMs, raw } = row;
   return (
     faultOf('its name', name) ??
     faultOf('its namespace', namespace) ??
     faultOf('its uid', uid) ??
     faultOf('the uid of its owner', ownerUid) ??
+    (isWordKept(resourceVersion) ? undefined : 'its resourceVersion is none of an API server') ??
     (Number.isSafeInteger(createdAtMs) ? undefined : 'its time of creation is out of range') ??
     (raw.byteLength <= mostBodyBytes ? undefined : `it has more than ${mostBodyBytes} bytes`)
   );
+}
+
+/**
+ * Whether every store can keep a text that only API servers make: a resourceVersion, or the uid of a cluster. Positions
+ * and clusters are stored with such texts, and PostgreSQL has no text with NUL.
+ */
+export function isWordKept(text: string): boolean {
+  return !text.includes('\0') && faultOf('it', text) === undefined;
 }
 
 function faultOf(what: string, text: string): string | undefined {

@@ -39,6 +39,13 @@ function problemOf(...objects: readonly HubObject[]): string {
   return `${spec.problem?.reason}: ${spec.problem?.message}`;
 }
 
+/** The Secret without the owner reference that Karmada sets when a cluster joins. */
+function disowned(secret: HubObject): HubObject {
+  return changed(secret, (copy) => {
+    delete copy['metadata'].ownerReferences;
+  });
+}
+
 test('address from the Cluster, CA of secretRef, token of impersonatorSecretRef, proxy with its headers', () => {
   const spec = member1(cluster, authority, impersonator);
   assert.equal(spec.problem, undefined);
@@ -85,10 +92,6 @@ test('a Cluster that names the Secret of another one does not get its token', ()
     copy['metadata'].creationTimestamp = '2020-01-01T00:00:00Z';
     copy['spec'].apiEndpoint = 'https://collector.example.net';
   });
-  const disowned = (secret: HubObject): HubObject =>
-    changed(secret, (copy) => {
-      delete copy['metadata'].ownerReferences;
-    });
   for (const objects of [
     [thief, cluster, authority, impersonator],
     // The owner written by karmadactl decides even when the rightful Cluster is gone, the name when there is no owner.
@@ -101,6 +104,25 @@ test('a Cluster that names the Secret of another one does not get its token', ()
   }
   const both = compiled(source(), [thief, cluster, disowned(authority), disowned(impersonator)]);
   assert.equal(clusterNamed(both, 'member1').problem, undefined);
+});
+
+test('a Cluster that is called after the Secret of another one does not get its token, older or younger', () => {
+  for (const created of ['2020-01-01T00:00:00Z', '2040-01-01T00:00:00Z']) {
+    const thief = changed(cluster, (copy) => {
+      Object.assign(copy['metadata'], { name: 'member1-impersonator', uid: 'thief', creationTimestamp: created });
+      Object.assign(copy['spec'], { apiEndpoint: 'https://collector.example.net', secretRef: undefined });
+    });
+    const rest = [disowned(authority), disowned(impersonator)];
+    for (const objects of [
+      [cluster, thief, ...rest],
+      [thief, cluster, ...rest],
+    ]) {
+      const specs = compiled(source(), objects);
+      assert.match(clusterNamed(specs, 'member1-impersonator').problem?.message ?? '', /belongs to another cluster/);
+      const { authorization } = credentialOf(clusterNamed(specs, 'member1'));
+      assert.equal(authorization, 'Bearer impersonator-token-of-member1');
+    }
+  }
 });
 
 test('of two Clusters that share a Secret the older keeps it, and the younger gets it when the older goes', () => {

@@ -53,7 +53,8 @@ export function makeKarmadaSource({ secretNamespace, registryVersion }: KarmadaO
   };
 }
 
-type Reference = 'secretRef' | 'impersonatorSecretRef';
+const references = ['secretRef', 'impersonatorSecretRef'] as const;
+type Reference = (typeof references)[number];
 
 /** The `namespace/name` of the Secret to which the field refers; undefined when the field is absent or incomplete. */
 function refersTo(cluster: HubObject, reference: Reference): string | undefined {
@@ -62,26 +63,44 @@ function refersTo(cluster: HubObject, reference: Reference): string | undefined 
   return typeof namespace === 'string' && typeof name === 'string' ? `${namespace}/${name}` : undefined;
 }
 
+/** The name of the Cluster that a Secret belongs to as a reference, by {@link ownedKey}. */
+type Owners = ReadonlyMap<string, string>;
+
+function ownedKey(reference: Reference, secret: string): string {
+  return `${reference} ${secret}`;
+}
+
 /**
- * The name of the Cluster that each Secret belongs to, by the Secret's key. The first of these that exists decides: the
- * owner reference that Karmada sets when a cluster joins, the Cluster after which Karmada names the Secret (`<name>` or
- * `<name>-impersonator`), the oldest Cluster that refers to the Secret.
+ * Finds the Cluster that each Secret belongs to. The first of these that exists decides: the owner reference that
+ * Karmada sets when a cluster joins, the Cluster after which Karmada names the Secret, the oldest Cluster that refers
+ * to the Secret. Karmada names the Secret of secretRef `<name>` and that of impersonatorSecretRef
+ * `<name>-impersonator`. Security: for a Cluster that is called `a-impersonator`, the token of `a` is not its own.
  */
-function ownersOf(clusters: HubObjects, secrets: HubObjects, namespace: string): ReadonlyMap<string, string> {
+function ownersOf(clusters: HubObjects, secrets: HubObjects, namespace: string): Owners {
   const byUid = new Map([...clusters.values()].map((cluster) => [uidOf(cluster), cluster.metadata.name]));
   const owners = new Map<string, string>();
-  for (const [name] of clusters) {
-    for (const key of [`${namespace}/${name}`, `${namespace}/${name}-impersonator`]) owners.set(key, name);
+  const claim = (reference: Reference, secret: string, name: string): void => {
+    const key = ownedKey(reference, secret);
+    if (!owners.has(key)) owners.set(key, name);
+  };
+  const names = [...clusters.values()].map(({ metadata }) => metadata.name);
+  for (const name of names) {
+    claim('secretRef', `${namespace}/${name}`, name);
+    claim('impersonatorSecretRef', `${namespace}/${name}-impersonator`, name);
+  }
+  for (const name of names) {
+    claim('impersonatorSecretRef', `${namespace}/${name}`, name);
+    claim('secretRef', `${namespace}/${name}-impersonator`, name);
   }
   for (const [, cluster] of oldestFirst(clusters)) {
-    for (const reference of ['secretRef', 'impersonatorSecretRef'] as const) {
-      const key = refersTo(cluster, reference);
-      if (key !== undefined && !owners.has(key)) owners.set(key, cluster.metadata.name);
-    }
+    const { name } = cluster.metadata;
+    const referred = references.flatMap((reference) => refersTo(cluster, reference) ?? []);
+    for (const secret of referred) for (const reference of references) claim(reference, secret, name);
   }
-  for (const [key, secret] of secrets) {
-    const uid = ownerUid(secret);
-    if (uid !== undefined) owners.set(key, byUid.get(uid) ?? '');
+  for (const [secret, object] of secrets) {
+    const uid = ownerUid(object);
+    if (uid === undefined) continue;
+    for (const reference of references) owners.set(ownedKey(reference, secret), byUid.get(uid) ?? '');
   }
   return owners;
 }
@@ -100,14 +119,14 @@ function ownerUid(secret: HubObject): string | undefined {
 function registrationOf(
   cluster: HubObject,
   secrets: HubObjects,
-  owners: ReadonlyMap<string, string>,
+  owners: Owners,
   namespace: string,
   registries: readonly Registry[] | undefined,
 ): Registration {
   const indexing = registries && indexingBy(registries, cluster);
   const title = titleOf('Karmada Cluster', cluster);
   const { name } = cluster.metadata;
-  const keys = (['secretRef', 'impersonatorSecretRef'] as const).map((reference) => refersTo(cluster, reference));
+  const keys = references.map((reference) => refersTo(cluster, reference));
   const [authority, token] = keys.map((key) => (key === undefined ? undefined : secrets.get(key)));
   /** The Secret that the reference names. @throws GatewayError CLUSTER_UNUSABLE when this Cluster may not use it */
   const secretOf = (reference: Reference, found: HubObject | undefined): HubObject => {
@@ -117,7 +136,7 @@ function registrationOf(
       throw unusable(`spec.${reference} names a Secret outside of the namespace ${namespace}; move it there`);
     }
     if (found === undefined) throw new SourceFault('NoCredential', `the Secret ${key} of spec.${reference} is missing`);
-    if (owners.get(key) !== name) {
+    if (owners.get(ownedKey(reference, key)) !== name) {
       throw unusable(
         `spec.${reference} names the Secret ${key}, which belongs to another cluster; give this one its own`,
       );
@@ -128,7 +147,10 @@ function registrationOf(
     key: title,
     object: cluster,
     others: [authority, token],
-    settings: JSON.stringify([keys.map((key) => (key === undefined ? '' : (owners.get(key) ?? ''))), indexing]),
+    settings: JSON.stringify([
+      references.map((reference, i) => owners.get(ownedKey(reference, keys[i] ?? '')) ?? ''),
+      indexing,
+    ]),
     describe: () => ({
       originalName: name,
       sourceDetail: title,

@@ -143,6 +143,19 @@ test('a dry run is one for the hub as well', async () => {
   assert.deepEqual((await get()).status, {});
 });
 
+test('an update that could be meant as a dry run is one or is refused, and never written', async () => {
+  const { site, calls } = hubSite();
+  const update = { status: { healthy: true } };
+  for (const query of ['dryRun=', 'dryRun', 'dryRun=all', 'dryRun=true', 'dryRun=&dryRun=All', 'dryRun=All&dryRun=x']) {
+    const answer = await site.ask(`PUT ${path}?${query}`, json, update);
+    assert.deepEqual([answer.status, calls.length], [400, 0], query);
+  }
+  for (const query of ['dryRun=All&dryRun=All', 'dryRu%6e=All']) {
+    assert.equal((await site.ask(`PUT ${path}?${query}`, json, update)).status, 200, query);
+    assert.match(calls.at(-1)!.path, /&dryRun=All$/, query);
+  }
+});
+
 test('what is no ClusterGateway is refused and nothing is written', async () => {
   const { site, calls } = hubSite();
   const refused: readonly (readonly [unknown, number, Readonly<Record<string, string>>?])[] = [

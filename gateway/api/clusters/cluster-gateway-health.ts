@@ -19,7 +19,6 @@ import {
 } from './cluster-gateways.ts';
 import type { Authorized } from '../../exchange.ts';
 import { readJsonBody } from '../request-body.ts';
-import { queryValue } from '../../request/request-info.ts';
 import { absent, existing, objectResponse } from './served-resource.ts';
 import { jsonResponse } from '../../status.ts';
 import type { CompleteResponse } from '../../status.ts';
@@ -104,7 +103,7 @@ export async function answerHealth(state: Authorized, name: string, parts: Healt
       details,
     );
   }
-  const dryRun = queryValue(state.target.query, 'dryRun') === 'All';
+  const dryRun = isDryRun(state.target.query);
   const written = await patchHub(parts.hub, name, view, update, dryRun);
   const expected = unseen(record, view, update, written);
   const seen = dryRun ? undefined : await seenWrite(parts.store, expected);
@@ -115,6 +114,17 @@ export async function answerHealth(state: Authorized, name: string, parts: Healt
   // precondition; with the old resourceVersion that update would fail with 409.
   const whole = object.whole() as { readonly metadata: object };
   return jsonResponse({ ...whole, metadata: { ...whole.metadata, resourceVersion: undefined } }, state.auditId);
+}
+
+/**
+ * Whether the update is a dry run.
+ * @throws GatewayError BAD_REQUEST for another value than `All`, which kube-apiserver refuses too: whoever sends one
+ * does not expect that something is written
+ */
+function isDryRun(query: string): boolean {
+  const values = new URLSearchParams(query).getAll('dryRun');
+  if (values.every((value) => value === 'All')) return values.length > 0;
+  throw new GatewayError('BAD_REQUEST', 'dryRun= must be All; leave it out to write', details);
 }
 
 interface HealthUpdate {

@@ -5,7 +5,7 @@ import { makeUser } from '../../../cache/model/user.ts';
 import type { User } from '../../../cache/model/user.ts';
 import type { AccessAnswer, AccessGap, ClusterAccess } from '../../rights/access/cluster-access.ts';
 import { mayBecome } from '../../rights/access/may-become.ts';
-import { isBindingReadable, subjectOf, whatCan, whoCan } from '../../rights/access/who-can.ts';
+import { isAllowed, isBindingReadable, subjectOf, whatCan, whoCan } from '../../rights/access/who-can.ts';
 import type { Finding, KnownRbac } from '../../rights/access/who-can.ts';
 import type { PolicyRule } from '../../rights/rbac.ts';
 import type { RbacView } from '../../rights/rbac-view.ts';
@@ -16,12 +16,18 @@ import type { WhatCanQuestion, WhoCanQuestion } from '../question.ts';
 import type { Planned } from '../state.ts';
 
 /**
- * The most rows of an answer, checked after each cluster. The cluster that exceeds the limit is still shown, and is
- * named as incomplete, as are all clusters after it.
+ * The most rows of an answer, where each name in `becomes` counts as one. What comes after them is left out, of all
+ * clusters, and these are named as incomplete. A tenant can make the rows of one cluster many with two objects.
  */
 const mostRows = 50_000;
-/** After each such number of clusters, the event loop is given to other requests. */
+/** The most comparisons of one cluster. A cluster that takes more is named as incomplete. */
+const mostComparisons = 5_000_000;
+/** After each such number of clusters or comparisons, the event loop is given to other requests. */
 const clustersInOneTurn = 16;
+const comparisonsInOneTurn = 1_000_000;
+
+/** Thrown when a cluster takes too many comparisons. */
+class TooManyComparisons extends Error {}
 
 /** `system:masters` is not in the rows: kube-apiserver lets this group do everything before it asks RBAC. */
 const unrestricted = [{ kind: 'Group', name: mastersGroup }];
@@ -58,13 +64,16 @@ export async function fetchWhoCan(
     begin: () => [rows, others].forEach((each) => each.clear()),
     read: ({ cluster, known }) => {
       for (const each of known) {
-        const found = [...whoCan(each, access)];
-        rows.add(found.flatMap((finding) => rowsOf(cluster, finding)));
+        const found: Finding[] = [];
+        for (const finding of whoCan(each, access)) {
+          if (!rows.add(rowsOf(cluster, finding))) return true;
+          found.push(finding);
+        }
         if (!question.mayBecome) continue;
         for (const { way, becomes, ...finding } of mayBecome(each, access, found))
-          others.add(rowsOf(cluster, finding).map((row) => ({ ...row, way, becomes })));
+          if (!others.add(rowsOf(cluster, finding, { way, becomes }), 1 + becomes.length)) return true;
       }
-      return rows.isFull || others.isFull;
+      return false;
     },
   });
   const more = question.mayBecome ? { mayBecome: others.items } : {};
@@ -99,10 +108,10 @@ export async function fetchWhatCan(
     read: ({ cluster, known, identity }) => {
       if ((named ?? identity)?.groups.includes(mastersGroup) === true) unrestrictedIn.add(cluster);
       for (const each of known) {
-        if (named !== undefined) rows.add([...whatCan(each, named)].flatMap((finding) => rowsOf(cluster, finding)));
-        else if (identity !== undefined) rows.add(ownRows(cluster, each, identity));
+        const own = named === undefined && identity !== undefined ? ownRows(cluster, each, identity) : [];
+        if (!rows.add(named === undefined ? own : rowsOfAll(cluster, whatCan(each, named)))) return true;
       }
-      return rows.isFull;
+      return false;
     },
   });
   const { name, groups } = named ?? request.user;
@@ -114,7 +123,7 @@ export async function fetchWhatCan(
 interface Reading {
   /** Called before the first cluster, and again when the reading starts over. */
   readonly begin: () => void;
-  /** Reads one cluster. Returns true when no further cluster can be read. */
+  /** Reads one cluster. Returns true when the rows are full, so that no further cluster can be read. */
   readonly read: (access: ClusterAccess) => boolean;
 }
 
@@ -142,62 +151,85 @@ async function inEachCluster(
 
 async function readAll({ clusters }: AccessAnswer, read: Reading['read']): Promise<readonly AccessGap[]> {
   const gaps: AccessGap[] = [];
+  const message = `there are more than ${mostRows} rows; ask for fewer clusters`;
   let isFull = false;
+  let inTurn = 0;
   for (const [index, each] of clusters.entries()) {
-    if (index > 0 && index % clustersInOneTurn === 0) await new Promise((resolve) => void setImmediate(resolve));
+    if (index % clustersInOneTurn === clustersInOneTurn - 1 || inTurn > comparisonsInOneTurn) {
+      await new Promise((resolve) => void setImmediate(resolve));
+      inTurn = 0;
+    }
     gaps.push(...each.gaps);
-    isFull ||= read(each);
-    const message = `there are more than ${mostRows} rows; ask for fewer clusters`;
-    if (isFull) gaps.push({ cluster: each.cluster, reason: 'TooManyRows', message });
+    let comparisons = 0;
+    const spend = (more: number): void => {
+      comparisons += more;
+      if (comparisons > mostComparisons) throw new TooManyComparisons();
+    };
+    try {
+      isFull ||= read({ ...each, known: each.known.map((known) => ({ ...known, spend })) });
+      if (isFull) gaps.push({ cluster: each.cluster, reason: 'TooManyRows', message });
+    } catch (error) {
+      if (!(error instanceof TooManyComparisons)) throw error;
+      gaps.push({ cluster: each.cluster, reason: 'TooManyRows', message: 'its roles and bindings are too many' });
+    }
+    inTurn += comparisons;
   }
   return gaps;
 }
 
 class Rows {
   items: object[] = [];
-
-  get isFull(): boolean {
-    return this.items.length > mostRows;
-  }
+  #size = 0;
 
   clear(): void {
     this.items = [];
+    this.#size = 0;
   }
 
-  add(rows: readonly object[]): void {
-    for (const row of rows) this.items.push(row);
+  /**
+   * Adds rows until the answer is full.
+   * @param size what each of them counts
+   * @returns whether there is room for more
+   */
+  add(rows: Iterable<object>, size = 1): boolean {
+    for (const row of rows) {
+      if (this.#size >= mostRows) return false;
+      this.items.push(row);
+      this.#size += size;
+    }
+    return true;
   }
 }
 
-/** One row for each subject that has a rule by a binding. */
-function rowsOf(cluster: string, { subjects, binding, rule }: Finding): readonly object[] {
+/** One row for each subject that has a rule by a binding. @param more further fields of each row */
+function* rowsOf(cluster: string, { subjects, binding, rule }: Finding, more: object = {}): Generator<object> {
   const { namespace, name, role } = binding;
   const via = {
     binding: { kind: namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding', ...placed(namespace), name },
     role: { kind: role.kind, ...placed(role.namespace), name: role.name },
   };
-  return subjects.map((key) => ({
-    cluster,
-    subject: subjectOf(key),
-    ...placed(namespace),
-    rule: shownRule(rule),
-    via,
-  }));
+  const shown = shownRule(rule);
+  for (const key of subjects)
+    yield { cluster, subject: subjectOf(key), ...placed(namespace), rule: shown, via, ...more };
+}
+
+function* rowsOfAll(cluster: string, findings: Iterable<Finding>): Generator<object> {
+  for (const finding of findings) yield* rowsOf(cluster, finding);
 }
 
 /**
  * The caller's own rules, which the cluster would tell the caller, too (SelfSubjectRulesReview). Security: the binding
  * that gives a rule is named only when the caller may read that binding.
  */
-function ownRows(cluster: string, known: KnownRbac & { readonly view: RbacView }, identity: User): readonly object[] {
-  const { view, isReadable, isNamespaced } = known;
-  const all = { view, isReadable: () => true, isNamespaced };
-  const findings = [...whatCan(all, identity)];
-  const may = [...whoCan(all, aboutMyself)].some(({ binding }) => findings.some((each) => each.binding === binding));
-  return findings.flatMap((finding) => {
-    if (isBindingReadable(isReadable, finding.binding)) return rowsOf(cluster, finding);
-    return may ? [{ cluster, ...placed(finding.binding.namespace), rule: shownRule(finding.rule) }] : [];
-  });
+function* ownRows(cluster: string, known: KnownRbac & { readonly view: RbacView }, identity: User): Generator<object> {
+  const { view, isReadable } = known;
+  const all = { view, isReadable: () => true };
+  const may = whatCan(all, identity).some((finding) => isAllowed(finding, aboutMyself));
+  for (const finding of whatCan(all, identity)) {
+    const { binding, rule } = finding;
+    if (isBindingReadable(isReadable, binding)) yield* rowsOf(cluster, finding);
+    else if (may) yield { cluster, ...placed(binding.namespace), rule: shownRule(rule) };
+  }
 }
 
 function placed(namespace: string): { readonly namespace?: string } {

@@ -21,8 +21,8 @@ export interface Becoming extends Finding {
 }
 
 type Asked = Pick<ResourceAccess, 'verb' | 'group' | 'resource' | 'subresource'>;
-/** Whether a rule of this finding reaches a subject that has the right. */
-type Reaches = (finding: Finding, subject: Subject) => boolean;
+/** Makes the test whether the rule of a finding reaches a subject that has the right. */
+type Reaches = (finding: Finding) => (subject: Subject) => boolean;
 
 const rbac = 'rbac.authorization.k8s.io';
 
@@ -77,7 +77,8 @@ export function* mayBecome(
     for (const finding of whoCan(known, { ...each, name: undefined, namespace: where })) {
       const subjects = finding.subjects.filter((key) => !isIdle(key, have));
       if (subjects.length === 0) continue;
-      const becomes = reaches === undefined ? [] : targets.filter((subject) => reaches(finding, subject));
+      known.spend?.(reaches === undefined ? 0 : targets.length + finding.rule.resourceNames.length);
+      const becomes = reaches === undefined ? [] : targets.filter(reaches(finding));
       if (reaches === undefined || becomes.length > 0) yield { ...finding, subjects, way, becomes };
     }
   }
@@ -89,19 +90,26 @@ function isIdle(key: SubjectKey, have: ReadonlySet<SubjectKey>): boolean {
 }
 
 function reachesName(kind: Subject['kind']): Reaches {
-  return ({ rule }, subject) => subject.kind === kind && isNamed(rule.resourceNames, subject.name);
+  return ({ rule }) => {
+    const isNamed = namedBy(rule.resourceNames);
+    return (subject) => subject.kind === kind && isNamed(subject.name);
+  };
 }
 
 /** Whether a rule about ServiceAccounts, or about pods that run as them, reaches one that has the right. */
-function reachesAccount({ rule, binding }: Finding, subject: Subject): boolean {
+function reachesAccount({ rule, binding }: Finding): (subject: Subject) => boolean {
+  const isNamed = namedBy(rule.resourceNames);
   const isIn = (namespace: string): boolean => binding.namespace === '' || binding.namespace === namespace;
-  if (subject.kind === 'ServiceAccount') return isIn(subject.namespace!) && isNamed(rule.resourceNames, subject.name);
-  // These groups have a ServiceAccount of any name in them.
-  if (subject.kind !== 'Group') return false;
-  if (subject.name === 'system:serviceaccounts') return true;
-  return subject.name.startsWith('system:serviceaccounts:') && isIn(subject.name.slice(23));
+  return (subject) => {
+    if (subject.kind === 'ServiceAccount') return isIn(subject.namespace!) && isNamed(subject.name);
+    // These groups have a ServiceAccount of any name in them.
+    if (subject.kind !== 'Group') return false;
+    if (subject.name === 'system:serviceaccounts') return true;
+    return subject.name.startsWith('system:serviceaccounts:') && isIn(subject.name.slice(23));
+  };
 }
 
-function isNamed(names: readonly string[], name: string): boolean {
-  return names.length === 0 || names.includes(name);
+function namedBy(resourceNames: readonly string[]): (name: string) => boolean {
+  const names = new Set(resourceNames);
+  return (name) => names.size === 0 || names.has(name);
 }

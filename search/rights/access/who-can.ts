@@ -48,22 +48,41 @@ export interface KnownRbac {
   readonly isReadable: (kind: RbacKind, namespace: string, name: string) => boolean;
   /** Whether objects of the type are in namespaces; undefined when that is unknown. */
   readonly isNamespaced: (type: ResourceType) => boolean | undefined;
+  /**
+   * Called with the number of comparisons of every rule, name or subject with every other. A tenant can make these
+   * numbers large with few objects. Throws when there were too many. Security: only what the caller may read counts.
+   */
+  readonly spend?: (comparisons: number) => void;
 }
 
 /**
  * The rules that allow a request. A binding that allows it in general gives one rule; one that allows it for some
  * names gives each of its rules that fits.
  */
-export function* whoCan({ view, isReadable, isNamespaced }: KnownRbac, question: AccessQuestion): Generator<Finding> {
+export function* whoCan(known: KnownRbac, question: AccessQuestion): Generator<Finding> {
+  const { view, isReadable, isNamespaced, spend } = known;
+  // Many bindings may refer to one role, so its rules are compared once.
+  const fittingOf = new Map<readonly PolicyRule[], readonly PolicyRule[]>();
   for (const { binding, rules } of view.bindings()) {
-    if (!mayConcern(binding.namespace, question, isNamespaced)) continue;
-    const fitting = rules.filter((rule) => isAllowedBy(rule, question, binding.namespace));
-    if (fitting.length === 0 || !isBindingReadable(isReadable, binding)) continue;
+    const { namespace } = binding;
+    if (!mayConcern(namespace, question, isNamespaced) || !isBindingReadable(isReadable, binding)) continue;
+    const isAlike = namespace === '' || 'path' in question || !isNamespace(question);
+    let fitting = isAlike ? fittingOf.get(rules) : undefined;
+    if (fitting === undefined) {
+      if (!isAlike) spend?.(rules.length);
+      fitting = rules.filter((rule) => isAllowedBy(rule, question, namespace));
+      if (isAlike) fittingOf.set(rules, fitting);
+    }
     const general = fitting.find(({ resourceNames }) => resourceNames.length === 0);
     for (const rule of general === undefined ? fitting : [general]) {
       yield { subjects: binding.subjects, binding, rule };
     }
   }
+}
+
+/** Whether a rule that somebody has by a binding allows a request. */
+export function isAllowed({ binding, rule }: Finding, question: AccessQuestion): boolean {
+  return isAllowedBy(rule, question, binding.namespace) && mayConcern(binding.namespace, question, () => undefined);
 }
 
 /**

@@ -91,6 +91,14 @@ export function testLeftOut(name: string, open: OpenStore): void {
       assert.deepEqual(await names(), ['n\0ul']);
     });
 
+    test('an object with a resourceVersion that no API server makes is left out', async () => {
+      const odd = ['1\0', '7'.repeat(10_000), '\ud800'];
+      const rows = odd.map((resourceVersion, i) => life.row(`odd-${i}`, 1, { resourceVersion }));
+      const made = await tested.apply(life.batch([...rows, life.row('a', 1)]));
+      assert.deepEqual([made.written, made.leftOut?.length], [1, 3]);
+      assert.deepEqual(await names(), ['a']);
+    });
+
     test('names that differ only in lone surrogates do not become one key', async () => {
       const rows = ['a\ud800', 'a\udfff', 'b'].map((each) => life.row(each, 1));
       const made = await tested.apply(life.batch(rows));

@@ -2,7 +2,7 @@
 // are stored in one version: the CRD's storage version, or else the version that the member prefers. Names from
 // discovery become parts of request paths, so a name that is not valid in Kubernetes is skipped.
 import { refusalOf } from '../member-faults.ts';
-import { readListItems } from '../follow/list-items.ts';
+import { Pages, readListItems } from '../follow/list-items.ts';
 import type { CustomTypes } from './custom-resources.ts';
 import { readServed, type Served, type ServedResource } from './discovery-documents.ts';
 import { measuredTypes } from './resource-metrics.ts';
@@ -117,6 +117,7 @@ export async function readCustomTypes(
   signal: AbortSignal,
 ): Promise<void> {
   let continueToken = '';
+  const pages = new Pages();
   do {
     const query = new URLSearchParams({ limit: '100', ...(continueToken === '' ? {} : { continue: continueToken }) });
     const answer = await ask({
@@ -135,6 +136,7 @@ export async function readCustomTypes(
       const next = await items.next();
       if (next.done === true) {
         ({ continueToken } = next.value);
+        if (continueToken !== '') pages.follow(continueToken);
         break;
       }
       customTypes.put(next.value);

@@ -4,6 +4,7 @@
 // sent after the call.
 import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
+import { isWordKept } from '../../stores/left-out.ts';
 import type { Incarnation } from '../../types.ts';
 import { refusalOf } from '../member-faults.ts';
 import type { AskMember, SyncTiming } from '../sync-types.ts';
@@ -43,7 +44,8 @@ function uidIn(text: string): string {
     throw new MalformedAnswer('text that is not JSON');
   }
   const uid = (value as { readonly metadata?: { readonly uid?: unknown } } | null)?.metadata?.uid;
-  if (typeof uid !== 'string' || uid === '') throw new MalformedAnswer('a Namespace without UID');
+  if (typeof uid !== 'string' || uid === '' || uid.includes('/') || !isWordKept(uid))
+    throw new MalformedAnswer('a Namespace without UID');
   return uid;
 }
 

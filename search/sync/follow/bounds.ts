@@ -2,13 +2,36 @@
 // index store. Batches are committed by their own timers, so a reader that waits for room does not prevent the commits
 // that make room.
 
-/** Lets only a limited number of tasks run at the same time. */
+/** Lets only a limited number of tasks run at the same time; those that run for very long do not count. */
 export interface Gate {
   /**
    * Runs `work` as soon as fewer tasks than the limit are running. Rejects with the signal's reason when the signal is
    * aborted before `work` starts.
    */
   run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>;
+}
+
+/**
+ * Milliseconds after which a task that still runs gives its place to the next one. A cluster can make its lists as long
+ * as it likes, and the lists of all other clusters must not wait for their end.
+ */
+const placeMs = 5 * 60_000;
+
+/** Runs a task that has a place. Calls `onEnd` when it has ended, and `giveBack` once, then or after `placeMs`. */
+async function inPlace<Result>(work: () => Promise<Result>, giveBack: () => void, onEnd?: () => void): Promise<Result> {
+  let isHeld = true;
+  const end = (): void => {
+    if (isHeld) giveBack();
+    isHeld = false;
+  };
+  const timer = setTimeout(end, placeMs).unref();
+  try {
+    return await work();
+  } finally {
+    clearTimeout(timer);
+    onEnd?.();
+    end();
+  }
 }
 
 export function makeGate(places: number): Gate {
@@ -19,13 +42,11 @@ export function makeGate(places: number): Gate {
       signal.throwIfAborted();
       if (free > 0) free -= 1;
       else await turn(signal, waiting);
-      try {
-        return await work();
-      } finally {
+      return inPlace(work, () => {
         const next = waiting.shift();
         if (next === undefined) free += 1;
         else next();
-      }
+      });
     },
   };
 }
@@ -47,8 +68,7 @@ export function makeSharedGate(places: number): SharedGate {
     if (now === 0) running.delete(cluster);
     else running.set(cluster, now);
   };
-  const leave = (cluster: string): void => {
-    count(cluster, -1);
+  const giveBack = (): void => {
     const others = [...waiting].filter(([, wakes]) => wakes.length > 0);
     others.sort(([one], [other]) => (running.get(one) ?? 0) - (running.get(other) ?? 0));
     const next = others[0];
@@ -75,11 +95,7 @@ export function makeSharedGate(places: number): SharedGate {
           waiting.set(cluster, wakes);
           await turn(signal, wakes);
         }
-        try {
-          return await work();
-        } finally {
-          leave(cluster);
-        }
+        return inPlace(work, giveBack, () => count(cluster, -1));
       },
     }),
   };

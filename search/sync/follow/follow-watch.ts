@@ -1,11 +1,13 @@
 // Watches a type and writes each event into the index store, until the watch ends.
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
+import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { byteLinesOf } from '../../../lib/watch-lines.ts';
 import type { ObjectKey } from '../../types.ts';
 import { Expired, refusalOf, SyncSetback } from '../member-faults.ts';
 import { passes, typePath } from '../member-paths.ts';
 import { confirmWhileQuiet } from './follow-check.ts';
 import type { Following, Step } from './following.ts';
+import { isVersion } from './list-items.ts';
 import { seenOf } from './relist.ts';
 import { readMemberEvent } from './watch-event.ts';
 
@@ -97,13 +99,14 @@ async function take(following: Following, line: Buffer): Promise<void> {
     throw new SyncSetback('Refused', `cluster "${cluster}" ended the watch of ${what} with an error (${code})`);
   }
   if (event.type === 'BOOKMARK') {
+    if (!isVersion(event.resourceVersion)) throw new MalformedAnswer('a bookmark without resourceVersion');
     following.resourceVersion = event.resourceVersion;
     following.confirmed(atMs);
     return;
   }
   const row = options.reader.read(event.object);
   const isGone = event.type === 'DELETED';
-  if (row.resourceVersion !== '') following.resourceVersion = row.resourceVersion;
+  if (isVersion(row.resourceVersion)) following.resourceVersion = row.resourceVersion;
   if (!passes(options.filter, options.type.namespaced, row)) {
     batcher.reach(following.positionAt(atMs), false);
     return;

@@ -4,6 +4,7 @@
 import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { maxWatchLineBytes } from '../../../lib/watch-lines.ts';
 import { byte, malformed, skipSpace } from '../../../lib/json/json-scan.ts';
+import { isWordKept } from '../../stores/left-out.ts';
 import { ValueEnd } from '../../../lib/json/value-end.ts';
 
 /** The fields of a list answer except its items. */
@@ -15,6 +16,26 @@ export interface ListHead {
   readonly continueToken: string;
   /** `remainingItemCount`: how many items follow after this page; 0 when the API server does not say. */
   readonly remaining: number;
+}
+
+/**
+ * Notices that the pages of a list repeat, so that the list would never end. Only one earlier token is kept, a later
+ * one after each doubling of the number of pages (Brent's algorithm).
+ */
+export class Pages {
+  #kept = '';
+  #left = 1;
+  #step = 1;
+
+  /** To be called with the token of each page but the last. @throws MalformedAnswer when there was that page before */
+  follow(continueToken: string): void {
+    if (continueToken === this.#kept) throw new MalformedAnswer('a list whose pages repeat');
+    this.#left -= 1;
+    if (this.#left > 0) return;
+    this.#kept = continueToken;
+    this.#step *= 2;
+    this.#left = this.#step;
+  }
 }
 
 export interface ListLimits {
@@ -170,6 +191,11 @@ function scanHead(chunk: Buffer, at: number, nesting: Nesting, head: Head): numb
   return -1;
 }
 
+/** Whether a watch can be resumed from a resourceVersion, also by another process, to which it comes by the store. */
+export function isVersion(resourceVersion: string): boolean {
+  return resourceVersion !== '' && isWordKept(resourceVersion);
+}
+
 const zero = Buffer.from('0');
 
 function readHead(bytes: Buffer): ListHead {
@@ -188,7 +214,7 @@ function readHead(bytes: Buffer): ListHead {
     remainingItemCount,
   } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
   // An API server may send null for an empty list, since Go encodes a nil slice as null.
-  if (typeof resourceVersion !== 'string' || resourceVersion === '' || (items !== null && !Array.isArray(items))) {
+  if (typeof resourceVersion !== 'string' || !isVersion(resourceVersion) || (items !== null && !Array.isArray(items))) {
     throw new MalformedAnswer('a list without resourceVersion or items');
   }
   return {

@@ -6,7 +6,7 @@ import type { IndexStore, RowWrite } from '../../stores/store.ts';
 import type { Incarnation, ObjectKey, TypeInfo } from '../../types.ts';
 import { keyText, type Batcher } from './batch.ts';
 import type { DocumentReader } from '../document/document.ts';
-import { readListItems, type ListHead } from './list-items.ts';
+import { isVersion, Pages, readListItems, type ListHead } from './list-items.ts';
 import { Expired, refusalOf } from '../member-faults.ts';
 import { passes, typeName, typePath } from '../member-paths.ts';
 import type { AskMember, SyncTiming, TypeFilter } from '../sync-types.ts';
@@ -79,6 +79,7 @@ async function wholeList(options: RelistOptions, comparison: Comparison, attempt
   let objects = 0;
   let resourceVersion = '';
   let continueToken = '';
+  const pages = new Pages();
   let newest: SeenObject | undefined;
   const take = async (item: Buffer): Promise<void> => {
     const row = reader.read(item);
@@ -93,6 +94,7 @@ async function wholeList(options: RelistOptions, comparison: Comparison, attempt
     resourceVersion ||= head.resourceVersion;
     continueToken = head.continueToken;
     options.onProgress(objects, objects + head.remaining);
+    if (continueToken !== '') pages.follow(continueToken);
   } while (continueToken !== '');
   await comparison.removeUnseen(attempt);
   return { resourceVersion, objects, askedAtMs, newest };
@@ -192,9 +194,9 @@ export interface SeenObject extends ObjectKey {
   readonly resourceVersion: string;
 }
 
-/** The key and resourceVersion of a row; undefined when the row has no resourceVersion. */
+/** The key and resourceVersion of a row; undefined when the row has no resourceVersion that a store can keep. */
 export function seenOf({ namespace, name, resourceVersion }: SeenObject): SeenObject | undefined {
-  return resourceVersion === '' ? undefined : { namespace, name, resourceVersion };
+  return isVersion(resourceVersion) ? { namespace, name, resourceVersion } : undefined;
 }
 
 /**

@@ -8,16 +8,20 @@ import type { IndexedList, IndexedObject, IndexSite } from './index-site.ts';
 const base = '/apis/clusterpedia.io/v1beta1/resources/apis/apps/v1/namespaces/own-1/deployments';
 const annotation = 'shadow.clusterpedia.io/cluster-name';
 
-/** What happened to the Deployment of one of the clusters, and to one before it that had its name. */
+/**
+ * What happened to the Deployment of one of the clusters, and to one before it that had its name; and what somebody in
+ * another namespace says of it.
+ */
 export const eventSeeds: readonly JsonObject[] = [
-  ['scaled', 'uid-Deployment-web'],
-  ['paused', 'uid-Deployment-web'],
-  ['long-ago', 'uid-Deployment-before'],
-].map(([name = '', uid = '']): JsonObject => ({
+  ['scaled', 'uid-Deployment-web', 'own-1'],
+  ['paused', 'uid-Deployment-web', 'own-1'],
+  ['long-ago', 'uid-Deployment-before', 'own-1'],
+  ['forged', 'uid-Deployment-web', 'own-2'],
+].map(([name = '', uid = '', namespace = '']): JsonObject => ({
   apiVersion: 'v1',
   kind: 'Event',
-  metadata: { name, namespace: 'own-1' },
-  involvedObject: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'own-1', name: 'web', uid },
+  metadata: { name, namespace },
+  involvedObject: { apiVersion: 'apps/v1', kind: 'Deployment', namespace, name: 'web', uid },
   reason: 'Said',
   message: `"${name}" \\ \n`,
   type: 'Normal',
@@ -25,7 +29,7 @@ export const eventSeeds: readonly JsonObject[] = [
 
 /** Registers it. @param site the one of the file, once it runs */
 export function testInjectedEvents(site: () => IndexSite): void {
-  test('injectEvents: the events about each object that the caller may list, by URL and by label, and no others', async () => {
+  test('injectEvents: the events about each object that the caller may list, by URL and by label, of its own namespace, and no others', async () => {
     const shown = async (query: string, user = 'admin', headers: Record<string, string> = {}) => {
       const answer = await site().ask(`${base}?names=web&${query}`, user, {
         headers,
