@@ -64,3 +64,13 @@ test('a worker that is closed ends what waits for it', async (t) => {
   for (const { status } of await outcomes) assert.equal(status, 'rejected');
   await assert.rejects(worker.run('a', { job: 'double', value: 1 }), /closed/);
 });
+
+test('an input that cannot be sent is rejected, leaves no timer, and the next job runs', async (t) => {
+  const worker = makeWorker(t);
+  await worker.run('a', { job: 'double', value: 1 });
+  const timers = () => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;
+  const before = timers();
+  await assert.rejects(worker.run('a', { job: 'double', value: (() => 1) as never }), { name: 'DataCloneError' });
+  assert.equal(timers(), before);
+  assert.equal(await worker.run('a', { job: 'double', value: 2 }), 4);
+});

@@ -138,6 +138,12 @@ function answerOf(worker: Worker, input: unknown, deadlineMs: number, memoryMega
       worker.off('message', onMessage).off('error', onError).off('exit', onExit);
     };
     worker.on('message', onMessage).on('error', onError).on('exit', onExit);
-    worker.postMessage(input, []);
+    try {
+      worker.postMessage(input, []);
+    } catch (error) {
+      // What cannot be cloned, such as an object that is nested too deep.
+      over();
+      reject(error as Error);
+    }
   });
 }

@@ -106,7 +106,7 @@ test('a Cluster that names the Secret of another one does not get its token', ()
   assert.equal(clusterNamed(both, 'member1').problem, undefined);
 });
 
-test('a Cluster that is called after the Secret of another one does not get its token, older or younger', () => {
+test('a Cluster that is called after the Secret of another one does not get its token, older or younger (ATT-62)', () => {
   for (const created of ['2020-01-01T00:00:00Z', '2040-01-01T00:00:00Z']) {
     const thief = changed(cluster, (copy) => {
       Object.assign(copy['metadata'], { name: 'member1-impersonator', uid: 'thief', creationTimestamp: created });

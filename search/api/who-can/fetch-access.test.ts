@@ -61,7 +61,7 @@ function isBounded({ items, mayBecome = [], incomplete }: Answer): void {
   );
 }
 
-test('one Role of many rules and one binding of many subjects end an answer at its limit', async () => {
+test('one Role of many rules and one binding of many subjects end an answer at its limit (ATT-64)', async () => {
   const rules = numbers.map((i) => ({
     verbs: ['get'],
     apiGroups: [''],
@@ -75,7 +75,7 @@ test('one Role of many rules and one binding of many subjects end an answer at i
   isBounded(await answerOf('whocan', hostile));
 });
 
-test('many bindings to one Role of many rules end an answer at its limit', async () => {
+test('many bindings to one Role of many rules end an answer at its limit (ATT-64)', async () => {
   const rules = numbers.map((i) => ({
     verbs: ['get'],
     apiGroups: [''],
@@ -89,7 +89,7 @@ test('many bindings to one Role of many rules end an answer at its limit', async
   isBounded(await answerOf('whatcan', hostile));
 });
 
-test('many who may and many who could become them end an answer at its limit', async () => {
+test('many who may and many who could become them end an answer at its limit (ATT-64)', async () => {
   const edit = [
     { verbs: ['get', 'create', 'impersonate'], apiGroups: ['', 'apps', 'batch'], resources: ['*'] },
     { verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] },
@@ -105,7 +105,7 @@ test('many who may and many who could become them end an answer at its limit', a
   isBounded(await answerOf('becoming', hostile));
 });
 
-test('many who reach nobody are not compared with everybody for ever', async () => {
+test('many who reach nobody are not compared with everybody for ever (ATT-64)', async () => {
   const names = numbers.slice(0, 100).map((i) => `nobody-${i}`);
   const hostile = clusterOf('large', (put) => {
     put('roles', 'shop', 'read', { rules: [{ verbs: ['get'], apiGroups: [''], resources: ['secrets'] }] });

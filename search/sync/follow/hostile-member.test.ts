@@ -66,7 +66,7 @@ describe('a member that is hostile', () => {
     });
   }
 
-  it('cannot have a uid of its kube-system Namespace with which no row could be stored', async () => {
+  it('cannot have a uid of its kube-system Namespace with which no row could be stored (ATT-65)', async () => {
     for (const uid of ['', 'u\0', 'a/b', 'u'.repeat(3000), '\ud800', 7, null]) {
       async function* chunks(): AsyncGenerator<Buffer> {
         yield Buffer.from(JSON.stringify({ metadata: { uid } }));
@@ -78,7 +78,7 @@ describe('a member that is hostile', () => {
     }
   });
 
-  it('shows a fault when the pages of a list repeat, and makes no other list wait', async (t) => {
+  it('shows a fault when the pages of a list repeat, and makes no other list wait (ATT-65)', async (t) => {
     const { member, start } = site(t);
     fill(member, 1);
     let pages = 0;
@@ -99,7 +99,7 @@ describe('a member that is hostile', () => {
     assert.equal(await lists.run(new AbortController().signal, async () => 'ran'), 'ran');
   });
 
-  it('does not keep the lists of other clusters waiting by lists without end', async (t) => {
+  it('does not keep the lists of other clusters waiting by lists without end (ATT-65)', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { signal } = new AbortController();
     const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

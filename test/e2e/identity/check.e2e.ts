@@ -221,7 +221,8 @@ test("a hub is asked what the gateway's account may do there, its clusters are r
   });
   const serving = ['--serving-secret', `${namespace}/made-by-serve`, '--serving-names', 'gateway.example.com'];
   const clean = kubeconfig('clean.yaml', { tokenFile: file('token', await tokenOf(account)) });
-  const args = ['--hub-kubeconfig', hub, '--sources', 'kubeconfig,argocd', ...serving];
+  const sources = ['--sources', 'kubeconfig,argocd', '--secret-namespaces', namespace];
+  const args = ['--hub-kubeconfig', hub, ...sources, ...serving];
   const { status, weaknesses, unread } = found(clean, ...args);
   const names = weaknesses.map((one) => `${one.name} ${/cluster "\w+"|^hub/.exec(one.where)?.[0] ?? one.where}`);
   assert.deepEqual(names.toSorted(), [
