@@ -1,7 +1,8 @@
 // The types and objects of tests of import policies, and the controllers over a hub in memory.
-import type { TestContext } from 'node:test';
+import { after, type TestContext } from 'node:test';
 import { clusterpediaTypes, FakeHub } from '../controllers/fake-hub.fixture.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
+import { makeTemplateRenderer } from './render/renderer.ts';
 
 export const policiesOf = 'clusterimportpolicies.policy.clusterpedia.io';
 export const lifecyclesOf = 'pediaclusterlifecycles.policy.clusterpedia.io';
@@ -42,12 +43,22 @@ export interface Scene {
   reason(collection: string, name: string, type: string): string | undefined;
 }
 
+/** One for all tests, since the start of its thread takes longer than most of them. */
+const templates = makeTemplateRenderer();
+after(() => templates.close());
+
 export function makeScene(t: TestContext, hub = new FakeHub([...clusterpediaTypes, things])): Scene {
   const logged: string[] = [];
   const note = (fields: object, message: string): void => void logged.push(`${JSON.stringify(fields)} ${message}`);
   const timing = { missingPollMs: 20, firstBackoffMs: 5, maxBackoffMs: 20 };
   t.after(
-    startPolicyControllers({ client: hub, log: { info: note, warn: note, error: note }, timing, discoveryLagMs: 50 }),
+    startPolicyControllers({
+      client: hub,
+      log: { info: note, warn: note, error: note },
+      timing,
+      templates,
+      discoveryLagMs: 50,
+    }),
   );
   const condition: Scene['condition'] = (collection, name, type) =>
     hub.get(collection, name)?.['status']?.conditions?.find((each: { type: string }) => each.type === type);

@@ -15,7 +15,7 @@ import { makeDependents } from './lifecycles/dependents.ts';
 import { makeLifecycleController } from './lifecycles/lifecycle-controller.ts';
 import { controllerOf, isDeleting, ownersOf, textAt } from '../controllers/objects.ts';
 import { isPolicy, lifecycles, pediaClusters, policies } from './objects.ts';
-import { makeTemplateRenderer } from './render/renderer.ts';
+import { makeTemplateRenderer, type TemplateRenderer } from './render/renderer.ts';
 import { makePolicyController } from './policies/policy-controller.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { WorkQueue } from '../controllers/queue/work-queue.ts';
@@ -24,6 +24,8 @@ export interface PolicyControllersOptions {
   readonly client: HubClient;
   readonly log: ControllerLog;
   readonly timing?: Partial<ReflectorTiming>;
+  /** Renders the templates, and is closed by whoever made it. Default: one of its own. */
+  readonly templates?: TemplateRenderer;
   /** Every so many milliseconds all objects are reconciled, without any event. */
   readonly resyncMs?: number;
   /**
@@ -65,7 +67,7 @@ class PolicyControllers {
   readonly #options: PolicyControllersOptions;
   readonly #discovery;
   readonly #types;
-  readonly #templates = makeTemplateRenderer();
+  readonly #templates: TemplateRenderer;
   readonly #dependents = makeDependents();
   readonly #policyQueue: WorkQueue;
   readonly #lifecycleQueue: WorkQueue;
@@ -87,6 +89,7 @@ class PolicyControllers {
   constructor(options: PolicyControllersOptions) {
     this.#options = options;
     const { client } = options;
+    this.#templates = options.templates ?? makeTemplateRenderer();
     this.#discovery = makeDiscovery(client);
     this.#types = makeFollowedTypes({
       client,
@@ -144,7 +147,7 @@ class PolicyControllers {
     this.#lifecycleQueue.close();
     for (const each of [this.#policies, this.#lifecycles, this.#pediaClusters, this.#definitions]) each.close();
     this.#types.close();
-    this.#templates.close();
+    if (this.#options.templates === undefined) this.#templates.close();
   }
 
   #follow(resource: ResourceType, onEach: (change: ObjectChange) => void, metadataOnly = false): Reflector {
