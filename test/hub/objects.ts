@@ -61,7 +61,7 @@ export function gatewayAccess(): readonly object[] {
       {
         apiGroups: ['cluster.open-cluster-management.io'],
         resources: ['managedclusters'],
-        verbs: read,
+        verbs: [...read, 'patch'],
       },
       { apiGroups: ['cluster.karmada.io', 'cluster.x-k8s.io'], resources: ['clusters'], verbs: read },
       { apiGroups: ['cluster.clusterpedia.io'], resources: ['clustersyncresources', 'pediaclusters'], verbs: read },
