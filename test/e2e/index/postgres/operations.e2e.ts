@@ -174,10 +174,11 @@ async function rowsAt(gateway: GatewayProcess): Promise<readonly string[]> {
 test('the status shows clusters, replicas and the database, to whom a rule allows it', needsPostgres, async () => {
   await succeeds('portcullis index status --wait');
   await eventually(
-    'both replicas follow',
+    'both replicas follow, and no cluster is on its way from one to the other',
     async () => {
-      const { replicas } = await status();
-      return replicas.length === 2 && replicas.every(({ clusters }) => clusters > 0);
+      const { replicas, clusters } = await status();
+      const isFollowed = clusters.every(({ replica }) => replica !== undefined);
+      return replicas.length === 2 && isFollowed && replicas.every((each) => each.clusters > 0);
     },
     { timeoutMs: 60_000, everyMs: 200 },
   );
