@@ -143,10 +143,10 @@ const kubeconfig = yamlTarget(
       throw new GatewayError('CLUSTER_UNUSABLE', 'no such file');
     });
     for (const { spec } of drafts) {
-      must(
-        /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(spec.name) || spec.problem !== undefined,
-        'a cluster without a name',
-      );
+      // Of a name without any letter or digit only the digest is left.
+      const asked = [spec.name, spec.digestName ?? ''].filter((name) => name !== '');
+      const areLabels = asked.every((name) => /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
+      must((asked.length > 0 && areLabels) || spec.problem !== undefined, 'a cluster without a name');
       must(spec.problem !== undefined || spec.endpoint !== undefined, 'a cluster without an address');
       // A `token: SECRET` belongs into the credential; what is shown of a cluster must not hold it.
       must(isNameToo(text) || !(spec.problem?.message ?? '').includes(secret), 'a problem shows the secret');
