@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { HubObject, HubSource } from '../../hub/hub-types.ts';
+import { isSubdomain } from '../../model/cluster-names.ts';
 import type { ClusterSpec } from '../../model/records.ts';
 import { createClusterStore } from '../../model/store.ts';
 import { makeHubSources } from './catalogue.ts';
@@ -156,7 +157,8 @@ async function check(specs: readonly ClusterSpec[], objects: readonly HubObject[
       continue;
     }
     assert.equal(spec.endpoint?.scheme, 'https');
-    assert.equal(spec.name, spec.originalName);
+    if (isSubdomain(spec.originalName)) assert.equal(spec.name, spec.originalName);
+    else assert.match(spec.name, /^[a-z0-9](?:[a-z0-9-]{0,50}[a-z0-9])?-[a-z0-9]{10}$/);
     if (spec.credential?.kind === 'exec') continue;
     const credential = await spec.credential?.current();
     assert.ok(credential?.authorization !== undefined || credential?.clientCertificate !== undefined);
