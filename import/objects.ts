@@ -1,5 +1,5 @@
 // The types of Clusterpedia's objects on the hub, as the controllers use them.
-import { isSubdomain } from '../cache/model/cluster-names.ts';
+import { isSubdomain } from '../lib/objects/api-names.ts';
 import type { OwnerReference, ResourceType } from '../controllers/objects.ts';
 import { clusterGroup, policyGroup } from './definitions/clusterpedia.ts';
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { clusterName, clusterNames, conflictName, isLabel } from './cluster-names.ts';
+import { isLabel } from '../../lib/objects/api-names.ts';
+import { clusterName, clusterNames, conflictName } from './cluster-names.ts';
 
 test('a context name becomes a DNS label a person recognises', () => {
   const cases: readonly (readonly [string, string])[] = [

@@ -29,11 +29,6 @@ export function clusterNames(
   return { name, digestName: `${stem === '' ? 'cluster' : stem}-${digestOf(originalName)}` };
 }
 
-/** Whether a name is a DNS label (RFC 1123), as names of clusters from kubeconfig files are. */
-export function isLabel(name: string): boolean {
-  return name !== '' && clusterName(name) === name;
-}
-
 /**
  * Makes a cluster name from any other name: in lower case, each run of other characters than
  * `[a-z0-9-]` becomes one `-`, at most 63 characters, no `-` at the ends. Returns '' when nothing is left, as for a
@@ -57,11 +52,6 @@ export function conflictName(name: string, taken: { has(name: string): boolean }
     const candidate = `${stem}${suffix}`;
     if (!taken.has(candidate)) return candidate;
   }
-}
-
-/** Whether a name is a DNS subdomain (RFC 1123) of at most 253 characters, as names of Kubernetes objects are. */
-export function isSubdomain(name: string): boolean {
-  return name.length <= 253 && /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/.test(name);
 }
 
 function digestOf(originalName: string): string {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { clusterNames, isLabel, isSubdomain } from './cluster-names.ts';
+import { isLabel, isSubdomain } from '../../lib/objects/api-names.ts';
+import { clusterNames } from './cluster-names.ts';
 import type { ClusterSpec, CredentialSource } from './records.ts';
 import { createClusterStore, type ClusterStore } from './store.ts';
 

@@ -3,6 +3,7 @@
 // shown are cut to one line and hold no addresses.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
+import { oneLine } from '../../lib/text/one-line.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import { refusedImpersonation, warningHeader } from '../../routing/forward/warning.ts';
@@ -45,7 +46,7 @@ export function missingByError(cluster: string, error: unknown): Missing {
   // When the hub cannot be asked, it is unknown what the caller may do. So the whole request fails, not just the part
   // for this cluster.
   if (error.code === 'HUB_UNAVAILABLE') throw error;
-  return { cluster, code: error.status, reason: error.reason, message: oneLine(error.message), warnings: [] };
+  return { cluster, code: error.status, reason: error.reason, message: shortened(error.message), warnings: [] };
 }
 
 /**
@@ -63,7 +64,7 @@ export async function missingByAnswer(cluster: string, answer: MemberAnswer): Pr
     cluster,
     code: answer.status,
     reason: reason === '' ? 'Unknown' : reason,
-    message: oneLine(message === '' ? `it answered with status ${answer.status}` : message),
+    message: shortened(message === '' ? `it answered with status ${answer.status}` : message),
     warnings: answer.status === 403 ? refusedImpersonation(cluster, body) : [],
   };
 }
@@ -81,8 +82,9 @@ function readStatus(body: Buffer): { readonly reason: string; readonly message: 
   }
 }
 
-function oneLine(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim();
+/** The message as clients may print it: members write it, so that it may hold control characters. */
+function shortened(text: string): string {
+  const line = oneLine(text);
   return line.length > maxMessageLength ? `${line.slice(0, maxMessageLength)}…` : line;
 }
 

@@ -7,10 +7,18 @@ const kindForm = /^[A-Za-z][A-Za-z0-9]{0,62}$/;
 
 /** Whether the text can be an API group; '' is the core group. */
 export function isGroup(text: string): boolean {
-  return text === '' || subdomain.test(text);
+  return text === '' || isSubdomain(text);
 }
 
-/** Whether the text can be a version of an API group, the plural name of a type, or a namespace. */
+/** Whether the text is a DNS subdomain (RFC 1123) of at most 253 characters, as names of most objects are. */
+export function isSubdomain(text: string): boolean {
+  return subdomain.test(text);
+}
+
+/**
+ * Whether the text is a DNS label (RFC 1123): it can be a version of an API group, the plural name of a type, a
+ * namespace, or a cluster.
+ */
 export function isLabel(text: string): boolean {
   return label.test(text);
 }

@@ -3,7 +3,8 @@
 // that cluster and does not affect the others.
 import { createHash } from 'node:crypto';
 import { readAuthorities } from '../../credentials/pem.ts';
-import { clusterNames, isLabel, isSubdomain } from '../../model/cluster-names.ts';
+import { isLabel, isSubdomain } from '../../../lib/objects/api-names.ts';
+import { clusterNames } from '../../model/cluster-names.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterSpec, TlsTrust } from '../../model/records.ts';
 import { isServerName, parseProxy, parseServer } from '../address.ts';

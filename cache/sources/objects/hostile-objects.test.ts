@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { HubObject, HubSource } from '../../hub/hub-types.ts';
-import { isSubdomain } from '../../model/cluster-names.ts';
+import { isSubdomain } from '../../../lib/objects/api-names.ts';
 import type { ClusterSpec } from '../../model/records.ts';
 import { createClusterStore } from '../../model/store.ts';
 import { makeHubSources } from './catalogue.ts';

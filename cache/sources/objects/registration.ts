@@ -13,7 +13,8 @@ import type {
   SourceIndexing,
   TlsTrust,
 } from '../../model/records.ts';
-import { clusterNames, isSubdomain } from '../../model/cluster-names.ts';
+import { isSubdomain } from '../../../lib/objects/api-names.ts';
+import { clusterNames } from '../../model/cluster-names.ts';
 import { sameSpec } from '../../model/store.ts';
 import { parseProxy, parseServer } from '../address.ts';
 import { annotationsOf, uidOf, versionOf } from './hub-object.ts';

@@ -61,29 +61,25 @@ function isBounded({ items, mayBecome = [], incomplete }: Answer): void {
   );
 }
 
+/** A rule for each of many Secrets. */
+const secretByName = numbers.map((i) => ({
+  verbs: ['get'],
+  apiGroups: [''],
+  resources: ['secrets'],
+  resourceNames: [`s${i}`],
+}));
+
 test('one Role of many rules and one binding of many subjects end an answer at its limit (ATT-64)', async () => {
-  const rules = numbers.map((i) => ({
-    verbs: ['get'],
-    apiGroups: [''],
-    resources: ['secrets'],
-    resourceNames: [`s${i}`],
-  }));
   const hostile = clusterOf('large', (put) => {
-    put('roles', 'shop', 'many', { rules });
+    put('roles', 'shop', 'many', { rules: secretByName });
     bind(put, 'many', { kind: 'Role', name: 'many' }, ...numbers.map((i) => `u${i}`));
   });
   isBounded(await answerOf('whocan', hostile));
 });
 
 test('many bindings to one Role of many rules end an answer at its limit (ATT-64)', async () => {
-  const rules = numbers.map((i) => ({
-    verbs: ['get'],
-    apiGroups: [''],
-    resources: ['secrets'],
-    resourceNames: [`s${i}`],
-  }));
   const hostile = clusterOf('large', (put) => {
-    put('roles', 'shop', 'many', { rules });
+    put('roles', 'shop', 'many', { rules: secretByName });
     for (const i of numbers) bind(put, `b${i}`, { kind: 'Role', name: 'many' }, 'tenant');
   });
   isBounded(await answerOf('whatcan', hostile));
