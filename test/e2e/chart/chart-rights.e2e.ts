@@ -130,9 +130,9 @@ const ownApi = 'v1alpha1.gateway.portcullis.io';
 const bundle = `apiservices.apiregistration.k8s.io [] [${ownApi}] [get list watch patch]`;
 /** Whoever has a source that lives in CRDs. */
 const definitions = 'customresourcedefinitions.apiextensions.k8s.io [] [] [list watch]';
-const ocm = (name: string): string[] => [
+const ocm = (name: string, verbs = 'get list watch'): string[] => [
   definitions,
-  'managedclusters.cluster.open-cluster-management.io [] [] [get list watch]',
+  `managedclusters.cluster.open-cluster-management.io [] [] [${verbs}]`,
   `secrets [] [${name}] [list watch]`,
 ];
 
@@ -203,7 +203,7 @@ test('updateHealth gives patch on those Secrets, and the take-over the one APISe
     assert.equal(await can(question), false, question);
 });
 
-test('with every source it reads Secrets in the namespaces named, nowhere else', async () => {
+test('with every source it reads Secrets in the namespaces named, nowhere else, and updateHealth reaches ManagedClusters', async () => {
   await grant(5);
   const clusters = 'clusters.cluster.x-k8s.io [] [] [get list watch]';
   const secrets = 'secrets [] [] [list watch]';
@@ -211,7 +211,7 @@ test('with every source it reads Secrets in the namespaces named, nowhere else',
     [
       ...reviews,
       bundle,
-      ...ocm('cluster-gateway'),
+      ...ocm('cluster-gateway', 'get list watch patch'),
       'clusters.cluster.karmada.io [] [] [get list watch]',
       'clustersyncresources.cluster.clusterpedia.io [] [] [get list watch]',
       'pediaclusters.cluster.clusterpedia.io [] [] [get list watch]',
