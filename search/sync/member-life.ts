@@ -1,5 +1,6 @@
 // Keeps the rows of one incarnation of a member cluster up to date: repeats discovery, and lists and watches the
 // selected types.
+import { makeBackoff, type Backoff } from '../../lib/backoff.ts';
 import type { FencedError } from '../stores/fenced-error.ts';
 import { typeKey, type Incarnation, type TypeKey } from '../types.ts';
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
@@ -59,11 +60,18 @@ export class MemberLife {
   measured: MemberTypes['measured'] = [];
   #types: MemberTypes['types'] = new Map();
   #isWanted = true;
+  /**
+   * True when discovery lacks a type whose CRD is there. An API server serves a type some time after it has told of the
+   * CRD, and nothing tells when.
+   */
+  #isBehind = false;
+  readonly #behindWaits: Backoff;
   #wake: () => void = () => undefined;
 
   constructor(options: MemberLifeOptions) {
     const { ask, cluster, timing, closing } = options;
     this.#options = options;
+    this.#behindWaits = makeBackoff(timing.discoveryPauseMs, timing.discoveryMs, options.random);
     this.incarnation = options.incarnation;
     this.refused = options.refused;
     this.signal = AbortSignal.any([closing, this.#over.signal]);
@@ -112,6 +120,7 @@ export class MemberLife {
     const { insist, choice, onFollowed, onState } = this.#options;
     await insist('list of CustomResourceDefinitions', () => this.#readCustomTypes());
     const types = await insist('discovery', () => this.#discover());
+    this.#isBehind = this.#customTypes.served().some((name) => !types.has(name));
     const { chosen, refused } = chooseTypes(types, choice());
     this.refused = this.#crdRefusal === undefined ? refused : [this.#crdRefusal, ...refused];
     await insist('index', () => this.set.follow(chosen, (key) => !types.has(key)));
@@ -155,7 +164,7 @@ export class MemberLife {
     await new Promise<void>((resolve) => {
       this.#wake = resolve;
       if (this.#isWanted) resolve();
-      else void pause(discoveryMs, this.signal).then(resolve);
+      else void pause(this.#isBehind ? this.#behindWaits.next() : discoveryMs, this.signal).then(resolve);
     });
     // Changes often come many at a time, and discovery shows them only a moment later.
     if (!this.signal.aborted) await pause(discoveryPauseMs, this.signal);
@@ -177,6 +186,7 @@ export class MemberLife {
     }
     if (what === 'there') this.#customTypes.put(object);
     else this.#customTypes.remove(object);
+    this.#behindWaits.reset();
     this.look();
   }
 }

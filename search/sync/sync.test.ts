@@ -162,6 +162,33 @@ describe('sync', () => {
     assert.equal(member.asked.length, 0);
   });
 
+  it('follows a type that discovery names only some time after its CRD is there', async (t) => {
+    const { clusters, store, members, start } = site(t);
+    const served: Record<string, string> = { ...kinds };
+    const member = makeFakeMember(served, new Set([pods, widgets]));
+    let isServed = false;
+    let looks = 0;
+    members.set('m1', {
+      ...member,
+      async ask(question) {
+        if (question.path === '/apis') looks += 1;
+        if (question.path === '/apis' && !isServed) delete served[widgets];
+        const answer = await member.ask(question);
+        served[widgets] = 'Widget';
+        return answer;
+      },
+    });
+    clusters.apply('s', [specOf('m1', 'r1')]);
+    const handle = await start();
+    await until(() => assert.equal(stateOf(handle, 'customresourcedefinitions')?.phase, 'watching'));
+    const before = looks;
+    member.put(crds, widgetCrd);
+    member.put(widgets, { namespace: 'a', name: 'w1' });
+    await until(() => assert.ok(looks > before + 2));
+    isServed = true;
+    await until(() => assert.deepEqual(Object.keys(store.rows(widgetType)), ['a/w1']));
+  });
+
   it('rows of a type are kept while its server is only missing from discovery', async (t) => {
     const { clusters, store, members, start } = site(t);
     const served: Record<string, string> = { ...kinds };

@@ -17,6 +17,8 @@ export interface CustomType {
 export interface CustomTypes {
   /** Returns what is known of a CRD; undefined when there is none of this name. @param name `<resource>.<group>` */
   get(name: string): CustomType | undefined;
+  /** The names of all CRDs that serve a version. */
+  served(): readonly string[];
   /** Takes the JSON of a CRD. Returns true when a field of its CustomType changed; false for JSON that is not a CRD. */
   put(object: Buffer): boolean;
   remove(object: Buffer): boolean;
@@ -26,6 +28,8 @@ export function makeCustomTypes(): CustomTypes {
   const types = new Map<string, { readonly type: CustomType; readonly text: string }>();
   return {
     get: (name) => types.get(name)?.type,
+    served: () =>
+      [...types].filter(([, { type }]) => Object.keys(type.printerColumns).length > 0).map(([name]) => name),
     put(object) {
       const read = readCustomType(object);
       if (read === undefined) return false;
