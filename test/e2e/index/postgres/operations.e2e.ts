@@ -182,23 +182,33 @@ test('the status shows clusters, replicas and the database, to whom a rule allow
     },
     { timeoutMs: 60_000, everyMs: 200 },
   );
-  const text = await succeeds('portcullis index status');
+  // While a cluster is on its way to another replica, none follows it.
+  const text = await eventually(
+    'each cluster is shown with its replica',
+    async () => {
+      const shown = await succeeds('portcullis index status');
+      const rows = members.map((cluster) => new RegExp(`^${cluster} +Synced +\\d+ +[\\d.]+ +\\S+ [0-9a-f]{12}$`, 'm'));
+      return rows.every((row) => row.test(shown)) && shown;
+    },
+    { timeoutMs: 60_000 },
+  );
   assert.match(
     text,
     /^PostgreSQL 127\.0\.0\.1:\d+\/fleet as tester, tables of form \d+, last answered [\d.]+ s ago, log of \d+ minutes; \d+ objects; 3 of 3 clusters completely in the index$/m,
   );
   assert.match(text, /^REPLICA +SHARDS +CLUSTERS$/m);
-  for (const cluster of members)
-    assert.match(text, new RegExp(`^${cluster} +Synced +\\d+ +[\\d.]+ +\\S+ [0-9a-f]{12}$`, 'm'));
-  const printed = JSON.parse(await succeeds('portcullis index status -o json')) as IndexStatus;
-  const { store, replicas, clusters } = printed;
+  const { store, replicas } = await eventually(
+    'each cluster is followed by one of the replicas',
+    async () => {
+      const printed = JSON.parse(await succeeds('portcullis index status -o json')) as IndexStatus;
+      const followed = printed.replicas.reduce((sum, each) => sum + each.clusters, 0);
+      const names = printed.replicas.map(({ name }) => name);
+      return followed === 3 && printed.clusters.every(({ replica }) => names.includes(replica ?? '')) && printed;
+    },
+    { timeoutMs: 60_000 },
+  );
   assert.equal(store.kind, 'PostgreSQL');
   assert.ok(!JSON.stringify(store).includes('secret'));
-  assert.equal(
-    replicas.reduce((sum, each) => sum + each.clusters, 0),
-    3,
-  );
-  assert.ok(clusters.every(({ replica }) => replicas.some(({ name }) => name === replica)));
   const refused = await sh('portcullis index status', {}, bob);
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /User "bob" cannot get resource "indexes\/status"/);
