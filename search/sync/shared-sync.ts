@@ -6,7 +6,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { IndexPeers } from '../peers.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../types.ts';
 import type { ClusterState, PartState, SyncHandle } from './sync-types.ts';
-import { partOf, toldState, type ToldState } from './told-state.ts';
+import { partOf, toldState, type ToldState } from './shards/told-state.ts';
 
 export interface SharedSyncOptions {
   readonly peers: IndexPeers;

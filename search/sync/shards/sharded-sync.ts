@@ -6,7 +6,7 @@ import type { ClusterSpec } from '../../../cache/model/records.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
 import { choiceOf } from '../discover/selection.ts';
 import type { ClusterState, PartState, SyncFault, SyncHandle } from '../sync-types.ts';
-import { partOf } from '../told-state.ts';
+import { partOf } from './told-state.ts';
 import { LeaseKeeper, type LeaseTiming } from './lease-keeper.ts';
 import { ShardFollowers, type ShardFollowersOptions } from './shard-followers.ts';
 import { ToldStates, unknownToOwner, type Told } from './told-states.ts';

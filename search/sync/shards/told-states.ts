@@ -4,7 +4,7 @@
 import type { Leases, ToldState } from '../../stores/leases.ts';
 import type { ShardWriter } from '../../stores/store.ts';
 import type { ClusterState, SyncFault, TypeState } from '../sync-types.ts';
-import { toldState, type ToldState as KnownState } from '../told-state.ts';
+import { toldState, type ToldState as KnownState } from './told-state.ts';
 
 /**
  * The times at which types were known to be up to date are published again when one of them has moved by this many
