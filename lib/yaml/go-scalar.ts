@@ -61,11 +61,11 @@ export function isMoreThanText(text: string): boolean {
 }
 
 /**
- * Texts to go-yaml, but not to every reader of YAML: numbers of base 60, dates, `=` and `.` (YAML 1.1), and numbers with
- * commas (Ruby). go-yaml's own writer quotes the first two as well.
+ * Texts to go-yaml, but not to every reader of YAML: numbers of base 60, dates and `=` (YAML 1.1), numbers with commas
+ * (Ruby), and `.` and `e2` (the `yaml` of npm). go-yaml's own writer quotes the first two as well.
  */
 const mayBeTakenForMore =
-  /^(?:[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt\s].*)?|=|[-+]?[0-9][0-9_,]*|[-+]?(?:[0-9][0-9_]*)?\.[0-9_]*(?:[eE][-+]?[0-9]+)?)$/;
+  /^(?:[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt\s].*)?|=|[-+]?[0-9][0-9_,]*|[-+]?[eE][-+]?[0-9]+|[-+]?(?:[0-9][0-9_]*)?\.[0-9_]*(?:[eE][-+]?[0-9]+)?)$/;
 
 const yamlTag = 'tag:yaml.org,2002:';
 

@@ -46,13 +46,17 @@ const goScalars: ScalarTag = {
 // oxlint-disable-next-line no-control-regex
 const hidden = /[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
+/** Blanks that get lost in a block: before the first line, and on lines that hold nothing else. */
+const blanksBefore = /^\n*[ \t]/;
+const blankLine = /^[ \t]+$/m;
+
 /** The tag of texts, which are written with escape sequences where they need some. */
 function withEscapes(tag: Tags[number]): Tags[number] {
   if (typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:str' || !('stringify' in tag)) return tag;
   const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   const stringify: ScalarTag['stringify'] = (item, ...rest) => {
     const text = String(item.value);
-    return text.search(hidden) === -1
+    return text.search(hidden) === -1 && !blanksBefore.test(text) && !blankLine.test(text)
       ? tag.stringify!(item as never, ...rest)
       : JSON.stringify(text).replaceAll(hidden, escape);
   };
@@ -72,7 +76,7 @@ export const goYaml: ParseOptions & DocumentOptions & SchemaOptions = {
   // The library compares each key with all others.
   uniqueKeys: false,
   prettyErrors: false,
-  logLevel: 'silent',
+  logLevel: 'error',
 };
 
 /** One document of a stream. */
@@ -88,13 +92,22 @@ export interface YamlDocument {
  * @throws YamlFault for the first fault
  */
 export function* readYamlDocuments(text: string): Generator<YamlDocument> {
-  const normal = checkedText(text);
   const lines = new LineCounter();
-  const documents = new Composer(goYaml).compose(new Parser(lines.addNewLine).parse(normal));
-  for (const document of documents) {
+  for (const document of parseYaml(text, lines)) {
     const { line } = lines.linePos(document.range[0]);
     yield { value: plainValue(document, lines), line: Math.max(line, 1) };
   }
+}
+
+/**
+ * Parses all documents of a text, one after the other, for {@link plainValue}.
+ * @param lines is told where lines begin
+ * @throws YamlFault for characters that YAML does not allow. Other faults are in `errors` of a document
+ */
+export function parseYaml(text: string, lines: LineCounter): Generator<Document.Parsed> {
+  return new Composer(goYaml).compose(
+    new Parser(lines.addNewLine).parse(checkedText(text)),
+  ) as Generator<Document.Parsed>;
 }
 
 /**
@@ -130,9 +143,11 @@ function placeOf(text: string, { index }: { readonly index: number }): { line: n
 /**
  * What a document that was parsed with {@link goYaml} means.
  * @param lines of the text, for the places of faults
+ * @param mostOfAliases how many values aliases may expand to. go-yaml takes some 400,000, which are too many for what
+ * others may write
  * @throws YamlFault
  */
-export function plainValue(document: Document, lines: LineCounter): PlainValue {
+export function plainValue(document: Document, lines: LineCounter, mostOfAliases = Infinity): PlainValue {
   const at = (offset: number): { line: number; column: number } => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
@@ -140,12 +155,13 @@ export function plainValue(document: Document, lines: LineCounter): PlainValue {
   const [fault] = document.errors;
   if (fault !== undefined) throw new YamlFault(faultText(fault), at(fault.pos[0]));
   const targets = aliasTargets(document, at);
-  return new PlainReader(targets, at).read(document.contents, 0);
+  return new PlainReader(targets, at, mostOfAliases).read(document.contents, 0);
 }
 
 function faultText({ code, message }: { readonly code: string; readonly message: string }): string {
   if (code === 'RESOURCE_EXHAUSTION') return 'nested too deeply';
-  if (code === 'BAD_DQ_ESCAPE') return 'an escape sequence in a quoted text that YAML does not know';
+  if (code === 'BAD_DQ_ESCAPE') return 'Invalid escape sequence in a quoted text';
+  if (code === 'BAD_DIRECTIVE') return 'Invalid YAML directive';
   if (message.startsWith('Alias cannot be')) return 'a bare * is an alias in YAML; write "*" in quotes';
   return yamlFaultText(message);
 }
@@ -176,13 +192,15 @@ type Fields = { [key: string]: PlainValue };
 class PlainReader {
   readonly #targets: ReadonlyMap<unknown, unknown>;
   readonly #at: Place;
+  readonly #mostOfAliases: number;
   readonly #open = new Set<unknown>();
   #values = 0;
   #valuesOfAliases = 0;
 
-  constructor(targets: ReadonlyMap<unknown, unknown>, at: Place) {
+  constructor(targets: ReadonlyMap<unknown, unknown>, at: Place, mostOfAliases: number) {
     this.#targets = targets;
     this.#at = at;
+    this.#mostOfAliases = mostOfAliases;
   }
 
   read(node: unknown, level: number): PlainValue {
@@ -224,7 +242,7 @@ class PlainReader {
         continue;
       }
       const name = this.#nameOf(key);
-      if (own.has(name)) throw this.#fault(key, 'the same key stands twice');
+      if (own.has(name)) throw this.#fault(key, 'Map keys must be unique');
       own.add(name);
       setField(fields, name, this.read(value, level + 1));
     }
@@ -272,8 +290,9 @@ class PlainReader {
   #count(node: unknown): void {
     this.#values += 1;
     if (this.#open.size > 0) this.#valuesOfAliases += 1;
-    if (this.#valuesOfAliases <= 100 || this.#values <= 1000) return;
-    if (this.#valuesOfAliases / this.#values > allowedRatio(this.#values))
+    const isMuch = this.#valuesOfAliases > 100 && this.#values > 1000;
+    const isTooMuch = isMuch && this.#valuesOfAliases / this.#values > allowedRatio(this.#values);
+    if (isTooMuch || this.#valuesOfAliases > this.#mostOfAliases)
       throw this.#fault(node, 'aliases expand to too much; write the values out');
   }
 

@@ -3,6 +3,7 @@
 import { parseExact } from '../json/exact-json.ts';
 import { isTooDeep, mostLevels } from '../json/nesting.ts';
 import { byte, skipSpace, skipValue } from '../json/json-scan.ts';
+import { unicodeText } from '../text/unicode-text.ts';
 import { type PlainValue, readYamlDocuments, type YamlDocument, YamlFault } from './go-yaml.ts';
 
 /**
@@ -30,14 +31,9 @@ export function* readManifestDocuments(bytes: Uint8Array): Generator<YamlDocumen
 }
 
 function textOf(bytes: Uint8Array): string {
-  const [first, second] = bytes;
-  const encoding =
-    (first === 0xff && second === 0xfe && 'utf-16le') || (first === 0xfe && second === 0xff && 'utf-16be') || 'utf-8';
-  try {
-    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
-  } catch {
-    throw new YamlFault(`this is no ${encoding === 'utf-8' ? 'UTF-8' : 'UTF-16'} text`, { line: 1, column: 1 });
-  }
+  const text = unicodeText(bytes);
+  if (text === undefined) throw new YamlFault('this is no text in UTF-8 or UTF-16', { line: 1, column: 1 });
+  return text;
 }
 
 function endOfObject(json: Buffer, at: number): number | undefined {
