@@ -141,6 +141,17 @@ function placeOf(text: string, { index }: { readonly index: number }): { line: n
 }
 
 /**
+ * The documents of a text that hold something: what a separator at the end begins is none.
+ * @throws YamlFault as {@link parseYaml}
+ */
+export function filledDocuments(text: string, lines: LineCounter): readonly Document.Parsed[] {
+  return [...parseYaml(text, lines)].filter(
+    ({ contents, errors }) =>
+      errors.length > 0 || (contents !== null && !(isScalar(contents) && contents.source === '')),
+  );
+}
+
+/**
  * What a document that was parsed with {@link goYaml} means.
  * @param lines of the text, for the places of faults
  * @param mostOfAliases how many values aliases may expand to. go-yaml takes some 400,000, which are too many for what
@@ -158,12 +169,13 @@ export function plainValue(document: Document, lines: LineCounter, mostOfAliases
   return new PlainReader(targets, at, mostOfAliases).read(document.contents, 0);
 }
 
-function faultText({ code, message }: { readonly code: string; readonly message: string }): string {
+/** What a fault of the parser says, without a quote of the text. */
+export function faultText({ code, message }: { readonly code: string; readonly message: string }): string {
   if (code === 'RESOURCE_EXHAUSTION') return 'nested too deeply';
   if (code === 'BAD_DQ_ESCAPE') return 'Invalid escape sequence in a quoted text';
   if (code === 'BAD_DIRECTIVE') return 'Invalid YAML directive';
   if (message.startsWith('Alias cannot be')) return 'a bare * is an alias in YAML; write "*" in quotes';
-  return yamlFaultText(message);
+  return yamlFaultText(message.replace(/; please use YAML.*/, ''));
 }
 
 /** In YAML 1.2 `&a: b` is the text `b` with the anchor `a:`. go-yaml takes no such name. */

@@ -1,21 +1,17 @@
 // What is special about the YAML of kubeconfigs.
 import { isScalar, type LineCounter, visit, type Document } from 'yaml';
-import { parseYaml } from './go-yaml.ts';
+import { filledDocuments } from './go-yaml.ts';
 
 /**
- * The documents of a kubeconfig that hold something: what a separator at the end begins is none. Every scalar is a text,
+ * The documents of a kubeconfig that hold something. Every scalar is a text,
  * exactly as it is written: `token: 0123` is the token "0123" and not the number 83. Flags and extensions keep their
  * YAML type.
  * @throws YamlFault
  */
 export function kubeconfigDocuments(text: string, lines: LineCounter): readonly Document.Parsed[] {
-  const documents = [...parseYaml(text, lines)].filter(holdsSomething);
+  const documents = filledDocuments(text, lines);
   for (const document of documents) keepWrittenScalars(document);
   return documents;
-}
-
-function holdsSomething({ contents, errors }: Document.Parsed): boolean {
-  return errors.length > 0 || (contents !== null && !(isScalar(contents) && contents.source === ''));
 }
 
 const typed: ReadonlySet<unknown> = new Set([
