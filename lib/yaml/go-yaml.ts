@@ -56,9 +56,11 @@ function withEscapes(tag: Tags[number]): Tags[number] {
   const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   const stringify: ScalarTag['stringify'] = (item, ...rest) => {
     const text = String(item.value);
-    return text.search(hidden) === -1 && !blanksBefore.test(text) && !blankLine.test(text)
-      ? tag.stringify!(item as never, ...rest)
-      : JSON.stringify(text).replaceAll(hidden, escape);
+    if (text.search(hidden) !== -1 || blanksBefore.test(text) || blankLine.test(text))
+      return JSON.stringify(text).replaceAll(hidden, escape);
+    // What nobody changed is written as it stood.
+    const isAsWritten = item.type === Scalar.PLAIN && item.source === text && !text.includes('\n');
+    return isAsWritten ? text : tag.stringify!(item as never, ...rest);
   };
   return { ...tag, stringify } as ScalarTag;
 }
