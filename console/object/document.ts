@@ -1,5 +1,5 @@
-// Reads and writes YAML as kubectl does, and compares two objects as a JSON merge patch (RFC 7386). This file is loaded only when a
-// view shows YAML.
+// Reads and writes YAML as kubectl does, and compares two objects as a JSON merge patch (RFC 7386). This file is loaded
+// only when a view shows YAML.
 import { readYamlDocuments, writeYaml, YamlFault } from '../../lib/yaml/go-yaml.ts';
 
 type Fields = Record<string, unknown>;

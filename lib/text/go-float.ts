@@ -1,3 +1,5 @@
+// Prints numbers as Go does.
+
 /** A finite number as Go's strconv.FormatFloat prints it with 'g' and the fewest digits: `1.5`, `1e+06`. */
 export function goFloat(value: number): string {
   const [digits = '', exponent = '0'] = value.toExponential().split('e');

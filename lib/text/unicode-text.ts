@@ -1,6 +1,8 @@
+// Decodes text files, in the encodings that YAML allows.
+
 /**
- * The text of a file in UTF-8, or in UTF-16 with a byte order mark, as PowerShell and some editors write it. The mark is
- * no part of the text.
+ * The text of a file in UTF-8, or in UTF-16 with a byte order mark, as PowerShell and some editors write it. The mark
+ * is no part of the text.
  * @returns undefined for bytes that are neither
  */
 export function unicodeText(bytes: Uint8Array): string | undefined {

@@ -1,12 +1,12 @@
 // What a scalar of YAML means to programs of Kubernetes, which read YAML with go-yaml (sigs.k8s.io/yaml,
-// go.yaml.in/yaml/v2, resolve.go). Its rules are neither those of YAML 1.1 nor of 1.2: `0400` and `0o400` are 256, `yes`
-// is true, `1:30` is a text, and so are `.` and `e2`.
+// go.yaml.in/yaml/v2, resolve.go). Its rules are neither those of YAML 1.1 nor of 1.2: `0400` and `0o400` are 256,
+// `yes` is true, `1:30` is a text, and so are `.` and `e2`.
 import { goFloat } from '../text/go-float.ts';
 
 /** What a scalar can mean. An integer that no JavaScript number holds exactly is a bigint. */
 export type GoScalar = null | boolean | number | bigint | string;
 
-/** Thrown for a scalar that go-yaml, or the JSON that kubectl makes of it, does not take. The message quotes nothing. */
+/** Thrown for a scalar that go-yaml or JSON does not take. The message quotes nothing. */
 export class ScalarFault extends Error {
   override readonly name = 'ScalarFault';
 }

@@ -89,8 +89,8 @@ export interface YamlDocument {
 }
 
 /**
- * Reads all documents of a text, one after the other, so that a long one needs little memory. Of those that hold nothing,
- * the value is null.
+ * Reads all documents of a text, one after the other, so that a long one needs little memory. Of those that hold
+ * nothing, the value is null.
  * @throws YamlFault for the first fault
  */
 export function* readYamlDocuments(text: string): Generator<YamlDocument> {

@@ -17,7 +17,10 @@ export type FileReading =
   | { readonly text: string; readonly signature: string }
   | { readonly fault: string; readonly signature: string };
 
-/** Reads one file, in UTF-8, or in UTF-16 with a byte order mark. A file longer than `maxBytes` gives a fault. Never rejects. */
+/**
+ * Reads one file, in UTF-8, or in UTF-16 with a byte order mark. A file longer than `maxBytes` gives a fault. Never
+ * rejects.
+ */
 export async function readWhole(file: string, maxBytes: number): Promise<FileReading> {
   try {
     for (let attempt = 0; ; attempt += 1) {
