@@ -3,7 +3,6 @@
 // lost.
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import { stringify } from 'yaml';
 import { findConnection } from './connection/connection.ts';
 import type { ConnectionFlags, KubeconfigFlags } from './connection/connection.ts';
 import { addConnectionFlags } from './connection/connection-flags.ts';
@@ -12,6 +11,7 @@ import { clustersPath } from './connection/gateway-url.ts';
 import { getJson } from './connection/http.ts';
 import { printTable } from './table.ts';
 import type { Terminal } from './terminal.ts';
+import { writeYaml } from '../lib/yaml/go-yaml.ts';
 
 /** Flags of `portcullis get clusters`, as commander parses them. */
 export interface GetClustersFlags extends ConnectionFlags, KubeconfigFlags {
@@ -40,7 +40,7 @@ export async function getClusters(flags: GetClustersFlags, terminal: Terminal): 
   const connection = findConnection(flags, terminal);
   if (flags.output === 'json' || flags.output === 'yaml') {
     const list = await getJson(connection, clustersPath, 'application/json');
-    terminal.print(flags.output === 'json' ? `${JSON.stringify(list, null, 4)}\n` : stringify(list, { lineWidth: 0 }));
+    terminal.print(flags.output === 'json' ? `${JSON.stringify(list, null, 4)}\n` : writeYaml(list));
     return;
   }
   const table = await getJson(connection, clustersPath, acceptTable);

@@ -1,7 +1,7 @@
 // Makes the cells of custom resources from the `additionalPrinterColumns` of their CRD, as apiextensions-apiserver's
 // tableconvertor does. A value whose type differs from the column's type gives an empty cell. Only a column of type
 // string accepts values of any type; it shows lists as JSON.
-import { exactInteger, isExactInteger } from '../lib/json/exact-json.ts';
+import { goFloat } from '../lib/text/go-float.ts';
 import type { PrinterColumn } from './printer-column.ts';
 import {
   nameDescription,
@@ -73,10 +73,10 @@ function cellOf(found: readonly unknown[], type: string, ages: Ages, budget: Val
     case 'string':
       return textOf(value, budget);
     case 'integer':
-      if (isExactInteger(value)) return value;
+      if (typeof value === 'bigint') return value;
       return typeof value === 'number' ? wholeNumber(value) : null;
     case 'number':
-      if (isExactInteger(value)) return Number(value.rawJSON);
+      if (typeof value === 'bigint') return Number(value);
       return typeof value === 'number' ? value : null;
     case 'boolean':
       return typeof value === 'boolean' ? value : null;
@@ -87,9 +87,11 @@ function cellOf(found: readonly unknown[], type: string, ages: Ages, budget: Val
   }
 }
 
+const leastInt64 = -(2n ** 63n);
+
 /** Converts a float as Go's int64(value) does on amd64, where a number out of range becomes -2^63. */
 function wholeNumber(value: number): Cell {
-  return Math.abs(value) < 2 ** 63 ? Math.trunc(value) : exactInteger('-9223372036854775808');
+  return Math.abs(value) < 2 ** 63 ? Math.trunc(value) : leastInt64;
 }
 
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,30})?(?:Z|[+-]\d\d:\d\d)$/;
@@ -105,7 +107,6 @@ function dateCell(text: string, ages: Ages): Cell {
  */
 function textOf(value: unknown, budget: ValueBudget): string {
   if (value === null || value === undefined) return '<no value>';
-  if (isExactInteger(value)) return value.rawJSON;
   if (typeof value === 'number') return goNumber(value);
   if (typeof value === 'object') return goJson(value, budget);
   budget.print(String(value).length);
@@ -118,10 +119,7 @@ function textOf(value: unknown, budget: ValueBudget): string {
  */
 export function goNumber(value: number): string {
   if (Number.isSafeInteger(value)) return String(value);
-  const [digits, exponent] = value.toExponential().split('e') as [string, string];
-  const power = Number(exponent);
-  if (power >= -4 && power < 6) return value.toString();
-  return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
+  return goFloat(value);
 }
 
 /**
@@ -129,7 +127,6 @@ export function goNumber(value: number): string {
  * because JavaScript objects move keys such as `1` to the front.
  */
 function goJson(value: unknown, budget: ValueBudget): string {
-  if (isExactInteger(value)) return value.rawJSON;
   if (Array.isArray(value)) {
     budget.spend(value.length);
     return `[${value.map((each) => goJson(each, budget)).join(',')}]`;

@@ -1,11 +1,10 @@
 // Defines how rows of a Table are printed: the columns of a type, and the cells for one object, as in kube-apiserver's
 // printers. A cell is a number where kube-apiserver sends one (a count), otherwise a text (`2/3`). Ages are relative to
 // the time of the answer.
-import type { ExactInteger } from '../lib/json/exact-json.ts';
 import { humanDuration } from './human-duration.ts';
 
 /** The value of one cell in a table row. */
-export type Cell = string | number | boolean | null | ExactInteger;
+export type Cell = string | number | bigint | boolean | null;
 
 /** The same as meta.k8s.io/v1 TableColumnDefinition. */
 export interface TableColumn {

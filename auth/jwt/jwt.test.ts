@@ -142,8 +142,8 @@ for (const [name, claims, mappings, reason] of [
   ],
   ['groups as an object', { groups: { a: true } }, { groups: { claim: 'groups', prefix: '' } }, /neither a string nor/],
   ['groups with a number', { groups: ['a', 1] }, { groups: { claim: 'groups', prefix: '' } }, /neither a string nor/],
-  ['a uid that is a number', { n: 5 }, { uid: { claim: 'n' } }, /for uid is no string/],
-  ['no uid', {}, { uid: { claim: 'n' } }, /for uid is no string/],
+  ['a uid that is a number', { id: 5 }, { uid: { claim: 'id' } }, /for uid is no string/],
+  ['no uid', {}, { uid: { claim: 'id' } }, /for uid is no string/],
   [
     'distributed groups',
     { _claim_names: { groups: 's' }, _claim_sources: { s: { endpoint: 'https://127.0.0.1:1/' } } },

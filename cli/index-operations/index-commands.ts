@@ -3,7 +3,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
-import { stringify } from 'yaml';
 import { findConnection } from '../connection/connection.ts';
 import type { ConnectionFlags, KubeconfigFlags } from '../connection/connection.ts';
 import { addConnectionFlags } from '../connection/connection-flags.ts';
@@ -14,6 +13,7 @@ import type { JsonRecord } from '../../lib/json/record.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import type { Terminal } from '../terminal.ts';
 import { describeIndex, missingOf, readIndexStatus } from './index-status.ts';
+import { writeYaml } from '../../lib/yaml/go-yaml.ts';
 
 const indexPath = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 
@@ -73,7 +73,7 @@ async function showStatus(flags: StatusFlags, terminal: Terminal): Promise<void>
     status = await read();
   }
   if (flags.output === 'json') terminal.print(`${JSON.stringify(status, null, 4)}\n`);
-  else if (flags.output === 'yaml') terminal.print(stringify(status, { lineWidth: 0 }));
+  else if (flags.output === 'yaml') terminal.print(writeYaml(status));
   else terminal.print(describeIndex(readIndexStatus(status)));
 }
 

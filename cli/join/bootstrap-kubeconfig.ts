@@ -1,6 +1,5 @@
 // Makes a kubeconfig with one context that refers to no other file, so that it can be stored in a Secret of the hub.
 // Exec plugins (programs that get a credential) are not supported, since they would have to run in the gateway.
-import { stringify } from 'yaml';
 import { dirname, resolve } from 'node:path';
 import { usageFailure } from '../failure.ts';
 import {
@@ -12,6 +11,7 @@ import {
   type KubeconfigEntry,
 } from '../kubeconfig/kubeconfig-file.ts';
 import type { Terminal } from '../terminal.ts';
+import { writeYaml } from '../../lib/yaml/go-yaml.ts';
 
 /**
  * Returns the kubeconfig as YAML.
@@ -29,7 +29,7 @@ export function bootstrapKubeconfig(
   const kept = ['server', 'tls-server-name', 'proxy-url', 'insecure-skip-tls-verify'].flatMap((key) =>
     cluster.value[key] === undefined ? [] : [[key, cluster.value[key]] as const],
   );
-  return stringify({
+  return writeYaml({
     apiVersion: 'v1',
     kind: 'Config',
     'current-context': name,

@@ -217,6 +217,29 @@ test('a file that is no kubeconfig is refused without quoting it', () => {
   assert.match(refusal(() => merge('a: 1\n---\nb: 2\n')).message, /not valid YAML/);
 });
 
+test('what is not changed stays as it was written: numbers, comments, and the separator at the end', () => {
+  const own = `clusters:
+  - name: lab # mine
+    cluster:
+      server: https://lab.example.com:6443
+      extensions:
+        - name: example.com/lab
+          extension:
+            serial: 12345678901234567890
+            build: 0012
+            mode: 0644
+            version: 1.10
+            when: 2026-01-02
+            on: yes
+`;
+  const text = `apiVersion: v1\nkind: Config\n${own}users: [{name: u, user: {token: 0123}}]\n---\n`;
+  const merged = merge(text).text;
+  assert.ok(merged.includes(own.trimEnd()), merged);
+  assert.match(merged, /user: { ?token: 0123 ?}/);
+  assert.match(merged, /\n---\n$/);
+  assert.equal(merge(merged).text, merged);
+});
+
 test('a file with comments only keeps them', () => {
   assert.match(merge('# empty so far\n').text, /^# empty so far\n/);
 });

@@ -1,10 +1,11 @@
 // Writes entries for a gateway into the text of a kubeconfig and keeps everything else unchanged, including comments.
 // Easy to get wrong: an entry whose name fits may still belong to somebody else. Only entries whose `server` is this
 // gateway may be changed or removed.
-import { isMap, isScalar, isSeq, parseDocument } from 'yaml';
+import { isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Document, ParsedNode, YAMLMap, YAMLSeq } from 'yaml';
 import { usageFailure } from '../failure.ts';
 import { clusterServer, gatewayRoot, indexServer } from '../connection/gateway-url.ts';
+import { goYaml } from '../../lib/yaml/go-yaml.ts';
 
 /** The entries (clusters, contexts and a user) that a kubeconfig should have for one gateway. */
 export interface GatewayEntries {
@@ -52,7 +53,8 @@ export function mergeKubeconfig(
   entries: GatewayEntries,
   options: { readonly file: string; readonly removeGone: boolean },
 ): MergedKubeconfig {
-  const document = parseKubeconfig(text, options.file);
+  const [body, end] = withoutEnd(text);
+  const document = parseKubeconfig(body, options.file);
   const clusters = section(document, 'clusters', options.file);
   const contexts = section(document, 'contexts', options.file);
   const users = section(document, 'users', options.file);
@@ -80,7 +82,7 @@ export function mergeKubeconfig(
   if ((typeof current !== 'string' || current === '') && first !== undefined) document.set('current-context', first);
   const currentContext: unknown = document.get('current-context');
   return {
-    text: print(document, text),
+    text: print(document, body) + end,
     contexts: written,
     removed,
     currentContext: typeof currentContext === 'string' && currentContext !== '' ? currentContext : undefined,
@@ -111,7 +113,7 @@ function targetsOf({
  * @throws Failure (usage) when the text is no kubeconfig
  */
 export function hasForeignEntries(text: string, prefix: string, file: string): boolean {
-  const document = parseKubeconfig(text, file);
+  const document = parseKubeconfig(withoutEnd(text)[0], file);
   const names = (['clusters', 'contexts', 'users'] as const).flatMap((key) =>
     section(document, key, file).items.map(nameOf),
   );
@@ -204,15 +206,21 @@ function removeGone(clusters: YAMLSeq, contexts: YAMLSeq, entries: GatewayEntrie
   return removed as readonly string[];
 }
 
+/** The text, and the separators at its end, behind which there is nothing. */
+function withoutEnd(text: string): readonly [body: string, end: string] {
+  const end = /(?<=\n)(?:---[ \t]*\r?\n?\s*)+$/.exec(text);
+  return end === null ? [text, ''] : [text.slice(0, end.index), end[0]];
+}
+
 function parseKubeconfig(text: string, file: string): Document {
-  const document = parseDocument(text);
+  const lines = new LineCounter();
+  const document = parseDocument(text, { ...goYaml, lineCounter: lines });
   const fault = document.errors[0];
   if (fault !== undefined) {
     // Security: the error message of the YAML library quotes the text, and a kubeconfig contains secrets. So only line
     // number and error code are shown.
-    const line = fault.linePos?.[0].line;
     throw usageFailure(
-      `${file}${line === undefined ? '' : `, line ${line}`}: not valid YAML (${fault.code})`,
+      `${file}, line ${lines.linePos(fault.pos[0]).line}: not valid YAML (${fault.code})`,
       'Repair it, or write another file with --output.',
     );
   }

@@ -3,10 +3,12 @@
 // to the folder of that file, not to the working directory.
 import { readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
-import { parseDocument } from 'yaml';
+import { LineCounter } from 'yaml';
 import { usageFailure } from '../failure.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Terminal } from '../terminal.ts';
+import { plainValue, YamlFault } from '../../lib/yaml/go-yaml.ts';
+import { kubeconfigDocuments } from '../../lib/yaml/kubeconfig-yaml.ts';
 
 /** One named entry of a kubeconfig, and the file it comes from. */
 export interface KubeconfigEntry {
@@ -144,20 +146,24 @@ interface ParsedFile {
 }
 
 function parseFile(file: string, text: string): ParsedFile {
-  const document = parseDocument(text);
-  const fault = document.errors[0];
-  if (fault !== undefined) {
-    // Security: the error message of the YAML library quotes the text, and a kubeconfig contains secrets. So only line
-    // number and error code are shown.
-    const line = fault.linePos?.[0].line;
+  const content = contentOf(file, text);
+  if (!isJsonObject(content)) throw usageFailure(`${file} is not a kubeconfig`, 'Give another file with --kubeconfig.');
+  return { file, currentContext: textOf(content, 'current-context'), content };
+}
+
+function contentOf(file: string, text: string): unknown {
+  const lines = new LineCounter();
+  try {
+    const [document, other] = kubeconfigDocuments(text, lines);
+    if (other !== undefined) throw new YamlFault('there are several documents', { line: 1, column: 1 });
+    return document === undefined ? {} : plainValue(document, lines);
+  } catch (error) {
+    if (!(error instanceof YamlFault)) throw error;
     throw usageFailure(
-      `${file}${line === undefined ? '' : `, line ${line}`}: not valid YAML (${fault.code})`,
+      `${file}, line ${error.line}: not valid YAML: ${error.message}`,
       'Repair it, or give another file with --kubeconfig.',
     );
   }
-  const content: unknown = document.toJS() ?? {};
-  if (!isJsonObject(content)) throw usageFailure(`${file} is not a kubeconfig`, 'Give another file with --kubeconfig.');
-  return { file, currentContext: textOf(content, 'current-context'), content };
 }
 
 function firstWins(

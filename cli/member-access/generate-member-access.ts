@@ -3,7 +3,6 @@
 // check that.
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import { stringify } from 'yaml';
 import { applyAccess } from './apply-access.ts';
 import { findConnection } from '../connection/connection.ts';
 import type { KubeconfigFlags } from '../connection/connection.ts';
@@ -17,6 +16,7 @@ import type { AccessObject, MemberAccess } from './member-access.ts';
 import { discoverResources, readDiscovery } from './member-discovery.ts';
 import type { MemberResource } from './member-discovery.ts';
 import type { Terminal } from '../terminal.ts';
+import { writeYaml } from '../../lib/yaml/go-yaml.ts';
 
 /** Flags of `portcullis generate member-access`, as commander parses them. */
 export interface MemberAccessFlags extends KubeconfigFlags {
@@ -56,7 +56,7 @@ Examples:
 export async function generateMemberAccess(flags: MemberAccessFlags, terminal: Terminal): Promise<void> {
   const { head, objects } = await madeOf(flags, terminal);
   if (flags.apply !== true) {
-    terminal.print(`${head}${objects.map((object) => stringify(object, { lineWidth: 0 })).join('---\n')}`);
+    terminal.print(`${head}${objects.map((object) => writeYaml(object)).join('---\n')}`);
     return;
   }
   const connection = connectionToMember(flags, terminal);

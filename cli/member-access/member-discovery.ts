@@ -1,12 +1,13 @@
 // Finds the resources that a cluster serves, by asking its discovery or from a file with saved discovery. The output of
 // `kubectl api-resources` cannot be used: it has no subresources, so read-only access would have no logs.
-import { parseAllDocuments } from 'yaml';
 import { Failure, usageFailure } from '../failure.ts';
 import { getJson } from '../connection/http.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { readText } from '../kubeconfig/kubeconfig-file.ts';
+import { YamlFault } from '../../lib/yaml/go-yaml.ts';
+import { readManifestDocuments } from '../../lib/yaml/manifest-documents.ts';
 
 /** One resource or subresource in one version. */
 export interface MemberResource {
@@ -60,14 +61,10 @@ export async function discoverResources(connection: Connection): Promise<readonl
  */
 export function readDiscovery(file: string): readonly MemberResource[] {
   const text = readText(file, false, ' (--discovery)') ?? '';
-  const documents = parseAllDocuments(text);
   const next =
     'Save it with: kubectl get --raw /api/v1 > FILE; then, for every /apis/GROUP/VERSION, "---" and that one too.';
   const resources: MemberResource[] = [];
-  for (const document of Array.isArray(documents) ? documents : []) {
-    const fault = document.errors[0];
-    if (fault !== undefined) throw usageFailure(`${file} (--discovery) is neither JSON nor YAML: ${fault.code}`, next);
-    const value: unknown = document.toJS({ maxAliasCount: 100 });
+  for (const value of valuesIn(text, `${file} (--discovery)`, next)) {
     if (value === null) continue;
     if (!isJsonObject(value) || !['APIGroupDiscoveryList', 'APIResourceList'].includes(String(value['kind']))) {
       throw usageFailure(`${file} (--discovery) holds something that is no discovery document`, next);
@@ -76,6 +73,15 @@ export function readDiscovery(file: string): readonly MemberResource[] {
   }
   if (resources.length === 0) throw usageFailure(`${file} (--discovery) names no resources`, next);
   return resources;
+}
+
+function valuesIn(text: string, file: string, next: string): readonly unknown[] {
+  try {
+    return [...readManifestDocuments(Buffer.from(text))].map(({ value }) => value);
+  } catch (error) {
+    if (!(error instanceof YamlFault)) throw error;
+    throw usageFailure(`${file} is neither JSON nor YAML, line ${error.line}: ${error.message}`, next);
+  }
 }
 
 /**

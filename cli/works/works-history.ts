@@ -1,6 +1,5 @@
 // `portcullis works history`: shows the specs of a ManifestWork that were executed. The executor keeps them in an
 // annotation of the ManifestWork itself.
-import { stringify } from 'yaml';
 import { readHistory, type Revision } from '../../lib/work-history.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { isSecret, maskSecrets } from '../apply/manifests/secret-values.ts';
@@ -10,6 +9,7 @@ import { printRows } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 import { textOf, type HubWorks, type Work, type WorkName } from './hub-works.ts';
 import { manifestKey, manifestsIn } from './work-manifests.ts';
+import { writeYaml } from '../../lib/yaml/go-yaml.ts';
 
 export interface HistoryFlags {
   readonly revision?: number;
@@ -38,7 +38,7 @@ export async function showHistory(
     return;
   }
   if (flags.revision !== undefined) {
-    terminal.print(stringify(masked(specOf(revisionIn(history, flags.revision, name), name)), { lineWidth: 0 }));
+    terminal.print(writeYaml(masked(specOf(revisionIn(history, flags.revision, name), name))));
     return;
   }
   terminal.print(

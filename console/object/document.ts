@@ -1,6 +1,6 @@
-// Reads and writes YAML, and compares two objects as a JSON merge patch (RFC 7386). This file is loaded only when a
-// view shows YAML.
-import { parseDocument, stringify } from 'yaml';
+// Reads and writes YAML as kubectl does, and compares two objects as a JSON merge patch (RFC 7386). This file is loaded
+// only when a view shows YAML.
+import { readYamlDocuments, writeYaml, YamlFault } from '../../lib/yaml/go-yaml.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -9,17 +9,19 @@ type Fields = Record<string, unknown>;
  * @throws Error with line and column when the text is not YAML, or not exactly one object
  */
 export function read(text: string): Fields {
-  const document = parseDocument(text, { version: '1.2', uniqueKeys: true });
-  const [fault] = document.errors;
-  if (fault !== undefined) throw fault;
-  const value: unknown = document.toJS({ maxAliasCount: 100 });
-  if (!isFields(value)) throw new Error('This is not one object.');
+  let values: readonly unknown[];
+  try {
+    values = [...readYamlDocuments(text)].map(({ value }) => value);
+  } catch (error) {
+    if (!(error instanceof YamlFault)) throw error;
+    throw new Error(`Line ${error.line}, column ${error.column}: ${error.message}`, { cause: error });
+  }
+  const [value, ...others] = values.filter((each) => each !== null);
+  if (!isFields(value) || others.length > 0) throw new Error('This is not one object.');
   return value;
 }
 
-export function write(object: unknown): string {
-  return stringify(object, { lineWidth: 0, aliasDuplicateObjects: false });
-}
+export { writeYaml as write };
 
 /**
  * Returns the merge patch that turns `from` into `to`, with null for removed keys; undefined when both are equal.
@@ -34,6 +36,7 @@ export function difference(from: unknown, to: unknown): Fields | undefined {
 }
 
 function hasInexact(value: unknown): boolean {
+  if (typeof value === 'bigint') return true;
   if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
   return typeof value === 'object' && value !== null && Object.values(value).some(hasInexact);
 }
@@ -46,9 +49,18 @@ function fieldsPatch(from: Fields, to: Fields): Fields {
       const inner = fieldsPatch(was, is);
       if (Object.keys(inner).length > 0) patch[key] = inner;
     } else if (is === undefined) patch[key] = null;
-    else if (JSON.stringify(was) !== JSON.stringify(is)) patch[key] = is;
+    else if (!isSame(was, is)) patch[key] = is;
   }
   return patch;
+}
+
+/** Whether two values are equal. What a browser read as a number is a bigint where its text was read. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((each, index) => isSame(each, other[index]));
+  if (isFields(one) && isFields(other)) return Object.keys(fieldsPatch(one, other)).length === 0;
+  const isNumber = [one, other].every((each) => ['number', 'bigint'].includes(typeof each));
+  return isNumber ? String(one) === String(other) : one === other;
 }
 
 function isFields(value: unknown): value is Fields {

@@ -1,10 +1,7 @@
 // Reads the configuration file: which keys it may hold, and in which line each fault is.
-import { LineCounter, parseDocument } from 'yaml';
-import type { Document } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import { collectionKey, collectionKeyOffset } from '../../lib/yaml/checked-yaml.ts';
-import { yamlFaultText } from '../../lib/yaml/yaml-message.ts';
+import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { auditFileFields } from '../audit/config.ts';
 import { tracingFileFields } from '../tracing/config.ts';
 import { authenticationFileFields } from './authentication-flags.ts';
@@ -49,53 +46,15 @@ const fileSchema = z.strictObject({
   workers: z.union([z.number(), text]).optional(),
 });
 export type FileInput = z.output<typeof fileSchema>;
+/** An empty file sets nothing. */
+const optionalFile = z.preprocess((value) => value ?? {}, fileSchema);
 
 /**
  * Reads the configuration file.
  * @throws ConfigurationError that names every fault with its line
  */
 export function readConfigFile(file: string): FileInput {
-  const lines = new LineCounter();
-  const document = parseDocument(readText(file), { lineCounter: lines, uniqueKeys: true, logLevel: 'error' });
-  if (document.errors.length > 0) {
-    throw new ConfigurationError(
-      document.errors.map((error) => {
-        const at = lines.linePos(error.pos[0]);
-        return {
-          file,
-          line: at.line,
-          column: at.col,
-          message: yamlFaultText(error.message.split('\n', 1)[0]!.replace(/ at line \d+.*$/, '')),
-        };
-      }),
-    );
-  }
-  const keyOffset = collectionKeyOffset(document);
-  if (keyOffset !== undefined)
-    throw new ConfigurationError([{ file, line: lines.linePos(keyOffset).line, message: collectionKey }]);
-  const parsed = fileSchema.safeParse(plainOf(document, file) ?? {});
-  if (parsed.success) return parsed.data;
-  throw new ConfigurationError(
-    parsed.error.issues.map((issue) => {
-      const node = document.getIn(issue.path.length === 0 ? [] : (issue.path as string[]), true) as
-        | { range?: [number, number, number] }
-        | undefined;
-      const at = node?.range === undefined ? undefined : lines.linePos(node.range[0]);
-      return { file, line: at?.line, column: at?.col, path: issue.path.join('.') || undefined, message: issue.message };
-    }),
-  );
-}
-
-/**
- * The plain values of a YAML document. Only this conversion reports an alias without an anchor, or too many aliases;
- * the YAML parser accepts them.
- * @throws ConfigurationError for these faults
- */
-function plainOf(document: Document, file: string): unknown {
-  try {
-    return document.toJS({ maxAliasCount: 100 });
-  } catch (error) {
-    const message = yamlFaultText(error instanceof Error ? error.message : 'cannot be read');
-    throw new ConfigurationError([{ file, message }]);
-  }
+  const read = readYaml(readText(file), file, optionalFile);
+  if ('faults' in read) throw new ConfigurationError(read.faults);
+  return read.value;
 }

@@ -197,9 +197,9 @@ test('--hub-origins takes origins, and names that every pod of the hub has are t
 
 test('YAML that cannot become fields is a fault of the file, never a crash, and is not quoted', () => {
   for (const [text, expected] of [
-    ['listen: *SECRET\n', /Unresolved alias/],
-    ['? [SECRET]\n: a\n', /portcullis\.yaml:1: a key must be a text/],
-    ['listen: "\\USECRET00"\n', /portcullis\.yaml:1:\d+: Invalid escape sequence$/],
+    ['listen: *SECRET\n', /portcullis\.yaml:1:9: an alias has no anchor/],
+    ['? [SECRET]\n: a\n', /portcullis\.yaml:1:3: a key must be a text/],
+    ['listen: "\\USECRET00"\n', /portcullis\.yaml:1:\d+: Invalid escape sequence/],
   ] as const) {
     withFile(text, (config) => {
       const told = faultsOf({ ...minimal, config });

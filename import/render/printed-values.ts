@@ -5,6 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import { isAlias, isPair, isScalar, isSeq, parseDocument, visit, type Document, type Node, type Scalar } from 'yaml';
 import type { FieldFault } from '../../lib/yaml/checked-yaml.ts';
+import { goYaml } from '../../lib/yaml/go-yaml.ts';
+import { isMoreThanText } from '../../lib/yaml/go-scalar.ts';
 import type { Part } from '../template/template.ts';
 
 export interface MarkedYaml {
@@ -72,11 +74,11 @@ function putInto(scalar: Scalar, filled: (text: string) => string): boolean {
   }
   const trimmed = text.trim();
   if (!isOneText(trimmed)) return false;
-  if (/^[A-Za-z]/.test(trimmed) && !/^(?:true|false|null)$/i.test(trimmed)) {
+  if (/^[A-Za-z]/.test(trimmed) && !isMoreThanText(trimmed)) {
     scalar.value = trimmed;
     return true;
   }
-  const { contents, errors, warnings, directives } = parseDocument(trimmed, { prettyErrors: false, logLevel: 'error' });
+  const { contents, errors, warnings, directives } = parseDocument(trimmed, goYaml);
   if (errors.length + warnings.length > 0 || directives?.docStart === true) return false;
   if (contents !== null && !isScalar(contents)) return false;
   scalar.value = contents === null ? null : contents.value;

@@ -5,8 +5,8 @@ import { manifestsIn } from './bundle.ts';
 
 test('the manifests of a bundle are applied namespaces and definitions first, whatever key they are in', () => {
   const data = {
-    'a.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: n}\n---\n---\n',
-    'b.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n',
+    'a.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop}\n---\n---\n',
+    'b.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n',
   };
   assert.deepEqual(
     manifestsIn({ data }).map((each) => textAt(each, 'kind')),
@@ -16,7 +16,13 @@ test('the manifests of a bundle are applied namespaces and definitions first, wh
 });
 
 test('a bundle that is no YAML, or holds no objects, is refused without a quote of it', () => {
-  for (const text of ['a: [SECRET', 'SECRET', 'kind: SECRET', '- SECRET'])
+  for (const text of [
+    'a: [SECRET',
+    'SECRET',
+    'kind: SECRET',
+    '- SECRET',
+    '{apiVersion: v1, kind: Secret, metadata: {name: n}, data: {a: SECRET}}',
+  ])
     assert.throws(
       () => manifestsIn({ data: { key: text } }),
       (error: unknown) =>

@@ -1,7 +1,6 @@
 // The bundle of a ClusterJoin: manifests in a ConfigMap of the hub, which the bootstrap credential applies in the
 // member. An example is an agent with its own bootstrap kubeconfig. The gateway's ServiceAccount gets no rights to
 // these objects, so they stay when the member leaves.
-import { parseAllDocuments } from 'yaml';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { textAt } from '../../controllers/objects.ts';
@@ -9,6 +8,8 @@ import type { Kinds, ServedKind } from '../../distribute/member/kinds.ts';
 import type { MemberObjects, ObjectName } from '../../distribute/member/member-objects.ts';
 import { inApplyOrder } from '../../distribute/work/apply-order.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { YamlFault } from '../../lib/yaml/go-yaml.ts';
+import { objectsIn } from '../../lib/yaml/manifest-objects.ts';
 import { fieldManager } from './install.ts';
 
 const mostManifests = 500;
@@ -30,14 +31,16 @@ export function manifestsIn(bundle: unknown): readonly JsonObject[] {
 }
 
 function documentsIn(key: string, text: string): readonly JsonObject[] {
-  return [...parseAllDocuments(text, { logLevel: 'error' })].flatMap((document) => {
-    if (document.errors.length > 0) throw unusable(`data["${key}"] of the bundle is no YAML`);
-    const value: unknown = document.toJS({ maxAliasCount: 100 });
-    if (value === null) return [];
-    if (!isJsonObject(value) || textAt(value, 'kind') === '' || textAt(value, 'metadata', 'name') === '')
-      throw unusable(`data["${key}"] of the bundle must hold objects with apiVersion, kind and metadata.name`);
-    return [value];
-  });
+  try {
+    return [...objectsIn(Buffer.from(text))].map(({ object, line }) => {
+      if (textAt(object, 'metadata', 'name') === '')
+        throw new YamlFault('metadata.name is missing, or is no text; n and y are true and false', { line, column: 1 });
+      return object;
+    });
+  } catch (error) {
+    if (!(error instanceof YamlFault)) throw error;
+    throw unusable(`data["${key}"] of the bundle, line ${error.line}: ${error.message}`);
+  }
 }
 
 function unusable(message: string): GatewayError {

@@ -1,32 +1,43 @@
-// Parses JSON without rounding large integers. A reviver that reads the source text takes several times as long as a
-// plain parse, so it is used only for text that has a long number.
+// Parses JSON without rounding large integers: they are bigints, which JSON.stringify prints with all their digits once
+// this module is loaded. A reviver that reads the source text takes several times as long as a plain parse, so it is
+// used only for text that has a long number.
 
-/** An integer that a JavaScript number cannot hold exactly. JSON.stringify prints its original digits. */
-export interface ExactInteger {
-  readonly rawJSON: string;
+declare global {
+  interface BigInt {
+    /** What JSON.stringify asks a bigint for. */
+    toJSON(): unknown;
+  }
 }
 
-/** JSON.rawJSON and JSON.isRawJSON (ECMAScript 2026), which TypeScript's library does not declare yet. */
-const { rawJSON, isRawJSON } = JSON as typeof JSON & {
-  readonly rawJSON: (text: string) => ExactInteger;
-  readonly isRawJSON: (value: unknown) => value is ExactInteger;
-};
+/** JSON.rawJSON (ECMAScript 2026), which TypeScript's library does not declare yet. */
+const { rawJSON } = JSON as typeof JSON & { readonly rawJSON: (text: string) => unknown };
 
-export { rawJSON as exactInteger, isRawJSON as isExactInteger };
+// Without it JSON.stringify throws for every object that holds one.
+// oxlint-disable-next-line no-extend-native -- this is how the language lets bigints into JSON
+Object.defineProperty(BigInt.prototype, 'toJSON', {
+  configurable: true,
+  writable: true,
+  value(this: bigint) {
+    return rawJSON(String(this));
+  },
+});
 
-const manyDigits = /\d{16}/;
+/** A number that may be rounded, or be none: with 16 digits or more, or an exponent of three. */
+const mayBeRounded = /\d{16}|[eE]\+?\d{3}/;
 const integer = /^-?\d+$/;
 
 /**
- * Works as JSON.parse, but returns integers beyond 2^53 as {@link ExactInteger}.
- * @throws SyntaxError when the text is not JSON
+ * Works as JSON.parse, but returns integers beyond 2^53 as bigints.
+ * @throws SyntaxError when the text is not JSON, or has a number that no double holds
  */
-export function parseExact(raw: Uint8Array): unknown {
-  const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
-  if (!manyDigits.test(text)) return JSON.parse(text) as unknown;
+export function parseExact(json: string | Uint8Array): unknown {
+  const text =
+    typeof json === 'string' ? json : Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8');
+  if (!mayBeRounded.test(text)) return JSON.parse(text) as unknown;
   const exact = (_key: string, value: unknown, context: { readonly source?: string }): unknown => {
-    const isRounded = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
-    return isRounded && integer.test(context.source ?? '') ? rawJSON(context.source!) : value;
+    if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
+    if (!Number.isFinite(value)) throw new SyntaxError('a number that is too large');
+    return Number.isInteger(value) && integer.test(context.source ?? '') ? BigInt(context.source!) : value;
   };
   return JSON.parse(text, exact as (key: string, value: unknown) => unknown) as unknown;
 }

@@ -5,7 +5,7 @@ import { LineCounter, isCollection, isMap, isNode, isScalar, parseDocument, visi
 import type { Document } from 'yaml';
 import type { z } from 'zod';
 import type { ConfigurationFault } from '../configuration-error.ts';
-import { yamlFaultText } from './yaml-message.ts';
+import { faultText, filledDocuments, goYaml, plainValue, YamlFault } from './go-yaml.ts';
 
 /** The parsed value, or all faults in the order of the file. */
 export type CheckedYaml<T> = { readonly value: T } | { readonly faults: readonly ConfigurationFault[] };
@@ -35,10 +35,19 @@ export function readYaml<T>(
     const { line, col } = lines.linePos(offset);
     return { file, line, column: col };
   };
-  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
+  let document: Document.Parsed | undefined;
+  let others: readonly Document.Parsed[];
+  try {
+    [document, ...others] = filledDocuments(source, lines);
+  } catch (error) {
+    return { faults: [faultOf(file, error)] };
+  }
+  if (others[0] !== undefined)
+    return { faults: [{ ...place(others[0].range[0]), message: 'the file holds several YAML documents; keep one' }] };
+  document ??= parseDocument('', goYaml);
   const broken = [...document.errors, ...document.warnings];
   if (broken.length > 0) {
-    return { faults: broken.map((error) => ({ ...place(error.pos[0]), message: yamlMessage(error.message) })) };
+    return { faults: broken.map((error) => ({ ...place(error.pos[0]), message: faultText(error) })) };
   }
   const keyOffset = collectionKeyOffset(document);
   if (keyOffset !== undefined) return { faults: [{ ...place(keyOffset), message: collectionKey }] };
@@ -49,10 +58,9 @@ export function readYaml<T>(
   }
   let plain: unknown;
   try {
-    // This limit refuses a document whose aliases would expand to gigabytes.
-    plain = document.toJS({ maxAliasCount: 100 });
+    plain = plainValue(document, lines, mostOfAliases);
   } catch (error) {
-    return { faults: [{ file, message: error instanceof Error ? yamlFaultText(error.message) : 'cannot be read' }] };
+    return { faults: [faultOf(file, error)] };
   }
   const result = schema.safeParse(plain, { error: plainMessage });
   if (result.success) return { value: result.data };
@@ -66,6 +74,14 @@ export function readYaml<T>(
   );
   faults.sort((one, other) => one.offset - other.offset);
   return { faults: faults.map(({ fault }) => fault) };
+}
+
+/** How many values aliases of a document may expand to. */
+const mostOfAliases = 1_000;
+
+function faultOf(file: string, error: unknown): ConfigurationFault {
+  if (!(error instanceof YamlFault)) throw error;
+  return { file, line: error.line, column: error.column, message: error.message };
 }
 
 /** The fault message for a mapping key that is itself a list or mapping. */
@@ -85,11 +101,6 @@ export function collectionKeyOffset(document: Document): number | undefined {
     },
   });
   return offset;
-}
-
-function yamlMessage(message: string): string {
-  if (message.startsWith('Alias cannot be')) return 'a bare * is an alias in YAML; write "*" in quotes';
-  return yamlFaultText(message.replace(/; please use YAML.*/, ''));
 }
 
 /** Messages that are easier to understand than zod's, for its most common faults; undefined keeps zod's own message. */

@@ -2,6 +2,7 @@
 // file handle and not from the path, so that it always belongs to the content that was read.
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { unicodeText } from '../../../lib/text/unicode-text.ts';
 import { lookAt, signatureOf } from '../../../lib/file-watch.ts';
 import { unusable } from '../unusable.ts';
 
@@ -16,7 +17,10 @@ export type FileReading =
   | { readonly text: string; readonly signature: string }
   | { readonly fault: string; readonly signature: string };
 
-/** Reads one file as UTF-8. A file longer than `maxBytes` gives a fault. Never rejects. */
+/**
+ * Reads one file, in UTF-8, or in UTF-16 with a byte order mark. A file longer than `maxBytes` gives a fault. Never
+ * rejects.
+ */
 export async function readWhole(file: string, maxBytes: number): Promise<FileReading> {
   try {
     for (let attempt = 0; ; attempt += 1) {
@@ -69,11 +73,8 @@ async function readOnce(
     if (before.size > maxBytes) return failed(`is larger than ${maxBytes / 1024 / 1024} MiB`);
     const bytes = await handle.readFile();
     const complete = signatureOf(await handle.stat({ bigint: true })) === signature;
-    try {
-      return { complete, result: { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes), signature } };
-    } catch {
-      return { complete, result: { fault: 'is not UTF-8 text', signature } };
-    }
+    const text = unicodeText(bytes);
+    return { complete, result: text === undefined ? { fault: 'is not UTF-8 text', signature } : { text, signature } };
   } finally {
     await handle.close();
   }

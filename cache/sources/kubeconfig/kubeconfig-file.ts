@@ -1,21 +1,19 @@
 // Parses the text of one kubeconfig file, or says with line and column why it cannot. Messages of the YAML parser quote
 // the faulty line, which may contain a token. So fault messages consist of fixed texts and positions only.
-import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document, type Scalar } from 'yaml';
+import { isAlias, LineCounter, type Document } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError, type ConfigurationFault } from '../../../lib/configuration-error.ts';
 import { goFlag, goList, goText } from '../../../lib/yaml/go-fields.ts';
-import { yamlFaultText } from '../../../lib/yaml/yaml-message.ts';
+import { plainValue, YamlFault } from '../../../lib/yaml/go-yaml.ts';
+import { kubeconfigDocuments } from '../../../lib/yaml/kubeconfig-yaml.ts';
 
 /**
  * Longest kubeconfig file that is read, in bytes. A longer one is reported as a fault. Kubeconfigs of hundreds of
  * clusters are smaller than 1 MiB.
  */
 export const maxKubeconfigBytes = 10 * 1024 * 1024;
-/**
- * How many times the YAML aliases of a file may repeat the node of an anchor. A file that does it more often is refused
- * as an alias bomb (CVE-2019-11253).
- */
-const maxAliasCount = 100;
+/** How many values YAML aliases of a file may expand to (CVE-2019-11253). */
+const mostOfAliases = 10_000;
 /** Most faults of one file that are reported; further faults are left out. */
 const maxFaults = 20;
 
@@ -140,23 +138,14 @@ export function parseKubeconfig(file: string, source: string): Kubeconfig {
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const document = parseDocument(source, {
-    lineCounter: lines,
-    prettyErrors: false,
-    uniqueKeys: false,
-    merge: true,
-    logLevel: 'error',
-  });
-  if (document.errors.length > 0) {
-    const faults = document.errors.map((error) => ({ ...at(error.pos[0]), message: syntaxMessage(error) }));
-    throw new ConfigurationError(faults.slice(0, maxFaults));
+  const [document, other] = attempt(file, () => kubeconfigDocuments(source, lines));
+  if (document === undefined) throw new ConfigurationError([{ file, message: 'the file is empty' }]);
+  if (other !== undefined) {
+    const message = 'the file holds several YAML documents; keep one';
+    throw new ConfigurationError([{ ...at(other.range[0]), message }]);
   }
-  const doubled = doubledKeys(document).map((offset) => ({ ...at(offset), message: 'Map keys must be unique' }));
-  if (doubled.length > 0) throw new ConfigurationError(doubled.slice(0, maxFaults));
-  if (document.contents === null) throw new ConfigurationError([{ file, message: 'the file is empty' }]);
-  keepWrittenScalars(document);
 
-  const parsed = fileSchema.safeParse(toPlain(file, document));
+  const parsed = fileSchema.safeParse(attempt(file, () => plainValue(document, lines, mostOfAliases)));
   if (!parsed.success) {
     const faults = parsed.error.issues.map((issue) => ({
       ...at(offsetOf(document, issue.path)),
@@ -187,64 +176,14 @@ export function parseKubeconfig(file: string, source: string): Kubeconfig {
   return { clusters, users, contexts: parsed.data.contexts, currentContext: parsed.data['current-context'] };
 }
 
-/**
- * The offsets of keys that their mapping has already. The YAML library compares each key with all others: a quarter of
- * a second for the most keys that a Secret of a hub may have.
- */
-function doubledKeys(document: Document): readonly number[] {
-  const doubled: number[] = [];
-  visit(document, {
-    Map(_, { items }) {
-      const keys = new Set<string>();
-      for (const { key } of items) {
-        const text = isScalar(key) ? String(key.value) : undefined;
-        if (text === undefined || text === '<<') continue;
-        if (keys.has(text)) doubled.push((key as Scalar).range?.[0] ?? 0);
-        keys.add(text);
-      }
-    },
-  });
-  return doubled;
-}
-
-/**
- * Reads every scalar as text, exactly as written: `token: 0123` is the token "0123" and not the number 83.
- * (sigs.k8s.io/yaml does the same when the Go field is a string.) Flags and extensions keep their YAML type.
- */
-function keepWrittenScalars(document: Document): void {
-  const typed = new Set(['extensions', 'insecure-skip-tls-verify', 'disable-compression', 'provideClusterInfo']);
-  visit(document, {
-    Pair: (_, pair) => (isScalar(pair.key) && typed.has(String(pair.key.value)) ? visit.SKIP : undefined),
-    Scalar: (_, node) => {
-      if (typeof node.value === 'string' || node.value === null || node.source === undefined) return;
-      node.value = node.source;
-    },
-  });
-}
-
-function toPlain(file: string, document: Document): unknown {
+/** @throws ConfigurationError for a YamlFault */
+function attempt<T>(file: string, read: () => T): T {
   try {
-    return document.toJS({ maxAliasCount });
+    return read();
   } catch (error) {
-    // The YAML library's message contains the alias, which may be the start of a secret (`token: *abc`).
-    const bomb = error instanceof ReferenceError && error.message.startsWith('Excessive');
-    const message = bomb ? 'anchors are reused too often' : 'an alias has no anchor; quote values that start with *';
-    throw new ConfigurationError([{ file, message }]);
+    if (!(error instanceof YamlFault)) throw error;
+    throw new ConfigurationError([{ file, line: error.line, column: error.column, message: error.message }]);
   }
-}
-
-/** Replacement texts for YAML errors whose message quotes the file, or would not help the author of a kubeconfig. */
-const ownWords: ReadonlyMap<string, string> = new Map([
-  ['RESOURCE_EXHAUSTION', 'nested too deeply'],
-  ['BAD_DQ_ESCAPE', 'Invalid escape sequence in a quoted text'],
-  ['BAD_DIRECTIVE', 'Invalid YAML directive'],
-  ['MULTIPLE_DOCS', 'the file holds several YAML documents; keep one'],
-]);
-
-function syntaxMessage(error: { readonly code: string; readonly message: string }): string {
-  const own = ownWords.get(error.code);
-  if (own !== undefined) return own;
-  return yamlFaultText(error.message);
 }
 
 function issueMessage(issue: z.core.$ZodIssue): string {

@@ -1,4 +1,5 @@
 // Applies one object in one cluster by server-side apply (KEP-555), and explains a refusal in words.
+import { parseExact } from '../../../lib/json/exact-json.ts';
 import { isJsonObject } from '../../../lib/objects/json-object.ts';
 import type { Answer } from '../../connection/http.ts';
 import type { JsonObject } from '../../../lib/objects/json-object.ts';
@@ -52,7 +53,7 @@ export async function readBefore(client: MemberClient, path: string, { compares 
   const headers = { accept: compares ? 'application/json' : metadataOnly };
   const answer = await client.ask({ method: 'GET', path, headers });
   if (answer.status === 404) return 'absent';
-  const object: unknown = answer.status === 200 ? JSON.parse(answer.body) : undefined;
+  const object: unknown = answer.status === 200 ? parseExact(answer.body) : undefined;
   return isJsonObject(object) ? object : 'unknown';
 }
 
@@ -83,7 +84,7 @@ export async function applyObject(
     body: manifest.body,
   });
   if (answer.status !== 200 && answer.status !== 201) return { outcome: 'failed', reason: reasonOf(answer, manifest) };
-  const after = JSON.parse(answer.body) as JsonObject;
+  const after = parseExact(answer.body) as JsonObject;
   const existing = typeof before === 'string' ? undefined : before;
   return { outcome: outcomeOf(answer, existing, after, options), before: existing, after };
 }

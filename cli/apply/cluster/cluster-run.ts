@@ -16,6 +16,7 @@ import type { Manifest } from '../manifests/manifest.ts';
 import { reasonOf } from './member-client.ts';
 import { canBeUnready } from '../../../lib/objects/readiness.ts';
 import { waitReady } from './wait-ready.ts';
+import { parseExact } from '../../../lib/json/exact-json.ts';
 
 /**
  * How many objects are read at the same time, before they are applied one by one. The progress is saved after each such
@@ -133,7 +134,7 @@ async function applyOne(
 
 /** The result that a dry run assumes for an object whose Namespace or kind the same run would create first. */
 function assumed(manifest: Manifest): ObjectResult {
-  return { outcome: 'created', before: undefined, after: JSON.parse(manifest.body) as JsonObject };
+  return { outcome: 'created', before: undefined, after: parseExact(manifest.body) as JsonObject };
 }
 
 /**

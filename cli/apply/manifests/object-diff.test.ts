@@ -20,6 +20,12 @@ test('what every write changes, and what controllers write, is no difference', (
   assert.notEqual(comparable(configMap), comparable({ ...configMap, data: { a: '2' } }));
 });
 
+test('a change of a number beyond 2^53 is a difference', () => {
+  const [before, after] = [992n, 993n].map((end) => ({ ...configMap, id: 9007199254740000n + end }));
+  assert.match(objectDiff('x/a', before, after), /^-id: 9007199254740992\n\+id: 9007199254740993$/m);
+  assert.notEqual(comparable(before!), comparable(after!));
+});
+
 test('a difference is a unified diff that patch can read', () => {
   assert.equal(
     objectDiff('configmap/a', configMap, { ...configMap, data: { a: '2' } }),

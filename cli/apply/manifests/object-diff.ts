@@ -1,8 +1,8 @@
 // Compares two states of an object as a unified diff of YAML. Fields that servers or controllers write by themselves
 // are left out.
 import { createTwoFilesPatch } from 'diff';
-import { stringify } from 'yaml';
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
+import { writeYaml } from '../../../lib/yaml/go-yaml.ts';
 import { isSecret, maskSecrets } from './secret-values.ts';
 
 /** Fields of metadata that a server writes by itself, which are left out of diffs. */
@@ -39,9 +39,7 @@ export function comparable(object: JsonObject): string {
  */
 export function objectDiff(name: string, before: JsonObject | undefined, after: JsonObject | undefined): string {
   const [old, next] = isSecret(before ?? after ?? {}) ? maskSecrets(before, after) : [before, after];
-  const [oldText, nextText] = [old, next].map((object) =>
-    object === undefined ? '' : stringify(meant(object), { lineWidth: 0 }),
-  );
+  const [oldText, nextText] = [old, next].map((object) => (object === undefined ? '' : writeYaml(meant(object))));
   if (oldText === nextText) return '';
   return createTwoFilesPatch(`live/${name}`, `applied/${name}`, oldText!, nextText!).split('\n').slice(1).join('\n');
 }

@@ -114,10 +114,42 @@ ${'{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
     assert.deepEqual([data, stringData], [{ a: 'eA==', b: 'eXk=' }, undefined]);
   });
 
+  test('a stringData of other things than texts is left to the API server, which refuses it; null is an empty text', async () => {
+    const bodyOf = async (stringData: string): Promise<unknown> => {
+      const { objects } = await read(`{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: ${stringData}}`);
+      const {
+        metadata: _,
+        apiVersion: __,
+        kind: ___,
+        ...rest
+      } = JSON.parse(objects[0]!.body) as Record<string, unknown>;
+      return rest;
+    };
+    assert.deepEqual(await bodyOf('{user: app, password: }'), { data: { user: 'YXBw', password: '' } });
+    for (const [written, sent] of [
+      ['1.10', 1.1],
+      ['0123', 83],
+      ['yes', true],
+      ['[a]', ['a']],
+    ] as const)
+      assert.deepEqual(await bodyOf(`{a: b, k: ${written}}`), { stringData: { a: 'b', k: sent } });
+    assert.deepEqual(await bodyOf('text'), { stringData: 'text' });
+  });
+
+  test('numbers beyond 2^53 and odd texts are sent as they were written', async () => {
+    const { objects } = await read(
+      '{apiVersion: v1, kind: X, metadata: {name: x}, id: 9007199254740993, uid: 18446744073709551615, a: ., b: e2}',
+    );
+    assert.equal(
+      objects[0]!.body,
+      '{"apiVersion":"v1","kind":"X","metadata":{"name":"x"},"id":9007199254740993,"uid":18446744073709551615,"a":".","b":"e2"}',
+    );
+  });
+
   test('what is no manifest is refused with its place', async () => {
     const wrong: readonly (readonly [text: string, message: RegExp])[] = [
       ['a: b\n---\n{apiVersion: v1', /without apiVersion and kind/],
-      [`${configMap('a')}---\na: [\n`, /read\.yaml, line 4: neither YAML nor JSON/],
+      [`${configMap('a')}---\na: [\n`, /read\.yaml, line 4: Flow sequence .* end with a \]/],
       ['{apiVersion: v1, kind: Pod, metadata: {generateName: a}}', /a Pod without metadata\.name/],
       [`${configMap('a')}---\n${configMap('a')}`, /configmap\/a comes twice: in .*read\.yaml and in/],
       ['{apiVersion: v1, kind: Pod, metadata: {name: no}}', /metadata\.name of a Pod is no text\n.*quotes/],

@@ -1,14 +1,13 @@
-// Reads manifests from files, folders, standard input and kustomize. Easy to get wrong: kubectl reads YAML 1.1, where
-// `0644` is an octal number and `yes` is true. A parser for YAML 1.2 would read another number, for example for the
-// mode of a mounted file.
+// Reads manifests from files, folders, standard input and kustomize.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { Composer, LineCounter, Parser } from 'yaml';
-import type { Document, Tags } from 'yaml';
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
+import { YamlFault } from '../../../lib/yaml/go-yaml.ts';
+import { objectsIn } from '../../../lib/yaml/manifest-objects.ts';
 import { Failure, usageFailure } from '../../failure.ts';
 import { identityOf, objectName, phaseOf } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
@@ -42,8 +41,8 @@ export async function readManifests(
   labels: Readonly<Record<string, string>>,
 ): Promise<Manifests> {
   const objects: Manifest[] = [];
-  for (const { text, source } of await textsOf(sources)) {
-    for (const object of objectsIn(text, source)) objects.push(toManifest(object, source, labels));
+  for (const file of await bytesOf(sources)) {
+    for (const object of objectsOf(file)) objects.push(toManifest(object, file.source, labels));
   }
   if (objects.length === 0) {
     throw usageFailure('there is no object in what -f or -k names', 'Check the path; -R reads the folders below, too.');
@@ -55,34 +54,28 @@ export async function readManifests(
   return { objects: ordered, hash: hash.digest('hex') };
 }
 
-interface SourceText {
-  readonly text: string;
+interface SourceBytes {
+  readonly bytes: Buffer;
   readonly source: string;
 }
 
-async function textsOf({
+async function bytesOf({
   filename = [],
   recursive = false,
   kustomize,
-}: ManifestSources): Promise<Iterable<SourceText>> {
+}: ManifestSources): Promise<Iterable<SourceBytes>> {
   if ((filename.length === 0) === (kustomize === undefined)) {
     throw usageFailure('say what to apply with either -f or -k', 'For example: portcullis apply -f DIR --all-clusters');
   }
-  if (kustomize !== undefined) return [{ text: await runKustomize(kustomize), source: kustomize }];
-  const input = filename.includes('-') ? await readStandardInput() : '';
+  if (kustomize !== undefined) return [{ bytes: await runKustomize(kustomize), source: kustomize }];
+  const input = filename.includes('-') ? await buffer(process.stdin) : Buffer.alloc(0);
   return filename.flatMap((path) =>
-    path === '-' ? [{ text: input, source: 'standard input' }] : filesOf(path, recursive).map(readSource),
+    path === '-' ? [{ bytes: input, source: 'standard input' }] : filesOf(path, recursive).map(readSource),
   );
 }
 
-async function readStandardInput(): Promise<string> {
-  let text = '';
-  for await (const chunk of process.stdin.setEncoding('utf8')) text += String(chunk);
-  return text;
-}
-
-function readSource(source: string): SourceText {
-  return { text: attempt(source, () => readFileSync(source, 'utf8')), source };
+function readSource(source: string): SourceBytes {
+  return { bytes: attempt(source, () => readFileSync(source)), source };
 }
 
 /**
@@ -117,9 +110,12 @@ function attempt<T>(path: string, read: () => T): T {
   }
 }
 
-async function runKustomize(folder: string): Promise<string> {
+async function runKustomize(folder: string): Promise<Buffer> {
   try {
-    const { stdout } = await promisify(execFile)('kubectl', ['kustomize', folder], { maxBuffer: 256 * 1024 * 1024 });
+    const { stdout } = await promisify(execFile)('kubectl', ['kustomize', folder], {
+      maxBuffer: 256 * 1024 * 1024,
+      encoding: 'buffer',
+    });
     return stdout;
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
@@ -134,57 +130,14 @@ async function runKustomize(folder: string): Promise<string> {
   }
 }
 
-/**
- * Tags of YAML 1.1 types that kubectl does not know in a manifest. Base-60 numbers (format TIME), which kubectl does
- * not know either, have no tag of their own and are filtered out below.
- */
-const unknownTags = /:(?:timestamp|set|omap|pairs|binary)$/;
-
-const yamlOptions = {
-  version: '1.1',
-  intAsBigInt: true,
-  prettyErrors: false,
-  customTags: (tags: Tags): Tags =>
-    tags.filter((tag) => typeof tag === 'string' || (!unknownTags.test(tag.tag) && tagFormat(tag) !== 'TIME')),
-} as const;
-
-function tagFormat(tag: object): unknown {
-  return 'format' in tag ? tag.format : undefined;
-}
-
-/**
- * Yields the objects of one text. YAML documents are read one after the other, so that a long file needs little memory.
- */
-function* objectsIn(text: string, source: string): Iterable<JsonObject> {
-  const lines = new LineCounter();
-  const documents = new Composer(yamlOptions).compose(new Parser(lines.addNewLine).parse(text));
-  for (const document of documents) {
-    const value = valueOf(document as Document, source, lines);
-    if (value === null || value === undefined) continue;
-    yield* expand(value, source);
-  }
-}
-
-function valueOf(document: Document, source: string, lines: LineCounter): unknown {
-  const [fault] = document.errors;
-  if (fault !== undefined) {
-    const { line } = lines.linePos(fault.pos[0]);
-    throw usageFailure(`${source}, line ${line}: neither YAML nor JSON (${fault.code})`, 'Mend the file.', fault);
-  }
+/** @throws Failure (usage) */
+function* objectsOf({ bytes, source }: SourceBytes): Iterable<JsonObject> {
   try {
-    return document.toJS({ maxAliasCount: 100 });
+    for (const { object } of objectsIn(bytes)) yield object;
   } catch (error) {
-    throw usageFailure(`${source}: its YAML aliases expand to too much`, 'Write the values out.', error);
+    if (!(error instanceof YamlFault)) throw error;
+    throw usageFailure(`${source}, line ${error.line}: ${error.message}`, 'Mend the file.', error);
   }
-}
-
-function* expand(value: unknown, source: string): Iterable<JsonObject> {
-  if (!isJsonObject(value) || typeof value['kind'] !== 'string' || typeof value['apiVersion'] !== 'string') {
-    throw usageFailure(`${source}: a document without apiVersion and kind`, 'Leave out what is no Kubernetes object.');
-  }
-  const { items } = value;
-  if (!value['kind'].endsWith('List') || !Array.isArray(items)) return yield value;
-  for (const item of items) yield* expand(item, source);
 }
 
 function toManifest(object: JsonObject, source: string, labels: Readonly<Record<string, string>>): Manifest {
@@ -199,42 +152,39 @@ function toManifest(object: JsonObject, source: string, labels: Readonly<Record<
       'Apply needs a name; generateName is none.',
     );
   }
-  const own = metadata as JsonObject;
-  const labelled = { ...own, labels: { ...(own['labels'] as object | undefined), ...labels } };
   const plain = isSecret(object) ? withoutStringData(object) : object;
-  const body = Object.keys(labels).length === 0 ? plain : { ...plain, metadata: labelled };
+  const body = Object.keys(labels).length === 0 ? plain : withLabels(plain, labels, source);
   return {
     apiVersion: String(apiVersion),
     kind: String(kind),
     name,
     namespace: typeof namespace === 'string' ? namespace : '',
-    body: JSON.stringify(body, writeInteger),
+    body: JSON.stringify(body),
     source,
   };
+}
+
+function withLabels(object: JsonObject, labels: Readonly<Record<string, string>>, source: string): JsonObject {
+  const metadata = object['metadata'] as JsonObject;
+  const own = metadata['labels'] ?? {};
+  if (!isJsonObject(own))
+    throw usageFailure(`${source}: metadata.labels of a ${String(object['kind'])} is no mapping`, 'Mend the file.');
+  return { ...object, metadata: { ...metadata, labels: { ...own, ...labels } } };
 }
 
 /**
  * Moves the texts of a Secret from `stringData` to `data`. A server stores the texts in `data` anyway, but with
  * server-side apply the server would not notice that a text was removed from `stringData`, and would report a change in
- * each run.
+ * each run. A value that is no text stays where it is, so that the server refuses it; null is an empty text to it.
  */
-function withoutStringData({ stringData, ...rest }: JsonObject): JsonObject {
-  if (!isJsonObject(stringData)) return rest;
-  const encoded = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(String(text)).toString('base64')]);
-  return { ...rest, data: { ...(rest['data'] as object | undefined), ...Object.fromEntries(encoded) } };
-}
-
-/**
- * A replacer for JSON.stringify that writes integers with all their digits. An int64 may not fit into a JavaScript
- * number.
- */
-function writeInteger(_key: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? (JSON as unknown as RawJson).rawJSON(String(value)) : value;
-}
-
-/** `JSON.rawJSON` of ECMAScript 2026, which the compiler's library does not have yet. */
-interface RawJson {
-  rawJSON(text: string): unknown;
+function withoutStringData(object: JsonObject): JsonObject {
+  const { stringData, ...rest } = object;
+  const data = rest['data'] ?? {};
+  if (!isJsonObject(stringData) || !isJsonObject(data)) return object;
+  const values = Object.entries(stringData).map(([key, value]) => [key, value ?? ''] as const);
+  if (!values.every(([, value]) => typeof value === 'string')) return object;
+  const encoded = values.map(([key, value]) => [key, Buffer.from(String(value)).toString('base64')]);
+  return { ...rest, data: { ...data, ...Object.fromEntries(encoded) } };
 }
 
 function refuseTwins(objects: readonly Manifest[]): void {

@@ -1,5 +1,6 @@
 // Keeps the values of Secrets out of what is printed for people and pipelines. Security: a server quotes values in some
 // of its messages, and kubectl keeps a copy of the whole object in an annotation.
+import { parseExact } from '../../../lib/json/exact-json.ts';
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import type { Manifest } from './manifest.ts';
 
@@ -38,12 +39,16 @@ function maskedFields(object: JsonObject, other: JsonObject | undefined, mark: s
   );
 }
 
+function leavesOf(value: unknown): readonly unknown[] {
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(leavesOf) : [value];
+}
+
 /** Returns a server's message about an object. If the object is a Secret, its values are removed from the message. */
 export function withoutSecrets(message: string, manifest: Manifest): string {
   if (!isSecret(manifest)) return message;
-  const object = JSON.parse(manifest.body) as JsonObject;
-  const values = fields.flatMap((field) => Object.values(isJsonObject(object[field]) ? object[field] : {}));
-  return values
+  const object = parseExact(manifest.body) as JsonObject;
+  return fields
+    .flatMap((field) => leavesOf(object[field]))
     .flatMap((value) => [String(value), Buffer.from(String(value), 'base64').toString('utf8')])
     .filter((value) => value.length > 1)
     .toSorted((one, other) => other.length - one.length)

@@ -1,0 +1,62 @@
+// Reads files of manifests, in which kubectl takes YAML and JSON: documents behind each other, in any encoding of
+// Unicode that starts with a byte order mark (apimachinery:pkg/util/yaml, YAMLOrJSONDecoder).
+import { parseExact } from '../json/exact-json.ts';
+import { isTooDeep, mostLevels } from '../json/nesting.ts';
+import { byte, skipSpace, skipValue } from '../json/json-scan.ts';
+import { unicodeText } from '../text/unicode-text.ts';
+import { type PlainValue, readYamlDocuments, type YamlDocument, YamlFault } from './go-yaml.ts';
+
+/**
+ * Reads all documents of a file. Of those that hold nothing, the value is null.
+ * @param bytes UTF-8, or UTF-16 with a byte order mark
+ * @throws YamlFault for the first fault, whose message quotes nothing of the file
+ */
+export function* readManifestDocuments(bytes: Uint8Array): Generator<YamlDocument> {
+  const text = textOf(bytes);
+  const json = Buffer.from(text);
+  let at = skipSpace(json, 0);
+  let count = 0;
+  while (json[at] === byte.openObject) {
+    const end = endOfObject(json, at);
+    if (end === undefined) break;
+    yield { value: jsonValue(json.subarray(at, end), lineAt(json, at)), line: lineAt(json, at) };
+    count += 1;
+    at = skipSpace(json, end);
+  }
+  if (at === json.length && count > 0) return;
+  if (count > 1) throw new YamlFault('what follows these JSON objects is none', { line: lineAt(json, at), column: 1 });
+  // What looks like JSON and is none may be YAML. Blank lines keep the places of faults.
+  const rest = count === 0 ? text : '\n'.repeat(lineAt(json, at) - 1) + json.toString('utf8', at);
+  yield* readYamlDocuments(rest);
+}
+
+function textOf(bytes: Uint8Array): string {
+  const text = unicodeText(bytes);
+  if (text === undefined) throw new YamlFault('this is no text in UTF-8 or UTF-16', { line: 1, column: 1 });
+  return text;
+}
+
+function endOfObject(json: Buffer, at: number): number | undefined {
+  try {
+    return skipValue(json, at);
+  } catch {
+    return undefined;
+  }
+}
+
+function jsonValue(json: Buffer, line: number): PlainValue {
+  let value: unknown;
+  try {
+    value = parseExact(json);
+  } catch {
+    throw new YamlFault('a number that is too large', { line, column: 1 });
+  }
+  if (isTooDeep(value)) throw new YamlFault(`nested deeper than ${mostLevels} levels`, { line, column: 1 });
+  return value as PlainValue;
+}
+
+function lineAt(json: Buffer, offset: number): number {
+  let line = 1;
+  for (let end = json.indexOf(0x0a); end !== -1 && end < offset; end = json.indexOf(0x0a, end + 1)) line += 1;
+  return line;
+}
