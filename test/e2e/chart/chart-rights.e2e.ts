@@ -203,7 +203,7 @@ test('updateHealth gives patch on those Secrets, and the take-over the one APISe
     assert.equal(await can(question), false, question);
 });
 
-test('with every source it reads Secrets in the namespaces named, nowhere else, and updateHealth reaches ManagedClusters', async () => {
+test('with every source it reads Secrets in the namespaces named, and patches those and ManagedClusters for updateHealth', async () => {
   await grant(5);
   const clusters = 'clusters.cluster.x-k8s.io [] [] [get list watch]';
   const secrets = 'secrets [] [] [list watch]';
@@ -221,7 +221,7 @@ test('with every source it reads Secrets in the namespaces named, nowhere else, 
       ...serving,
       argocd: [clusters, secrets],
       clusters: [clusters, secrets],
-      'open-cluster-management-credentials': [clusters, secrets],
+      'open-cluster-management-credentials': [clusters, 'secrets [] [] [list watch patch]'],
       'karmada-clusters': [secrets],
     },
   );
