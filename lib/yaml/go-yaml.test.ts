@@ -166,14 +166,14 @@ test('whatever is written is read again, and texts are texts to readers of YAML 
     fc.property(values, (value) => {
       assert.equal(JSON.stringify(read(writeYaml(value))), JSON.stringify([value]));
     }),
-    { numRuns: 2_000 },
+    { numRuns: 1_000 },
   );
   fc.assert(
     fc.property(texts, (text) => {
       const yaml = writeYaml({ k: text });
       for (const version of ['1.1', '1.2'] as const) assert.deepEqual(parse(yaml, { version }), { k: text });
     }),
-    { numRuns: 2_000 },
+    { numRuns: 1_000 },
   );
 });
 
