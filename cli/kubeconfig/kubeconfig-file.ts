@@ -8,7 +8,7 @@ import { usageFailure } from '../failure.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Terminal } from '../terminal.ts';
 import { plainValue, YamlFault } from '../../lib/yaml/go-yaml.ts';
-import { kubeconfigDocuments } from '../../lib/yaml/kubeconfig-yaml.ts';
+import { kubeconfigDocument } from '../../lib/yaml/kubeconfig-yaml.ts';
 
 /** One named entry of a kubeconfig, and the file it comes from. */
 export interface KubeconfigEntry {
@@ -154,8 +154,7 @@ function parseFile(file: string, text: string): ParsedFile {
 function contentOf(file: string, text: string): unknown {
   const lines = new LineCounter();
   try {
-    const [document, other] = kubeconfigDocuments(text, lines);
-    if (other !== undefined) throw new YamlFault('there are several documents', { line: 1, column: 1 });
+    const document = kubeconfigDocument(text, lines);
     return document === undefined ? {} : plainValue(document, lines);
   } catch (error) {
     if (!(error instanceof YamlFault)) throw error;

@@ -5,7 +5,7 @@ import { LineCounter, isCollection, isMap, isNode, isScalar, parseDocument, visi
 import type { Document } from 'yaml';
 import type { z } from 'zod';
 import type { ConfigurationFault } from '../configuration-error.ts';
-import { faultText, filledDocuments, goYaml, plainValue, YamlFault } from './go-yaml.ts';
+import { faultText, goYaml, onlyDocument, plainValue, YamlFault } from './go-yaml.ts';
 
 /** The parsed value, or all faults in the order of the file. */
 export type CheckedYaml<T> = { readonly value: T } | { readonly faults: readonly ConfigurationFault[] };
@@ -35,16 +35,12 @@ export function readYaml<T>(
     const { line, col } = lines.linePos(offset);
     return { file, line, column: col };
   };
-  let document: Document.Parsed | undefined;
-  let others: readonly Document.Parsed[];
+  let document: Document.Parsed;
   try {
-    [document, ...others] = filledDocuments(source, lines);
+    document = onlyDocument(source, lines) ?? parseDocument('', goYaml);
   } catch (error) {
     return { faults: [faultOf(file, error)] };
   }
-  if (others[0] !== undefined)
-    return { faults: [{ ...place(others[0].range[0]), message: 'the file holds several YAML documents; keep one' }] };
-  document ??= parseDocument('', goYaml);
   const broken = [...document.errors, ...document.warnings];
   if (broken.length > 0) {
     return { faults: broken.map((error) => ({ ...place(error.pos[0]), message: faultText(error) })) };

@@ -50,7 +50,10 @@ const hidden = /[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 const blanksBefore = /^\n*[ \t]/;
 const blankLine = /^[ \t]+$/m;
 
-/** The tag of texts, which are written with escape sequences where they need some. */
+/**
+ * The tag of texts, which are written with escape sequences where they need some: the library writes characters that
+ * it, or go-yaml, would not read again, and loses blanks at the borders of a block.
+ */
 function withEscapes(tag: Tags[number]): Tags[number] {
   if (typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:str' || !('stringify' in tag)) return tag;
   const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
@@ -143,14 +146,19 @@ function placeOf(text: string, { index }: { readonly index: number }): { line: n
 }
 
 /**
- * The documents of a text that hold something: what a separator at the end begins is none.
- * @throws YamlFault as {@link parseYaml}
+ * The one document of a text that holds something: what a separator at the end begins is none. Undefined when there is
+ * none.
+ * @param lines is told where lines begin
+ * @throws YamlFault as {@link parseYaml}, and where a second document begins
  */
-export function filledDocuments(text: string, lines: LineCounter): readonly Document.Parsed[] {
-  return [...parseYaml(text, lines)].filter(
+export function onlyDocument(text: string, lines: LineCounter): Document.Parsed | undefined {
+  const [only, other] = [...parseYaml(text, lines)].filter(
     ({ contents, errors }) =>
       errors.length > 0 || (contents !== null && !(isScalar(contents) && contents.source === '')),
   );
+  if (other === undefined) return only;
+  const { line, col } = lines.linePos(other.range[0]);
+  throw new YamlFault('the file holds several YAML documents; keep one', { line, column: col });
 }
 
 /**

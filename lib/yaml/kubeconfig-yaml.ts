@@ -1,17 +1,17 @@
 // What is special about the YAML of kubeconfigs.
 import { isScalar, type LineCounter, visit, type Document } from 'yaml';
-import { filledDocuments } from './go-yaml.ts';
+import { onlyDocument } from './go-yaml.ts';
 
 /**
- * The documents of a kubeconfig that hold something. Every scalar is a text,
- * exactly as it is written: `token: 0123` is the token "0123" and not the number 83. Flags and extensions keep their
- * YAML type.
+ * The document of a kubeconfig, undefined when it holds none. Every scalar is a text, exactly as it is written:
+ * `token: 0123` is the token "0123" and not the number 83. Flags and extensions keep their YAML type.
+ * @param lines is told where lines begin
  * @throws YamlFault
  */
-export function kubeconfigDocuments(text: string, lines: LineCounter): readonly Document.Parsed[] {
-  const documents = filledDocuments(text, lines);
-  for (const document of documents) keepWrittenScalars(document);
-  return documents;
+export function kubeconfigDocument(text: string, lines: LineCounter): Document.Parsed | undefined {
+  const document = onlyDocument(text, lines);
+  if (document !== undefined) keepWrittenScalars(document);
+  return document;
 }
 
 const typed: ReadonlySet<unknown> = new Set([

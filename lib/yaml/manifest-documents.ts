@@ -15,18 +15,21 @@ export function* readManifestDocuments(bytes: Uint8Array): Generator<YamlDocumen
   const text = textOf(bytes);
   const json = Buffer.from(text);
   let at = skipSpace(json, 0);
+  let line = 1 + lineEnds(json, 0, at);
   let count = 0;
   while (json[at] === byte.openObject) {
     const end = endOfObject(json, at);
     if (end === undefined) break;
-    yield { value: jsonValue(json.subarray(at, end), lineAt(json, at)), line: lineAt(json, at) };
+    yield { value: jsonValue(json.subarray(at, end), line), line };
     count += 1;
-    at = skipSpace(json, end);
+    const next = skipSpace(json, end);
+    line += lineEnds(json, at, next);
+    at = next;
   }
   if (at === json.length && count > 0) return;
-  if (count > 1) throw new YamlFault('what follows these JSON objects is none', { line: lineAt(json, at), column: 1 });
+  if (count > 1) throw new YamlFault('what follows these JSON objects is none', { line, column: 1 });
   // What looks like JSON and is none may be YAML. Blank lines keep the places of faults.
-  const rest = count === 0 ? text : '\n'.repeat(lineAt(json, at) - 1) + json.toString('utf8', at);
+  const rest = count === 0 ? text : '\n'.repeat(line - 1) + json.toString('utf8', at);
   yield* readYamlDocuments(rest);
 }
 
@@ -55,8 +58,8 @@ function jsonValue(json: Buffer, line: number): PlainValue {
   return value as PlainValue;
 }
 
-function lineAt(json: Buffer, offset: number): number {
-  let line = 1;
-  for (let end = json.indexOf(0x0a); end !== -1 && end < offset; end = json.indexOf(0x0a, end + 1)) line += 1;
-  return line;
+function lineEnds(json: Buffer, start: number, end: number): number {
+  let count = 0;
+  for (let at = json.indexOf(0x0a, start); at !== -1 && at < end; at = json.indexOf(0x0a, at + 1)) count += 1;
+  return count;
 }

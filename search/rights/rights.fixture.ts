@@ -1,5 +1,6 @@
 // For tests of rights: an in-memory store with rows and a log, cluster records, and short ways to write RBAC objects.
 // The store obeys scopes, so a mirror that does not ask for a type does not get it.
+import type { Rule } from '../../auth/rules/rules.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import { unknownStatus } from '../../cache/model/store.ts';
@@ -203,5 +204,21 @@ export function binding(
       const [subjectKind, one, two] = subject.split('/');
       return two === undefined ? { kind: subjectKind, name: one } : { kind: subjectKind, namespace: one, name: two };
     }),
+  };
+}
+
+/** A rule of the gateway that lets everybody do everything, but for what `part` says. */
+export function allowRule(part: Partial<Rule>): Rule {
+  return {
+    subjects: [{ kind: 'Group', name: 'system:authenticated' }],
+    clusters: [],
+    clusterSelector: undefined,
+    verbs: ['*'],
+    apiGroups: ['*'],
+    resources: ['*'],
+    resourceNames: [],
+    namespaces: [],
+    nonResourceURLs: [],
+    ...part,
   };
 }

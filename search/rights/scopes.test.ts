@@ -10,7 +10,16 @@ import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { ModeChange } from './modes.ts';
 import type { AccessReviewSpec, MemberReviews } from './review.ts';
-import { binding, makeTestStore, role, rule, testIncarnation, testRecord, testUser } from './rights.fixture.ts';
+import {
+  allowRule,
+  binding,
+  makeTestStore,
+  role,
+  rule,
+  testIncarnation,
+  testRecord,
+  testUser,
+} from './rights.fixture.ts';
 import type { TestStore } from './rights.fixture.ts';
 import { makeScopes } from './scopes.ts';
 import type { OpenScopes, ScopesOptions } from './scopes.ts';
@@ -70,21 +79,7 @@ function unanswered(): Promise<never> {
 }
 
 function allowing(...rules: readonly Partial<Rule>[]): Authorizer {
-  const whole = rules.map((each): Rule => {
-    return {
-      subjects: [{ kind: 'Group', name: 'system:authenticated' }],
-      clusters: [],
-      clusterSelector: undefined,
-      verbs: ['*'],
-      apiGroups: ['*'],
-      resources: ['*'],
-      resourceNames: [],
-      namespaces: [],
-      nonResourceURLs: [],
-      ...each,
-    };
-  });
-  return makeRulesAuthorizer({ file: 'rules', rules: whole });
+  return makeRulesAuthorizer({ file: 'rules', rules: rules.map(allowRule) });
 }
 
 /** Grants of pods by cluster name, in a form that is easy to compare. */

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { ConfigurationError, type ConfigurationFault } from '../../../lib/configuration-error.ts';
 import { goFlag, goList, goText } from '../../../lib/yaml/go-fields.ts';
 import { plainValue, YamlFault } from '../../../lib/yaml/go-yaml.ts';
-import { kubeconfigDocuments } from '../../../lib/yaml/kubeconfig-yaml.ts';
+import { kubeconfigDocument } from '../../../lib/yaml/kubeconfig-yaml.ts';
 
 /**
  * Longest kubeconfig file that is read, in bytes. A longer one is reported as a fault. Kubeconfigs of hundreds of
@@ -138,12 +138,8 @@ export function parseKubeconfig(file: string, source: string): Kubeconfig {
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const [document, other] = attempt(file, () => kubeconfigDocuments(source, lines));
+  const document = attempt(file, () => kubeconfigDocument(source, lines));
   if (document === undefined) throw new ConfigurationError([{ file, message: 'the file is empty' }]);
-  if (other !== undefined) {
-    const message = 'the file holds several YAML documents; keep one';
-    throw new ConfigurationError([{ ...at(other.range[0]), message }]);
-  }
 
   const parsed = fileSchema.safeParse(attempt(file, () => plainValue(document, lines, mostOfAliases)));
   if (!parsed.success) {

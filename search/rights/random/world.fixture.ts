@@ -1,6 +1,5 @@
 // A small world of clusters, users, rules and RBAC that a random test changes step by step.
 import { makeRulesAuthorizer } from '../../../auth/rules/authorize.ts';
-import type { Rule } from '../../../auth/rules/rules.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../../cache/model/records.ts';
 import { makeUser } from '../../../cache/model/user.ts';
@@ -9,7 +8,7 @@ import { makeStoredTypes } from '../../stores/stored-types.ts';
 import type { Incarnation } from '../../types.ts';
 import { makeRightsMirror } from '../mirror.ts';
 import { makeReviewer } from '../review.ts';
-import { binding, makeTestStore, role, rule, testRecord, testUser } from '../rights.fixture.ts';
+import { allowRule, binding, makeTestStore, role, rule, testRecord, testUser } from '../rights.fixture.ts';
 import type { TestObject } from '../rights.fixture.ts';
 import { makeRowScopes } from '../row-scopes.ts';
 import type { RowScopes, RowScopesOptions } from '../row-scopes.ts';
@@ -35,7 +34,7 @@ const subjects = ['User/jane', 'User/joe', 'Group/dev', 'Group/system:authentica
 /** Everything that decides about rights, and a way to change each part of it. */
 export class World {
   readonly store = makeTestStore();
-  readonly authorizer = makeRulesAuthorizer({ file: 'rules', rules: [ruleFor({})] });
+  readonly authorizer = makeRulesAuthorizer({ file: 'rules', rules: [allowRule({})] });
   nowMs = 1_000_000_000_000;
   outgoingGeneration = 0;
   refused: string | undefined;
@@ -117,21 +116,6 @@ export class World {
   }
 }
 
-function ruleFor(part: Partial<Rule>): Rule {
-  return {
-    subjects: [{ kind: 'Group', name: 'system:authenticated' }],
-    clusters: [],
-    clusterSelector: undefined,
-    verbs: ['*'],
-    apiGroups: ['*'],
-    resources: ['*'],
-    resourceNames: [],
-    namespaces: [],
-    nonResourceURLs: [],
-    ...part,
-  };
-}
-
 /** What can change, by its name: each takes a world, a cluster, and two choices of detail. */
 export function changes() {
   const at = <T>(items: readonly T[], index: number): T => items[index % items.length]!;
@@ -171,7 +155,7 @@ export function changes() {
     },
     'rules of the gateway': ({ world, name }: At, one: number) => {
       const rules = at([{}, { clusters: [name] }, { namespaces: ['team'] }, { resources: ['pods'] }], one);
-      world.authorizer.replace({ file: 'rules', rules: [ruleFor(rules)] });
+      world.authorizer.replace({ file: 'rules', rules: [allowRule(rules)] });
     },
     'an identity may not go out': ({ world, name }: At, one: number) => {
       world.refused = one < 3 ? name : undefined;
