@@ -4,6 +4,7 @@
 import { brotliCompress, brotliDecompress, constants } from 'node:zlib';
 import { promisify } from 'node:util';
 import { isJsonObject, type JsonObject } from './objects/json-object.ts';
+import { parseExact } from './json/exact-json.ts';
 
 /**
  * Annotation with the history: the generation of its newest revision, a dot, and all revisions as JSON, compressed with
@@ -51,7 +52,7 @@ export async function readHistory(annotations: Annotations): Promise<readonly Re
   try {
     const packed = Buffer.from(text.slice(text.indexOf('.') + 1), 'base64');
     const bytes = await decompress(packed, { maxOutputLength });
-    const revisions: unknown = JSON.parse(bytes.toString('utf8'));
+    const revisions: unknown = parseExact(bytes);
     return Array.isArray(revisions) && revisions.every(isRevision) ? revisions : undefined;
   } catch {
     return undefined;

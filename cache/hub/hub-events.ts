@@ -4,6 +4,7 @@ import { isRecord } from '../../lib/json/record.ts';
 import type { JsonRecord } from '../../lib/json/record.ts';
 import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import type { HubObject } from './hub-types.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 /** One page of a paged list. */
 export interface Page {
@@ -108,7 +109,7 @@ const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 function parse(text: string): JsonRecord {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseExact(text);
   } catch {
     // The message of JSON.parse quotes the text, which may be a Secret.
     throw new MalformedAnswer('text that is not JSON');

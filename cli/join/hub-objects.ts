@@ -5,6 +5,7 @@ import type { Connection } from '../connection/gateway-connection.ts';
 import { defaultLimits, send, type Answer, type Question } from '../connection/http.ts';
 import { Failure } from '../failure.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 export const joinsPath = '/apis/join.portcullis.io/v1alpha1/clusterjoins';
 
@@ -38,7 +39,7 @@ export function hubObjects(connection: Connection): HubObjects {
     }
   };
   const read = (answer: Answer, what: string): HubObject => {
-    if (answer.status < 300) return JSON.parse(answer.body) as HubObject;
+    if (answer.status < 300) return parseExact(answer.body) as HubObject;
     throw refusalOf(answer, connection, what);
   };
   return {

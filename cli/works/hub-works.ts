@@ -4,6 +4,7 @@ import type { Connection } from '../connection/gateway-connection.ts';
 import { defaultLimits, send, type Answer, type Question } from '../connection/http.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 const group = '/apis/work.open-cluster-management.io/v1';
 
@@ -137,7 +138,7 @@ function isWork(value: unknown): value is Work {
 
 function objectIn({ body }: Answer, connection: Connection): JsonObject {
   try {
-    const parsed: unknown = JSON.parse(body);
+    const parsed = parseExact(body);
     if (isJsonObject(parsed)) return parsed;
   } catch {
     // The body is not JSON. The failure that is thrown below says so.

@@ -14,6 +14,7 @@ import type { Terminal } from '../terminal.ts';
 import type { HubWorks, Work, WorkName } from './hub-works.ts';
 import { manifestKey, manifestsIn, metadataOf, nameOf } from './work-manifests.ts';
 import { historyOf, revisionIn, specOf } from './works-history.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 export interface DiffFlags {
   /** Revision whose spec is compared with the cluster; undefined for the present spec. */
@@ -100,7 +101,7 @@ async function changeOf(asking: Asking, manifest: JsonObject): Promise<Change> {
     const path = pathOf(kind, String(namespace ?? ''), String(name));
     const read = await asking.client.ask({ method: 'GET', path, headers: json });
     if (read.status !== 200 && read.status !== 404) return unknown(refusal(read));
-    const live = read.status === 404 ? undefined : (JSON.parse(read.body) as JsonObject);
+    const live = read.status === 404 ? undefined : (parseExact(read.body) as JsonObject);
     const question = questionOf(asking.spec, { manifest, kind, live });
     if (question === undefined) return { object, change: 'none', diff: '' };
     const answer = await asking.client.ask(question);
@@ -108,7 +109,7 @@ async function changeOf(asking: Asking, manifest: JsonObject): Promise<Change> {
     // first.
     if (answer.status === 404 && live === undefined && makesNamespace(asking.spec, namespace)) return asWritten;
     if (answer.status >= 300) return unknown(withoutSecrets(refusal(answer), { ...asText(manifest) }));
-    const diff = objectDiff(object, live, JSON.parse(answer.body) as JsonObject);
+    const diff = objectDiff(object, live, parseExact(answer.body) as JsonObject);
     return { object, change: live === undefined ? 'created' : diff === '' ? 'none' : 'changed', diff };
   } catch (error) {
     return unknown(reasonOf(error));
@@ -208,7 +209,7 @@ async function deletionOf({ client, kinds }: Asking, gone: JsonObject): Promise<
     const read = await client.ask({ method: 'GET', path, headers: json });
     if (read.status === 404) return { object, change: 'none', diff: '' };
     if (read.status !== 200) return { object, change: 'unknown', diff: '', reason: refusal(read) };
-    const live = JSON.parse(read.body) as JsonObject;
+    const live = parseExact(read.body) as JsonObject;
     const owners = listOf(metadataOf(live)['ownerReferences']).filter(
       (owner) => owner['kind'] === 'AppliedManifestWork',
     );

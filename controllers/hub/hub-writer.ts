@@ -5,6 +5,7 @@ import { collectionPath, objectPath } from '../../cache/hub/hub-paths.ts';
 import type { HubAnswer, HubCall, HubClient, HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { oneLine } from '../../lib/text/one-line.ts';
 import { textsAt, type ResourceType } from '../objects.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 /**
  * The API server answered with an error status. Values that the server quotes are removed from the message, because
@@ -108,7 +109,7 @@ function within(type: ResourceType, metadata: { readonly namespace?: string } = 
 /** Returns the object in an answer. @throws HubRefusal for any status from 300 */
 function read(answer: HubAnswer, verb: string, type: ResourceType): HubObject {
   check(answer, verb, type);
-  return JSON.parse(answer.body.toString('utf8')) as HubObject;
+  return parseExact(answer.body) as HubObject;
 }
 
 /** Whether a write failed with 409: somebody else changed the object since it was read, or created it first. */

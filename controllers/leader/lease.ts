@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { check, HubRefusal } from '../hub/hub-writer.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 export interface LeaseTiming {
   /** Milliseconds after which other processes may take over the Lease of a holder that did not renew it. */
@@ -155,7 +156,7 @@ class LeaseElection implements Election {
     const answer = await this.#call('GET', this.#path());
     if (answer.status === 404) return undefined;
     check(answer, 'get', leaseType);
-    return JSON.parse(answer.body.toString('utf8')) as Lease;
+    return parseExact(answer.body) as Lease;
   }
 
   async #write(lease: Lease | undefined, spec: LeaseSpec): Promise<void> {

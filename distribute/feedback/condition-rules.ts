@@ -4,6 +4,7 @@ import { Environment } from '@marcbachmann/cel-js';
 import type { Finding } from '../../controllers/conditions.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
+import { goNumber } from '../../lib/json/exact-json.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
@@ -147,9 +148,9 @@ function makeEnvironment(): Environment {
   return made;
 }
 
-/** Converts JSON to CEL's values. Whole numbers become `int` (bigint), all others `double`. */
+/** Converts JSON to CEL's values. Whole numbers of 64 bits become `int` (bigint), all others `double`. */
 function celValue(value: unknown): unknown {
-  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (typeof value === 'number' || typeof value === 'bigint') return goNumber(value);
   if (Array.isArray(value)) return value.map(celValue);
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, celValue(inner)]));

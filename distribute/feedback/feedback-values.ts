@@ -2,6 +2,7 @@
 // defines for some kinds (well-known statuses).
 import { listAt, textAt } from '../../controllers/objects.ts';
 import { parsePrinterPath, ValueBudget } from '../../tables/printer-path.ts';
+import { goNumber } from '../../lib/json/exact-json.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
 import { type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Feedback } from '../work/manifest-status.ts';
@@ -98,13 +99,11 @@ function fieldValue(name: string, value: unknown, rawJson: boolean): JsonObject 
   if (value === undefined || value === null) return undefined;
   if (typeof value === 'string') return { type: 'String', string: value };
   if (typeof value === 'boolean') return { type: 'Boolean', boolean: value };
-  if (Number.isInteger(value)) return { type: 'Integer', integer: value };
+  const isNumber = typeof value === 'number' || typeof value === 'bigint';
+  // The hub's schema takes integers of 64 bits only.
+  if (isNumber && typeof goNumber(value) === 'bigint') return { type: 'Integer', integer: value };
   if (!rawJson) {
-    const type = Array.isArray(value)
-      ? '[]interface {}'
-      : typeof value === 'number'
-        ? 'float64'
-        : 'map[string]interface {}';
+    const type = Array.isArray(value) ? '[]interface {}' : isNumber ? 'float64' : 'map[string]interface {}';
     return `the type ${type} of the value for ${name} is not found`;
   }
   const jsonRaw = shortJson(value);

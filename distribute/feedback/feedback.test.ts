@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseExact } from '../../lib/json/exact-json.ts';
+import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { evaluateRules } from './condition-rules.ts';
 import { readFeedback } from './feedback-values.ts';
 
@@ -38,6 +40,31 @@ test('values have the type of the field, and a field that is missing or null has
   );
   assert.deepEqual(outcome, { fault: undefined });
   assert.equal(readFeedback(object, [], false).outcome, undefined);
+});
+
+test('a number that is no integer of 64 bits is named, and the others are told', () => {
+  const odd = {
+    ...object,
+    spec: parseExact(
+      '{"whole":9007199254740993,"most":9223372036854775807,"beyond":9223372036854775808,"exponent":1e+21,"half":0.5,"count":3}',
+    ) as JsonObject,
+  };
+  const named = Object.keys(odd.spec).map((name) => [name, `.spec.${name}`] as const);
+  const { values, outcome } = readFeedback(odd, paths(...named), false);
+  assert.equal(
+    JSON.stringify(values.map(({ fieldValue }) => (fieldValue as { integer: unknown }).integer)),
+    '[9007199254740993,9223372036854775807,3]',
+  );
+  for (const name of ['beyond', 'exponent', 'half'])
+    assert.match(String(outcome?.fault), new RegExp(`type float64 of the value for ${name} is not found`));
+});
+
+test('integers of 64 bits are exact in conditions', () => {
+  const large = { ...object, spec: { id: 9007199254740993n, beyond: 2n ** 64n } };
+  const holds = (expression: string): string | undefined => evaluateRules(large, [rule([expression])])[0]?.status;
+  assert.equal(holds('object.spec.id == 9007199254740993'), 'True');
+  assert.equal(holds('object.spec.id == 9007199254740992'), 'False');
+  assert.equal(holds('object.spec.beyond > 9.0e18'), 'True');
 });
 
 test('each path that cannot be told is named, and the others are told', () => {

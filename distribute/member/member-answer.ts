@@ -1,6 +1,7 @@
 // Reads what a member answers: an object, or why there is none.
 import { isTooDeep, mostLevels } from '../../lib/json/nesting.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 /** Thrown when the member answers with an error status. The message is the member's own. */
 export class MemberRefusal extends Error {
@@ -23,7 +24,7 @@ export class MemberRefusal extends Error {
 export function jsonOf(body: Buffer): JsonObject {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(body.toString('utf8'));
+    parsed = parseExact(body);
   } catch {
     parsed = undefined;
   }

@@ -60,6 +60,13 @@ test('an object that is nested thousands of levels deep, and an answer that is n
   assert.deepEqual(await get(), { metadata: { name: 'c' } });
 });
 
+test('numbers of objects keep all their digits, also when they are written again', async () => {
+  const { member, objects } = start();
+  const text = '{"metadata":{"name":"c"},"spec":{"id":9007199254740993,"list":[-9223372036854775808]}}';
+  member.answers.set(path, text);
+  assert.equal(JSON.stringify(await objects.get({ kind, namespace: 'ns', name: 'c' })), text);
+});
+
 test('an object that is too long is a fault of that object, and not of its cluster', async () => {
   const long = { ...new FakeMember().client('sa'), request: () => Promise.reject(new AnswerTooLong(3)) };
   const objects = makeMemberObjects(long, 'manager', () => Promise.resolve(() => undefined));

@@ -3,6 +3,7 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import type { Inbound } from '../../http/inbound.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 /**
  * Maximum bytes of a body that the gateway itself reads; more is refused with TOO_LARGE. Such bodies usually have a few
@@ -27,7 +28,7 @@ export async function readJsonBody(inbound: Inbound): Promise<unknown> {
   }
   const body = await readBody(inbound);
   try {
-    return JSON.parse(body.toString('utf8')) as unknown;
+    return parseExact(body);
   } catch {
     throw new GatewayError('BAD_REQUEST', 'the body of the request is not valid JSON');
   }

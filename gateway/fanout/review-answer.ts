@@ -20,6 +20,7 @@ import {
 } from './missing.ts';
 import type { Missing } from './missing.ts';
 import { memberPath } from './query.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 /**
  * Maximum bytes of a review that a client sends, and of one cluster's answer to it. Reviews have a few hundred bytes;
@@ -62,7 +63,7 @@ export async function answerReview(parts: ListParts, clusters: readonly ClusterS
       const answer = await members.ask(cluster, question);
       if (answer.status < 300) {
         const marked = markedDocument(await readWhole(answer, maxReviewBytes), cluster.name);
-        return JSON.parse(marked.toString('utf8')) as unknown;
+        return parseExact(marked);
       }
       missing.push(await missingByAnswer(cluster.name, answer));
     } catch (error) {

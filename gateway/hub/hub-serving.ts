@@ -15,6 +15,7 @@ import {
   writeMaterial,
 } from '../certificates/serving-material.ts';
 import type { ServingMaterial } from '../certificates/serving-material.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 /**
  * Watches one kind of object on the hub. `onObjects` is called with all objects when the first list is there, and after
@@ -260,7 +261,7 @@ function covers(shown: string, wanted: string): boolean {
 }
 
 function parse(answer: HubAnswer): HubObject {
-  return JSON.parse(answer.body.toString('utf8')) as HubObject;
+  return parseExact(answer.body) as HubObject;
 }
 
 function missing(label: string): ConfigurationError {

@@ -1,5 +1,6 @@
 // The values that a template works on, as in Go. Go strings are bytes, so every text here has one character for each
 // byte (0 to 255). Lengths, slices and comparisons are then the same as in Go, and decoded Secrets keep every byte.
+import { goNumber } from '../../lib/json/exact-json.ts';
 import { TemplateError } from './template-error.ts';
 import type { Budget } from './limits.ts';
 
@@ -28,9 +29,8 @@ export function textOf(bytes: string): string {
  */
 export function valueOf(json: unknown): Value {
   if (json === null || json === undefined || typeof json === 'boolean') return json;
-  if (typeof json === 'bigint') return json;
   if (typeof json === 'string') return bytesOf(json);
-  if (typeof json === 'number') return Number.isSafeInteger(json) ? BigInt(json) : json;
+  if (typeof json === 'number' || typeof json === 'bigint') return goNumber(json);
   if (Array.isArray(json)) return json.map(valueOf);
   if (typeof json !== 'object') throw new TemplateError(`a ${typeof json} is not JSON`);
   return new Map(Object.entries(json).map(([key, value]) => [bytesOf(key), valueOf(value)]));

@@ -12,6 +12,7 @@ import { tenantBindings } from '../../tenants/object/tenant-binding.ts';
 import { isMadeFor } from '../object/cluster-join.ts';
 import type { JoinParts } from '../pass/join-parts.ts';
 import { readSecret, secrets } from './cluster-secret.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 /**
  * Sets the label on the cluster's Secret. From then on no rights are granted in the cluster, and existing ones are
@@ -46,5 +47,5 @@ async function listOf(client: Pick<HubClient, 'request'>, type: ResourceType): P
   const answer = await client.request({ method: 'GET', path: collectionPath(type, {}), timeoutMs: 15_000 });
   if (answer.status === 404 || answer.status === 403) return [];
   check(answer, 'list', type);
-  return listAt(JSON.parse(answer.body.toString('utf8')), 'items') as readonly HubObject[];
+  return listAt(parseExact(answer.body), 'items') as readonly HubObject[];
 }

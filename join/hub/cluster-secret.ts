@@ -14,6 +14,7 @@ import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
 import { check, type HubWriter } from '../../controllers/hub/hub-writer.ts';
 import type { ResourceType } from '../../controllers/objects.ts';
 import { isMadeFor, markOf } from '../object/cluster-join.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 export const secrets: ResourceType = { group: '', version: 'v1', resource: 'secrets' };
 const timeoutMs = 15_000;
@@ -28,7 +29,7 @@ export async function readSecret(
   const answer = await client.request({ method: 'GET', path, timeoutMs });
   if (answer.status === 404) return undefined;
   check(answer, 'get', secrets);
-  return JSON.parse(answer.body.toString('utf8')) as HubObject;
+  return parseExact(answer.body) as HubObject;
 }
 
 /** Returns `access` with the same address and the same trusted authorities, but with a token as credential. */

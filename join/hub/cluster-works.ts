@@ -6,6 +6,7 @@ import { annotationOf } from '../../cache/sources/objects/hub-object.ts';
 import { collectionPath } from '../../cache/hub/hub-paths.ts';
 import { check, type HubWriter } from '../../controllers/hub/hub-writer.ts';
 import { isDeleting, listAt, type ResourceType } from '../../controllers/objects.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 export const manifestWorks: ResourceType = {
   group: 'work.open-cluster-management.io',
@@ -82,5 +83,5 @@ async function listIn(
   });
   if (answer.status === 404) return [];
   check(answer, 'list', type);
-  return listAt(JSON.parse(answer.body.toString('utf8')), 'items') as readonly HubObject[];
+  return listAt(parseExact(answer.body), 'items') as readonly HubObject[];
 }

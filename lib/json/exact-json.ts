@@ -41,3 +41,12 @@ export function parseExact(json: string | Uint8Array): unknown {
   };
   return JSON.parse(text, exact as (key: string, value: unknown) => unknown) as unknown;
 }
+
+/**
+ * A number of JSON as Go's unstructured objects hold it: a bigint for an int64, a number for a float64. Whole numbers
+ * beyond 64 bits are float64 there.
+ */
+export function goNumber(value: number | bigint): number | bigint {
+  if (typeof value === 'bigint') return BigInt.asIntN(64, value) === value ? value : Number(value);
+  return Number.isSafeInteger(value) ? BigInt(value) : value;
+}

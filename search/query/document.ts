@@ -3,6 +3,7 @@
 // number was written, such as `1.0` or 2^53+1.
 import { compilePaths, readPaths, scalarText, type PathSet } from './json-path.ts';
 import type { PathStep } from '../../lib/json/raw-json.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 
 /** One value that was found at a path: the text of a scalar; null for JSON null; undefined for an object or a list. */
 export type Found = string | null | undefined;
@@ -65,7 +66,7 @@ export function readValues(document: unknown, { paths, compiled }: DocumentPaths
   if (document instanceof Uint8Array) {
     const bytes = Buffer.from(document.buffer, document.byteOffset, document.byteLength);
     return readPaths(document, compiled).map((slices) =>
-      slices.map(({ start, end }) => JSON.parse(bytes.toString('utf8', start, end)) as unknown),
+      slices.map(({ start, end }) => parseExact(bytes.subarray(start, end))),
     );
   }
   return paths.map((path) => walk(document, path, 0));

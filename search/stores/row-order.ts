@@ -31,7 +31,10 @@ export interface KeyRow<Slot extends RowPlace = RowPlace> {
   readonly sort: readonly SortValue[];
 }
 
-/** A value at a path, for sorting: first numbers (rank 0), then texts (1), then missing values (2). */
+/**
+ * A value at a path, for sorting: first numbers (rank 0), then texts (1), then missing values (2). An integer that a
+ * double would round stands as its digits.
+ */
 export type SortValue = readonly [rank: 0 | 1 | 2, value: number | string];
 
 type Column = 'cluster' | 'namespace' | 'name' | 'created_at' | 'resource_version' | 'type';
@@ -113,16 +116,25 @@ export function compareSlotClusters(one: RowPlace, other: RowPlace): number {
 
 function compareSort([rank, value]: SortValue, [otherRank, otherValue]: SortValue): number {
   if (rank !== otherRank) return rank - otherRank;
-  if (rank === 0) return (value as number) - (otherValue as number);
+  if (rank === 0) return Number(value) - Number(otherValue) || compareDigits(value, otherValue);
   return compareText(value as string, otherValue as string);
 }
 
+/** Compares numbers that are the same double. */
+function compareDigits(one: number | string, other: number | string): number {
+  if (typeof one === 'number' && typeof other === 'number') return 0;
+  return BigInt(one) < BigInt(other) ? -1 : Number(BigInt(one) > BigInt(other));
+}
+
+const integer = /^-?\d+$/;
 const decimal = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** The sort value of a field, from its text in the JSON. Undefined and null are sorted as missing. */
 export function sortValue(text: string | null | undefined): SortValue {
   if (text === undefined || text === null) return [2, ''];
-  return decimal.test(text) && Number.isFinite(Number(text)) ? [0, Number(text)] : [1, text];
+  const number = Number(text);
+  if (!decimal.test(text) || !Number.isFinite(number)) return [1, text];
+  return [0, integer.test(text) && !Number.isSafeInteger(number) ? text : number];
 }
 
 /**
@@ -158,6 +170,11 @@ export function readCursor(order: RowOrder, cursor: Cursor): { readonly row: Key
   const rest = [...cursor];
   const text = (): string => take(rest, 'string') as string;
   const number = (): number => take(rest, 'number') as number;
+  const sorted = (): number | string => {
+    if (typeof rest[0] === 'number') return number();
+    const digits = text();
+    return integer.test(digits) && Number.isFinite(Number(digits)) ? digits : refuseCursor();
+  };
   const found: Partial<Record<Column, string | number>> = {};
   let id = '';
   const sort: SortValue[] = [];
@@ -165,7 +182,7 @@ export function readCursor(order: RowOrder, cursor: Cursor): { readonly row: Key
     if (typeof by === 'object') {
       const rank = number();
       if (rank !== 0 && rank !== 1 && rank !== 2) refuseCursor();
-      sort.push([rank, rank === 0 ? number() : text()]);
+      sort.push([rank, rank === 0 ? sorted() : text()]);
     } else if (by === 'cluster') {
       found.cluster = text();
       id = text();

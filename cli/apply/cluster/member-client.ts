@@ -10,6 +10,7 @@ import { isJsonObject } from '../../../lib/objects/json-object.ts';
 import type { Answer, Question } from '../../connection/http.ts';
 import type { JsonObject } from '../../../lib/objects/json-object.ts';
 import { Failure } from '../../failure.ts';
+import { parseExact } from '../../../lib/json/exact-json.ts';
 
 /** An error in one cluster. Its message is shown to the person who runs the command. */
 export class Failed extends Error {}
@@ -145,7 +146,7 @@ async function* watchEvents(connection: Connection, path: string, signal: AbortS
     for await (const chunk of (await promise).setEncoding('utf8')) {
       const lines = (rest + String(chunk)).split('\n');
       rest = lines.pop() ?? '';
-      for (const line of lines) yield JSON.parse(line) as JsonObject;
+      for (const line of lines) yield parseExact(line) as JsonObject;
     }
   } catch (error) {
     if (signal.aborted) return;

@@ -6,6 +6,7 @@ import type { ServedKind } from './kinds.ts';
 import { refusal, Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 import { readinessOf } from '../../../lib/objects/readiness.ts';
+import { parseExact } from '../../../lib/json/exact-json.ts';
 
 /** Milliseconds to pause before the object is read again after its watch has ended. */
 const pauseMs = 1000;
@@ -38,7 +39,7 @@ export async function waitReady(
     const path = pathOf(kind, object.namespace, object.name);
     const answer = await client.ask({ method: 'GET', path, headers: { accept: 'application/json' } });
     if (answer.status !== 200) return refusal(answer);
-    const current = JSON.parse(answer.body) as JsonObject;
+    const current = parseExact(answer.body) as JsonObject;
     if (isOver(current)) return isReady(current) ? undefined : last;
     const watched = await firstThat(client, watchPath(kind, object, current), signal, isOver);
     if (watched !== undefined) return isReady(watched) ? undefined : last;

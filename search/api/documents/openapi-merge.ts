@@ -1,6 +1,7 @@
 // Merges the OpenAPI documents that several clusters have for one group and version, as kube-openapi's pkg/aggregator
 // does with the documents of several servers. Easy to get wrong: two schemas with equal texts are different if a schema
 // that they refer to differs.
+import { parseExact } from '../../../lib/json/exact-json.ts';
 import { isDeepStrictEqual } from 'node:util';
 
 /**
@@ -35,7 +36,7 @@ const otherMethods: ReadonlySet<string> = new Set(['put', 'post', 'delete', 'opt
 
 /** Parses an OpenAPI document. @throws Error when it is not a JSON object, or is nested too deep */
 export function parseOpenapi(text: Buffer): Json {
-  const document: unknown = JSON.parse(text.toString('utf8'));
+  const document = parseExact(text);
   if (!isObject(document)) throw new Error('not a JSON object');
   checkLevels(document, mostLevels);
   return document;

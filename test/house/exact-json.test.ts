@@ -1,0 +1,89 @@
+// JSON.parse rounds integers beyond 2^53. Objects of clusters and of people are therefore read with parseExact; here
+// stands who may use JSON.parse, and why no digit is lost there.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { productionFiles, textOf } from './sources.ts';
+
+/** What the program wrote itself, such as tokens and records of its stores. */
+const own = [
+  'cli/apply/run-state.ts',
+  'cli/version.ts',
+  'gateway/audit/sinks/spool.ts',
+  'gateway/fanout/lists/tokens.ts',
+  'import/lifecycles/follow-template.ts',
+  'search/api/steps/fetch-page.ts',
+  'search/operate/rebuild-requests.ts',
+  'search/query/continue.ts',
+  'search/rights/modes.ts',
+  'search/stores/postgres/leases/leases.ts',
+  'search/stores/sqlite/read/bodies.ts',
+  'search/stores/sqlite/threads/messages.ts',
+  'search/stores/sqlite/write/checkpoint.ts',
+  'search/stores/stored-types.ts',
+  'search/sync/discover/kept-as.ts',
+  'search/sync/follow/following.ts',
+  'search/sync/shards/told-states.ts',
+  'tables/printer.ts',
+];
+
+/** Only texts, flags and small numbers of known fields are read from it; the object itself goes nowhere. */
+const fieldsOnly = [
+  'auth/callers/request-header.ts',
+  'auth/jwt/issuer-fetch.ts',
+  'auth/reviews/hub-review.ts',
+  'cache/credentials/exec-output.ts',
+  'cache/sources/objects/argocd.ts',
+  'cache/sources/objects/secret-exec.ts',
+  'cli/apply/cluster/apply-object.ts',
+  'cli/apply/cluster/apply-set.ts',
+  'cli/apply/cluster/definitions.ts',
+  'cli/apply/cluster/kinds.ts',
+  'cli/connection/explain.ts',
+  'cli/connection/http.ts',
+  'cli/join/hub-objects.ts',
+  'cli/works/hub-works.ts',
+  'controllers/hub/hub-writer.ts',
+  'distribute/work/last-modifier.ts',
+  'gateway/api/clusters/cluster-gateway-health.ts',
+  'gateway/api/index/put-back.ts',
+  'gateway/audit/object.ts',
+  'gateway/check/clusters.ts',
+  'gateway/check/hub.ts',
+  'gateway/fanout/discovery.ts',
+  'gateway/fanout/missing.ts',
+  'gateway/fanout/watches/watch-answer.ts',
+  'gateway/probe/probe-rights.ts',
+  'gateway/probe/probe-scope.ts',
+  'gateway/probe/probe.ts',
+  'gateway/workers/plugin-runs.ts',
+  'import/hub/discovery.ts',
+  'join/member/token.ts',
+  'join/pass/install-pass.ts',
+  'search/member-reviews.ts',
+  'search/rights/mirror.ts',
+  'search/sync/discover/custom-resources.ts',
+  'search/sync/discover/discovery-documents.ts',
+  'search/sync/discover/incarnation.ts',
+  'search/sync/document/document.ts',
+  'search/sync/follow/list-items.ts',
+  'search/sync/follow/relist.ts',
+  'tenants/object/cluster-permission.ts',
+];
+
+/** Readers of JSON themselves: JSON.parse is given a text, or what has no long number. */
+const readers = [
+  'lib/json/exact-json.ts',
+  'lib/json/json-scan.ts',
+  'lib/json/strict-json.ts',
+  'search/query/json-path.ts',
+  // fromJson of templates has floats only, as sprig's.
+  'import/template/functions/encodings.ts',
+];
+
+/** The simulated API server of the demo, to which nobody's objects are given to keep. */
+const isSimulator = (file: string): boolean => file.startsWith('sim/');
+
+test('JSON that others wrote is read with all its digits', () => {
+  const users = productionFiles.filter((file) => !isSimulator(file) && /\bJSON\.parse\(/.test(textOf(file)));
+  assert.deepEqual(users.toSorted(), [...own, ...fieldsOnly, ...readers].toSorted());
+});
