@@ -1,0 +1,214 @@
+// Fields of an object that its cluster owns, and that a manifest which replaces the object therefore leaves alone: what
+// the API server fills in and nobody may take out again, and what a controller of the cluster writes by contract. All
+// other fields are the manifest's. What OCM's work agent leaves alone is in openshift/library-go,
+// pkg/operator/resource/resourceapply.
+import { isDeepStrictEqual } from 'node:util';
+import { groupKindOf } from './group-kind.ts';
+import { isJsonObject, type JsonObject } from './json-object.ts';
+
+/** Returns the manifest with the fields that the cluster owns, as they are in `live`. */
+type Keep = (live: JsonObject, manifest: JsonObject) => JsonObject;
+
+const rules: Readonly<Record<string, Keep>> = {
+  Namespace: keepingAbsent('spec'),
+  // Kubelet and cloud fill in what is not to be taken away again.
+  Node: keepSpec,
+  // What it was made with, or bound to, cannot be changed.
+  PersistentVolumeClaim: keepSpec,
+  PersistentVolume: keepingAbsent('spec', 'claimRef'),
+  Pod: keepPod,
+  'Job.batch': keepJob,
+  // An autoscaler may have set the number.
+  'Deployment.apps': keepingAbsent('spec', 'replicas'),
+  'StatefulSet.apps': keepingAbsent('spec', 'replicas'),
+  'ReplicaSet.apps': keepingAbsent('spec', 'replicas'),
+  ReplicationController: keepingAbsent('spec', 'replicas'),
+  // Controllers of tokens and of pull secrets add entries.
+  ServiceAccount: (live, manifest) =>
+    ['secrets', 'imagePullSecrets'].reduce(
+      (kept, field) => replaceAt(kept, [field], (given) => joined(live[field], given)),
+      manifest,
+    ),
+  ConfigMap: keepInjectedData,
+  Secret: keepSecret,
+  // The controller of aggregated roles overwrites the rules.
+  'ClusterRole.rbac.authorization.k8s.io': (live, manifest) =>
+    isJsonObject(manifest['aggregationRule']) ? replaceAt(manifest, ['rules'], () => live['rules']) : manifest,
+  'MutatingWebhookConfiguration.admissionregistration.k8s.io': keepBundlesOfWebhooks,
+  'ValidatingWebhookConfiguration.admissionregistration.k8s.io': keepBundlesOfWebhooks,
+  'CustomResourceDefinition.apiextensions.k8s.io': keepInjectedBundle('spec', 'conversion', 'webhook', 'clientConfig'),
+  'APIService.apiregistration.k8s.io': keepInjectedBundle('spec'),
+  // Which class is the default one is the administrator's choice.
+  'StorageClass.storage.k8s.io': keepingPresent(
+    ...['metadata', 'annotations', 'storageclass.kubernetes.io/is-default-class'],
+  ),
+  'CSIDriver.storage.k8s.io': keepingPresent(
+    ...['metadata', 'labels', 'security.openshift.io/csi-ephemeral-volume-profile'],
+  ),
+};
+
+/** Returns the manifest with the fields of the object `live` that its cluster owns. Nothing is kept of other fields. */
+export function withServerFields(live: JsonObject, manifest: JsonObject): JsonObject {
+  const { apiVersion, kind } = live;
+  const keep = rules[groupKindOf({ apiVersion: String(apiVersion), kind: String(kind) })];
+  return keep === undefined ? manifest : keep(live, manifest);
+}
+
+/** Keeps the field at the path where the manifest does not have it. */
+function keepingAbsent(...path: readonly string[]): Keep {
+  return (live, manifest) => replaceAt(manifest, path, (given) => given ?? valueAt(live, path));
+}
+
+/** Keeps the field at the path, whatever the manifest says, once the object has it. */
+function keepingPresent(...path: readonly string[]): Keep {
+  return (live, manifest) => replaceAt(manifest, path, (given) => valueAt(live, path) ?? given);
+}
+
+/** Keeps all fields of the spec that the manifest does not have. */
+function keepSpec(live: JsonObject, manifest: JsonObject): JsonObject {
+  return replaceAt(manifest, ['spec'], (spec) => overlay(live['spec'], spec));
+}
+
+/**
+ * Of a Pod, the server changes only a few fields, such as images, and refuses all others. So what the manifest does not
+ * have is what the server and admission filled in.
+ */
+function keepPod(live: JsonObject, manifest: JsonObject): JsonObject {
+  const spec = overlay(live['spec'], manifest['spec']);
+  if (!isJsonObject(spec)) return manifest;
+  const gates = valueAt(live, ['spec', 'schedulingGates']);
+  const { schedulingGates: _, ...rest } = spec;
+  const tolerations = union(valueAt(live, ['spec', 'tolerations']), valueAt(manifest, ['spec', 'tolerations']));
+  return {
+    ...manifest,
+    spec: {
+      ...rest,
+      ...(tolerations === undefined ? {} : { tolerations }),
+      // Controllers take these away, and nobody can put them back.
+      ...(gates === undefined ? {} : { schedulingGates: gates }),
+    },
+  };
+}
+
+/**
+ * Selector and template of a Job cannot be changed, and the server has put its labels into both. Kueue suspends and
+ * resumes the Jobs of its queues.
+ */
+function keepJob(live: JsonObject, manifest: JsonObject): JsonObject {
+  const isQueued = valueAt(live, ['metadata', 'labels', 'kueue.x-k8s.io/queue-name']) !== undefined;
+  const fixed = ['selector', 'completions', 'completionMode', 'manualSelector', 'managedBy'];
+  const fields = isQueued ? [...fixed, 'suspend'] : fixed;
+  const kept = fields.reduce((all, field) => keepingAbsent('spec', field)(live, all), manifest);
+  return replaceAt(kept, ['spec', 'template'], (template) => overlay(valueAt(live, ['spec', 'template']), template));
+}
+
+/** Controllers of OpenShift put certificates into ConfigMaps that ask for them. */
+function keepInjectedData(live: JsonObject, manifest: JsonObject): JsonObject {
+  const asks = [
+    ['ca-bundle.crt', ['labels', 'config.openshift.io/inject-trusted-cabundle']],
+    ['service-ca.crt', ['annotations', 'service.beta.openshift.io/inject-cabundle']],
+  ] as const;
+  return asks
+    .filter(([, path]) => valueAt(manifest, ['metadata', ...path]) === 'true')
+    .reduce((kept, [key]) => keepingAbsent('data', key)(live, kept), manifest);
+}
+
+/** A controller fills in the token of a ServiceAccount. A type that the manifest does not have is Opaque. */
+function keepSecret(live: JsonObject, manifest: JsonObject): JsonObject {
+  const { type = 'Opaque' } = manifest;
+  if (type !== 'kubernetes.io/service-account-token') return { ...manifest, type };
+  return { ...manifest, type, data: overlay(live['data'], manifest['data'] ?? {}) };
+}
+
+/** cert-manager, and others, put the authority of a webhook's server in. */
+function keepBundlesOfWebhooks(live: JsonObject, manifest: JsonObject): JsonObject {
+  const before = byName(live['webhooks'], 'name');
+  return replaceAt(manifest, ['webhooks'], (given) =>
+    !Array.isArray(given)
+      ? given
+      : given.map((webhook: unknown) => {
+          const known = isJsonObject(webhook) ? before?.get(webhook['name']) : undefined;
+          return known === undefined
+            ? webhook
+            : keepingAbsent('clientConfig', 'caBundle')(known, webhook as JsonObject);
+        }),
+  );
+}
+
+/** Annotations by which an object asks for the authority of its server. */
+const injections = [
+  'cert-manager.io/inject-ca-from',
+  'cert-manager.io/inject-ca-from-secret',
+  'cert-manager.io/inject-apiserver-ca',
+  'service.beta.openshift.io/inject-cabundle',
+];
+
+/** Keeps `caBundle` at the path where the manifest asks for its injection and does not have it. */
+function keepInjectedBundle(...path: readonly string[]): Keep {
+  return (live, manifest) => {
+    const isAsked = injections.some((key) => valueAt(manifest, ['metadata', 'annotations', key]) !== undefined);
+    return isAsked && isJsonObject(valueAt(manifest, path))
+      ? keepingAbsent(...path, 'caBundle')(live, manifest)
+      : manifest;
+  };
+}
+
+/**
+ * Merges the fields of `over` over those of `under` at every depth. Items of lists are merged by their key; those that
+ * `over` does not have stay, in the order of `under`.
+ */
+function overlay(under: unknown, over: unknown): unknown {
+  if (over === undefined || over === null) return under;
+  if (isJsonObject(under) && isJsonObject(over)) {
+    const merged: Record<string, unknown> = { ...under };
+    for (const [key, value] of Object.entries(over)) merged[key] = overlay(under[key], value);
+    return merged;
+  }
+  for (const key of ['mountPath', 'name']) {
+    const [before, after] = [byName(under, key), byName(over, key)];
+    if (before === undefined || after === undefined) continue;
+    const kept = [...before].map(([name, item]) => overlay(item, after.get(name)));
+    return [...kept, ...[...after].filter(([name]) => !before.has(name)).map(([, item]) => item)];
+  }
+  return over;
+}
+
+/** The items of a list of objects by the text in `key`; undefined where not every item has one of its own. */
+function byName(list: unknown, key: string): ReadonlyMap<unknown, JsonObject> | undefined {
+  if (!Array.isArray(list)) return undefined;
+  const items = list.filter(isJsonObject).filter((item) => typeof item[key] === 'string');
+  const found = new Map(items.map((item) => [item[key], item]));
+  return found.size === list.length ? found : undefined;
+}
+
+/** The entries of both lists of objects with names; what the manifest says of one wins. */
+function joined(live: unknown, given: unknown): unknown {
+  return given === undefined || given === null || byName(given, 'name') ? overlay(live, given) : given;
+}
+
+/** The entries of both lists without repetition. */
+function union(live: unknown, given: unknown): unknown {
+  if (!Array.isArray(live) || !Array.isArray(given)) return given ?? live;
+  const isThere = (each: unknown): boolean => live.some((one) => isDeepStrictEqual(one, each));
+  return [...(live as readonly unknown[]), ...(given as readonly unknown[]).filter((each) => !isThere(each))];
+}
+
+function valueAt(object: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((found, key) => (isJsonObject(found) ? found[key] : undefined), object);
+}
+
+/** The object with what `make` returns at the path; undefined leaves the field out. Does not change `object`. */
+function replaceAt(object: JsonObject, path: readonly string[], make: (given: unknown) => unknown): JsonObject {
+  const [key, ...rest] = path as readonly [string, ...string[]];
+  const given = object[key];
+  if (rest.length === 0) {
+    const made = make(given);
+    if (made === given) return object;
+    if (made !== undefined) return { ...object, [key]: made };
+    const { [key]: _, ...others } = object;
+    return others;
+  }
+  const inner = isJsonObject(given) ? given : {};
+  const made = replaceAt(inner, rest, make);
+  return made === inner ? object : { ...object, [key]: made };
+}
