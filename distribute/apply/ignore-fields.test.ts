@@ -22,6 +22,58 @@ test('fields are removed by path and by pointer, and what is not there is no fau
   assert.equal(object.spec.replicas, 1, 'the manifest itself stays');
 });
 
+test('a field is named in every form of JSONPath', () => {
+  const annotated = {
+    metadata: { annotations: { 'example.org/owner': 'hub', keep: 'x' } },
+    data: { 'app.conf': 'hub', app: { conf: 'x' }, other: '1' },
+    list: [{ name: 'a', image: 'x', deep: { image: 'y' } }, { name: 'b' }],
+  };
+  const { metadata, data, list } = annotated;
+  const withoutKey = { annotations: { keep: 'x' } };
+  const cases: readonly (readonly [string, object])[] = [
+    [".metadata.annotations['example.org/owner']", { metadata: withoutKey, data, list }],
+    [String.raw`.metadata.annotations['example\.org/owner']`, { metadata: withoutKey, data, list }],
+    [String.raw`.metadata.annotations.example\.org/owner`, { metadata: withoutKey, data, list }],
+    [String.raw`$.data.app\.conf`, { metadata, data: { app: { conf: 'x' }, other: '1' }, list }],
+    ['.data.app.conf', { metadata, data: { 'app.conf': 'hub', app: {}, other: '1' }, list }],
+    [".data['app.conf']", { metadata, data: { app: {}, other: '1' }, list }],
+    ['.data.*', { metadata, data: {}, list }],
+    ['.list[?(@.name=="a")].image', { metadata, data, list: [{ name: 'a', deep: { image: 'y' } }, { name: 'b' }] }],
+    ['.list[*]..image', { metadata, data, list: [{ name: 'a', deep: {} }, { name: 'b' }] }],
+    ['.list[7].image', annotated],
+    ['.list', { metadata, data }],
+  ];
+  for (const [path, left] of cases)
+    assert.deepEqual(withoutIgnored(annotated, [rule({ jsonPaths: [path] })]), left, path);
+});
+
+test('a path that cannot be read, or does not end in a field, is refused by name', () => {
+  const odd = [
+    '',
+    '.',
+    '.spec.',
+    'spec.replicas',
+    '{.spec.replicas}',
+    '.spec.list[0]',
+    '.spec.list[*]',
+    '.spec[',
+    '.a b',
+  ];
+  for (const path of [
+    ...odd,
+    '.spec.list[?(@.a==1)]',
+    '.spec["replicas"]',
+    '.spec.list[?(@.a==].b',
+    '.spec...a',
+    '.kind[0].a',
+  ])
+    assert.throws(
+      () => withoutIgnored(object, [rule({ jsonPaths: [path] })]),
+      (error) => error instanceof IgnoreFieldFault && error.message.startsWith(`JSONPath error in '${path}': `),
+      path,
+    );
+});
+
 test('fields that are ignored until the work changes stay in the manifest', () => {
   assert.deepEqual(
     withoutIgnored(object, [rule({ condition: 'OnSpokeChange', jsonPaths: ['.spec.replicas'] })]),

@@ -31,18 +31,62 @@ export function withoutIgnored(manifest: JsonObject, rules: readonly IgnoredFiel
   return copy;
 }
 
-/** Removes the field at the end of a JSONPath: for `.spec.replicas`, `replicas` from the object at `.spec`. */
+/**
+ * Removes the field at the end of a JSONPath: for `.spec.replicas`, `replicas` from the object at `.spec`. A path that
+ * finds nothing removes nothing.
+ * @throws IgnoreFieldFault for a path that cannot be read, does not end in a field, or walks over too much
+ */
 function removePath(object: JsonObject, path: string, budget: ValueBudget): void {
-  const dot = path.lastIndexOf('.');
-  const field = path.slice(dot + 1);
-  let parents: readonly unknown[];
+  const refuse = (why: string): never => {
+    throw new IgnoreFieldFault(`JSONPath error in '${path}': ${why}`);
+  };
+  const { parent, name, dotted } = lastField(path) ?? refuse('it must end in the name of a field, as .spec.replicas');
+  if (dotted !== undefined) removePath(object, dotted, budget);
+  let parents: readonly unknown[] = [];
   try {
-    parents = dot <= 0 ? [object] : parsePrinterPath(path.slice(0, dot))(object, budget);
+    parents = parent === '' ? [object] : parsePrinterPath(parent)(object, budget);
   } catch (error) {
-    if (error instanceof TooManyValues) throw new IgnoreFieldFault(`JSONPath error in '${path}': ${error.message}`);
-    return;
+    // An index behind the end of a list finds nothing.
+    const isNothing = error instanceof RangeError && !(error instanceof TooManyValues);
+    if (!isNothing) refuse((error as Error).message);
   }
-  for (const parent of parents) if (isJsonObject(parent)) delete (parent as Record<string, unknown>)[field];
+  for (const found of parents) removeField(found, name);
+}
+
+function removeField(object: unknown, name: string): void {
+  if (!isJsonObject(object)) return;
+  for (const key of name === '*' ? Object.keys(object) : [name]) delete (object as Record<string, unknown>)[key];
+}
+
+/** A step of a JSONPath: in brackets, where quotes and filters may hold any character, or a name behind a dot. */
+const step = /\[(?:'[^']*'|"[^"]*"|[^\]'"])*\]|\.+(?:\\.|[^.[\\])*/gs;
+
+interface LastField {
+  readonly parent: string;
+  /** `*` stands for all fields. */
+  readonly name: string;
+  /** The same path with its dots taken as those between fields. */
+  readonly dotted?: string;
+}
+
+/**
+ * Splits a path before its last step; undefined when that is no field. In `['a.b']` kubectl takes the dot as one
+ * between two fields, but authors mean the field `a.b`.
+ */
+function lastField(path: string): LastField | undefined {
+  const [last] = [...path.matchAll(step)].slice(-1);
+  if (last === undefined || last.index + last[0].length !== path.length) return undefined;
+  const before = path.slice(0, last.index);
+  const quoted = /^\['([^']+)'\]$/.exec(last[0])?.[1];
+  if (quoted !== undefined) {
+    const name = quoted.replaceAll('\\', '');
+    return /(?<!\\)\./.test(quoted)
+      ? { parent: before, name, dotted: `${before}.${quoted}` }
+      : { parent: before, name };
+  }
+  const [, dots, name] = /^(\.\.?)((?:\\.|[^\s.,[\]$@{}\\])+)$/s.exec(last[0]) ?? [];
+  if (dots === undefined) return undefined;
+  return { parent: dots === '.' ? before : `${before}..`, name: name!.replaceAll('\\', '') };
 }
 
 /** Removes the field at a JSON pointer (RFC 6901), if there is one. @throws IgnoreFieldFault for a malformed pointer */
