@@ -1,13 +1,15 @@
 // Applies a manifest by one of the four update strategies. Each strategy gets the object as it was read and returns it
 // as it is after the write.
 import { setTimeout as pause } from 'node:timers/promises';
+import type { OwnerReference } from '../../controllers/objects.ts';
 import { MemberRefusal } from '../member/member-objects.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
+import { groupKindIn, objectAt } from '../work/manifest-work.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import type { ApplyTask } from './apply-task.ts';
 import { contentHash } from './content-hash.ts';
 import { changedObject, isAsWanted, isSameMetadata, newObject } from './desired.ts';
-import { setOwner } from './owners.ts';
+import { ownersIn, setOwner, uidOf } from './owners.ts';
 import { applyServerSide } from './server-side.ts';
 
 const conflictRetries = 4;
@@ -48,5 +50,35 @@ async function applyOnce(task: ApplyTask, live: JsonObject | undefined): Promise
   // set.
   const isUntouched = task.lastContent !== undefined && task.lastContent === contentHash(live);
   if (isUntouched && isSameMetadata(live['metadata'], wanted['metadata'])) return live;
-  return await objects.update(object, wanted);
+  return await updated(task, live, wanted);
+}
+
+const immutable = /field is immutable|updates to \S+ are forbidden/;
+/** Kinds with fields that cannot be changed, whose objects OCM's agent deletes and makes anew in that case. */
+const remade = new Set(['Secret', 'StorageClass.storage.k8s.io', 'CSIDriver.storage.k8s.io']);
+
+/**
+ * Updates the object. One of the kinds above is made anew when the member refuses the change of an immutable field. Only
+ * what the work itself made is deleted for that.
+ */
+async function updated(task: ApplyTask, live: JsonObject, wanted: JsonObject): Promise<JsonObject> {
+  const { objects, object, manifest, ownership } = task;
+  try {
+    return await objects.update(object, wanted);
+  } catch (error) {
+    const isImmutable = error instanceof MemberRefusal && error.status === 422 && immutable.test(error.message);
+    if (!isImmutable || !remade.has(groupKindIn(live)) || !isOnlyOwner(live, ownership.owner)) throw error;
+  }
+  await objects.remove(object, uidOf(live));
+  if ((await objects.get(object)) !== undefined)
+    throw new Error('a field of it is immutable, and it is being deleted to be made anew');
+  const { labels, annotations } = objectAt(wanted, 'metadata');
+  const metadata = { ...objectAt(manifest, 'metadata'), labels, annotations };
+  return await objects.create(object, newObject({ ...manifest, metadata }, ownership));
+}
+
+/** Whether the object would go with this work, and with nothing else. */
+function isOnlyOwner(live: JsonObject, owner: OwnerReference): boolean {
+  const owners = ownersIn(live);
+  return owners.length === 1 && owners[0]!.uid === owner.uid;
 }

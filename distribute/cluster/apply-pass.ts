@@ -3,7 +3,6 @@
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { conditionsOf, findCondition, type Finding } from '../../controllers/conditions.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt, type OwnerReference } from '../../controllers/objects.ts';
 import { contentHash, hashOf } from '../apply/content-hash.ts';
 import { faultOf, MissingRight, type ApplyFault } from '../apply/apply-fault.ts';
@@ -19,8 +18,9 @@ import { readinessOf } from '../../lib/objects/readiness.ts';
 import { inApplyOrder } from '../work/apply-order.ts';
 import { completeType, configOf, isOwned, type ManifestConfig } from '../work/manifest-config.ts';
 import type { ManifestResult, Seen } from '../work/manifest-status.ts';
-import { faultOfMeta, manifestsOf, metaOf, objectAt, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { faultOfMeta, objectAt, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
+import type { JsonObject } from '../../lib/objects/json-object.ts';
+import { givenManifests, repeatedIn, toldManifests, type Manifest } from './manifests.ts';
 import type { KnownObject, KnownObjects } from './known-objects.ts';
 
 export interface ApplyPassParts {
@@ -57,12 +57,6 @@ export interface ApplyPass {
   readonly denied: ReadonlySet<string>;
 }
 
-interface Manifest {
-  readonly meta: ResourceMeta;
-  /** The manifest; undefined when it is not a JSON object. */
-  readonly object: JsonObject | undefined;
-}
-
 /** How many manifests of a group in `inApplyOrder` are applied at the same time. */
 const parallel = 8;
 
@@ -91,7 +85,14 @@ class Pass {
   async run(): Promise<ApplyPass> {
     const { work, known, isComplete } = this.#parts;
     const manifests = isComplete ? toldManifests(work) : givenManifests(work);
-    for (const group of inApplyOrder(manifests)) await eachOf(group, parallel, (manifest) => this.#one(manifest));
+    const instead = isComplete ? new Map<Manifest, Manifest>() : await repeatedIn(manifests, this.#parts.session.kinds);
+    const applied = manifests.filter((manifest) => !instead.has(manifest));
+    for (const group of inApplyOrder(applied)) await eachOf(group, parallel, (manifest) => this.#one(manifest));
+    for (const [{ meta }, { meta: last }] of instead) {
+      const result = this.#results.find((each) => each.meta.ordinal === last.ordinal)!;
+      const { resource, namespace } = result.meta;
+      this.#results.push({ ...result, meta: { ...meta, resource, namespace } });
+    }
     if (!isComplete) known.keepOnly(work.metadata.name, this.#keys);
     return {
       results: this.#results,
@@ -145,9 +146,9 @@ class Pass {
     const before = known.get(work.metadata.name, key, taskHash);
     if (!session.isFollowable(executor, object)) this.#again(unwatchedMs);
     const watched = session.versionOf(executor, object);
-    const rulesMs = (before?.rulesAtMs ?? Infinity) - performance.now();
-    if (before !== undefined && before.version === watched && !mayTryAgain(before) && rulesMs > 0) {
-      if (rulesMs < Infinity) this.#again(Math.ceil(rulesMs));
+    const leftMs = (before?.lookAtMs ?? Infinity) - performance.now();
+    if (before !== undefined && before.version === watched && !mayTryAgain(before) && leftMs > 0) {
+      if (leftMs < Infinity) this.#again(Math.ceil(leftMs));
       this.#tell(meta, before.fault, before.seen);
       return;
     }
@@ -171,32 +172,37 @@ class Pass {
       const seen: Seen = { state: 'unreadable', message: (error as Error).message };
       return { taskHash, version: '', content: before?.content, fault, seen, refusedUntilMs: untilOf(fault) };
     }
-    if (await this.#mayWait(task, live))
-      return this.#knownAs(task, live, before?.content, before?.fault, before?.refusedUntilMs);
+    const waitMs = await this.#waitMs(task, live);
+    if (waitMs > 0)
+      return await this.#knownAs(task, live, {
+        content: before?.content,
+        fault: before?.fault,
+        refusedUntilMs: before?.refusedUntilMs ?? 0,
+        waitMs,
+      });
     try {
       const applied = await this.#apply(task, live);
       const content = applied === undefined ? undefined : contentHash(applied);
-      return await this.#knownAs(task, applied, content, undefined);
+      return await this.#knownAs(task, applied, { content, fault: undefined });
     } catch (error) {
       if (isUnreachable(error)) throw error;
-      return this.#knownAs(task, live, undefined, faultOf(error, object));
+      return await this.#knownAs(task, live, { content: undefined, fault: faultOf(error, object) });
     }
   }
 
   /**
-   * Whether the manifest is not applied now: the object is as the last apply left it, or the manifest must wait before
-   * the next attempt, or manifest or ManifestWork is complete.
+   * Milliseconds until the manifest is applied; 0 for now. Infinity while only a change requires it: the object is as
+   * the last apply left it, or manifest or ManifestWork is complete.
    */
-  async #mayWait(task: Task, live: JsonObject | undefined): Promise<boolean> {
+  async #waitMs(task: Task, live: JsonObject | undefined): Promise<number> {
     const { meta, config, manifest, before } = task;
     const { work, known } = this.#parts;
-    if (manifest === undefined || (await this.#isManifestComplete(task, live))) return true;
-    if (before === undefined || config.strategy.type === 'ReadOnly') return false;
-    if (before.fault !== undefined) return !mayTryAgain(before);
-    if (live !== undefined && before.content === contentHash(live)) return true;
-    const waitMs = known.correct(work.metadata.name, objectKey(meta), performance.now());
-    if (waitMs > 0) this.#again(waitMs);
-    return waitMs > 0;
+    if (manifest === undefined || (await this.#isManifestComplete(task, live))) return Infinity;
+    if (before === undefined || config.strategy.type === 'ReadOnly') return 0;
+    // A manifest that failed is tried again at a time of its own.
+    if (before.fault !== undefined) return mayTryAgain(before) ? 0 : Infinity;
+    if (live !== undefined && before.content === contentHash(live)) return Infinity;
+    return known.correct(work.metadata.name, objectKey(meta), performance.now());
   }
 
   /**
@@ -246,24 +252,28 @@ class Pass {
   async #knownAs(
     { taskHash, config }: Task,
     live: JsonObject | undefined,
-    content: string | undefined,
-    fault: ApplyFault | undefined,
-    refusedUntilMs = untilOf(fault),
+    { content, fault, refusedUntilMs = untilOf(fault), waitMs = Infinity }: Outcome,
   ): Promise<KnownObject> {
+    const known = { taskHash, content, fault, refusedUntilMs };
     if (live === undefined)
-      return { taskHash, version: 'absent', content, fault, seen: { state: 'absent' }, refusedUntilMs };
+      return { ...known, version: 'absent', seen: { state: 'absent' }, lookAtMs: this.#lookAtMs(waitMs) };
     const observation = {
       feedback: readFeedback(live, config.feedbackRules, this.#parts.rawJson),
       rules: await this.#evaluate(live, config.conditionRules),
       readiness: readinessOf(live),
     };
     const { ruleEvaluator, work } = this.#parts;
-    const rulesMs = ruleEvaluator.againMs(work.metadata.namespace ?? '', config.conditionRules);
-    if (rulesMs !== undefined) this.#again(rulesMs);
-    const rulesAtMs = rulesMs === undefined ? undefined : performance.now() + rulesMs;
+    const rulesMs = ruleEvaluator.againMs(work.metadata.namespace ?? '', config.conditionRules) ?? Infinity;
     const seen: Seen = { state: 'present', uid: uidOf(live), observation };
     const version = textAt(live, 'metadata', 'resourceVersion');
-    return { taskHash, version, content, fault, seen, refusedUntilMs, rulesAtMs };
+    return { ...known, version, seen, lookAtMs: this.#lookAtMs(Math.min(waitMs, rulesMs)) };
+  }
+
+  /** When the object is looked at again after so many milliseconds; undefined for Infinity. */
+  #lookAtMs(waitMs: number): number | undefined {
+    if (waitMs === Infinity) return undefined;
+    this.#again(Math.ceil(waitMs));
+    return performance.now() + waitMs;
   }
 
   #unserved(meta: ResourceMeta, fault: ApplyFault): void {
@@ -294,33 +304,19 @@ interface Task {
   readonly before: KnownObject | undefined;
 }
 
+/** What became of applying a manifest. */
+interface Outcome {
+  /** Content hash of the object after it was applied last; undefined if that failed. */
+  readonly content: string | undefined;
+  readonly fault: ApplyFault | undefined;
+  /** As in {@link KnownObject}; by default, as the fault says. */
+  readonly refusedUntilMs?: number;
+  /** Milliseconds until the object is put right. */
+  readonly waitMs?: number;
+}
+
 /** An object that the executor cannot watch is read at this interval, in milliseconds. */
 const unwatchedMs = 60_000;
-
-function givenManifests(work: HubObject): readonly Manifest[] {
-  return manifestsOf(work).map((given, ordinal) => {
-    const object = isJsonObject(given) ? given : undefined;
-    return { meta: metaOf(ordinal, object ?? {}), object };
-  });
-}
-
-/**
- * The objects that the status of a complete ManifestWork lists, in place of its manifests, which may have changed
- * since. Whoever may write the status may have written them, so only those are looked at that the AppliedManifestWork
- * records.
- */
-function toldManifests(work: HubObject): readonly Manifest[] {
-  return listAt(work, 'status', 'resourceStatus', 'manifests').map((entry, index) => {
-    const ordinal = fieldOf(entry, 'resourceMeta', 'ordinal');
-    const text = (field: string): string => textAt(entry, 'resourceMeta', field);
-    const meta = {
-      ...{ ordinal: typeof ordinal === 'number' ? ordinal : index, resource: '' },
-      ...{ group: text('group'), version: text('version'), kind: text('kind') },
-      ...{ name: text('name'), namespace: text('namespace') },
-    };
-    return { meta, object: undefined };
-  });
-}
 
 /** Removes from a manifest what it must not set, such as the UID, and sets the object's namespace. */
 function cleaned(manifest: JsonObject, { namespace }: ObjectName): JsonObject {

@@ -14,8 +14,11 @@ export interface KnownObject {
   readonly seen: Seen;
   /** A manifest that failed is not tried again before this time, on the clock of `performance.now()`. */
   readonly refusedUntilMs: number;
-  /** Rules that cost too much are evaluated again at this time, on the same clock; undefined when they did not. */
-  readonly rulesAtMs?: number | undefined;
+  /**
+   * The object is looked at again at this time, on the same clock, even if it has not changed: it is not as it should
+   * be, or rules that cost too much are evaluated again. Undefined when only a change requires that.
+   */
+  readonly lookAtMs?: number | undefined;
 }
 
 /** So many corrections of one object within {@link dampedMs} are made at once. The next correction has to wait. */

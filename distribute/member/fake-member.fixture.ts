@@ -27,12 +27,16 @@ export class FakeMember {
   readonly denied = new Set<string>();
   /** Answers in place of the member, by path. */
   readonly answers = new Map<string, string>();
+  /** Whether sessions know the version of every object, as if they watched all. */
+  isWatched = false;
+  /** What a PUT of the object is refused for, with 422; undefined when it is taken. */
+  invalid: (before: Json, given: Json) => string | undefined = () => undefined;
   #version = 10;
 
   put(path: string, object: Json = {}): Json {
     this.#version += 1;
     const name = path.split('/').at(-1)!;
-    const metadata = { name, uid: `uid-${name}`, resourceVersion: String(this.#version), ...object['metadata'] };
+    const metadata = { name, uid: `uid-${name}`, ...object['metadata'], resourceVersion: String(this.#version) };
     const stored = { ...object, metadata };
     this.objects.set(path, stored);
     return stored;
@@ -54,7 +58,10 @@ export class FakeMember {
       objects: (executor) =>
         makeMemberObjects(this.client(executor.key), 'work-agent', () => Promise.resolve(() => undefined)),
       follow: () => undefined,
-      versionOf: () => undefined,
+      versionOf: (_executor, { kind, namespace, name }) => {
+        const found = this.objects.get(`/api/v1/namespaces/${namespace}/${kind.resource}/${name}`);
+        return this.isWatched ? (found?.['metadata'].resourceVersion ?? 'absent') : undefined;
+      },
       isFollowable: () => true,
     };
     return session as MemberSession;
@@ -77,6 +84,8 @@ export class FakeMember {
     if (method === 'DELETE') this.objects.delete(at);
     if (method === 'PUT' || method === 'PATCH') {
       const given = body as Json;
+      const refused = method === 'PUT' ? this.invalid(found, given) : undefined;
+      if (refused !== undefined) return answer(422, { reason: 'Invalid', message: refused });
       const metadata = { ...found['metadata'], ...given['metadata'] };
       return answer(200, this.put(at, { ...found, ...given, metadata }));
     }
