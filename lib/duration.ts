@@ -1,5 +1,9 @@
 // Durations as Go's flags write them: `10s`, `1m30s`, `500ms`. A number without a unit, other than 0, is refused,
 // because it could mean seconds or milliseconds.
+
+/** The longest that a timer of Node waits, in milliseconds: 24.8 days. A timer that is set for longer ends at once. */
+export const longestTimerMs = 2 ** 31 - 1;
+
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /**

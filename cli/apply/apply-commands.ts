@@ -1,7 +1,7 @@
 // The commands `apply`, `diff` and `delete` over many clusters: their flags and arguments, and how Ctrl-C stops them.
 import type { Command } from 'commander';
 import type { Terminal } from '../terminal.ts';
-import { addManifestFlags, addOutputFlag, addRunFlags, parseDuration } from './apply-flags.ts';
+import { addManifestFlags, addOutputFlag, addRunFlags, parseWait } from './apply-flags.ts';
 import type { ApplyFlags } from './apply-flags.ts';
 import { apply } from './apply-run.ts';
 import type { RunSurroundings } from './apply-run.ts';
@@ -40,7 +40,7 @@ export function addApplyCommands(program: Command, terminal: Terminal): void {
     .option('--prune', 'delete what earlier runs with the same --set applied and the manifests no longer have')
     .option('--allow-large-prune', 'also when that is more than half of the set, a Namespace or a CRD')
     .option('--wait', 'wait in each cluster until everything applied is ready')
-    .option('--timeout <time>', 'how long to wait in each cluster, as in 5m', parseDuration, parseDuration('5m'))
+    .option('--timeout <time>', 'how long to wait in each cluster, as in 5m', parseWait, parseWait('5m'))
     .option('--resume', 'go on with a run that was stopped or failed: clusters that are done are left out')
     .addHelpText('after', applyExamples)
     .action((flags: ApplyFlags) => interruptible(terminal, (surroundings) => apply(flags, surroundings)));

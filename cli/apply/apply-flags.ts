@@ -1,6 +1,7 @@
 // Flags of `apply`, `diff` and `delete`, and how their values are read.
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
+import { longestTimerMs, parseDuration } from '../../lib/duration.ts';
 import { addConnectionFlags } from '../connection/connection-flags.ts';
 import type { ConnectionFlags, KubeconfigFlags } from '../connection/connection.ts';
 import type { ClusterFlags } from './cluster/choose-clusters.ts';
@@ -67,13 +68,14 @@ export function addOutputFlag(command: Command): Command {
   return command.addOption(option.choices(['table', 'json']).default('table'));
 }
 
-/** Reads a duration such as `5m` or `1m30s`, and returns it in milliseconds. */
-export function parseDuration(text: string): number {
-  const parts = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(text);
-  const [hours = 0, minutes = 0, seconds = 0] = (parts ?? []).slice(1).map((part) => Number(part ?? 0));
-  const durationMs = ((hours * 60 + minutes) * 60 + seconds) * 1000;
-  if (durationMs === 0) throw new InvalidArgumentError('It must be a time such as 5m or 90s.');
-  return durationMs;
+/**
+ * Reads for how long a command waits, such as `5m` or `1m30s`, and returns it in milliseconds.
+ * @throws InvalidArgumentError for anything else, for no time, and for more than a timer can wait
+ */
+export function parseWait(text: string): number {
+  const waitMs = parseDuration(text) ?? 0;
+  if (waitMs > 0 && waitMs <= longestTimerMs) return waitMs;
+  throw new InvalidArgumentError('It must be a time such as 5m or 90s, of 24 days at most.');
 }
 
 function parseCount(text: string): number {

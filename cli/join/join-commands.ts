@@ -2,7 +2,7 @@
 // requests to the hub's API server directly, with the rights of the person who runs them.
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
-import { parseDuration } from '../../lib/duration.ts';
+import { parseWait } from '../apply/apply-flags.ts';
 import { findConnection, type KubeconfigFlags } from '../connection/connection.ts';
 import { serverRoot } from '../connection/gateway-url.ts';
 import { usageFailure } from '../failure.ts';
@@ -136,7 +136,7 @@ function forceAfter(): Option {
 function timeout(): Option {
   return new Option('--timeout <duration>', 'how long to wait')
     .default(300_000, '5m')
-    .argParser((text) => parseDuration(duration(text))!);
+    .argParser((text) => parseWait(duration(text)));
 }
 
 /** Returns a duration unchanged if a ClusterJoin accepts it: with hours, minutes and seconds only. */

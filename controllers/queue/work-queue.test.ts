@@ -82,3 +82,14 @@ test('a key that has to wait for longer than a timer can is not handled at once'
     ['late'],
   );
 });
+
+test('a key that is to wait for longer than a timer can is not handled again at once', async (t) => {
+  const timers = t.mock.method(globalThis, 'setTimeout', () => ({ unref: () => undefined }));
+  for (const afterMs of [720 * 3_600_000, 2 ** 31, 1e300, Infinity]) {
+    const { queue, ends } = makeScene(t);
+    queue.add('a');
+    ends[0]!({ afterMs });
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(timers.mock.calls.at(-1)!.arguments[1], 2 ** 31 - 1);
+  }
+});

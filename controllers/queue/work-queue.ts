@@ -1,6 +1,7 @@
 // A queue of keys to reconcile, as controllers of Kubernetes have it: a key that is added several times waits once, a
 // key is never handled twice at the same time, and a failed key is retried after a waiting time that grows.
 import { makeBackoff, type Backoff } from '../../lib/backoff.ts';
+import { longestTimerMs } from '../../lib/duration.ts';
 
 /**
  * The result of reconciling one key. `retry`: it failed; handle the key again after a waiting time that grows with each
@@ -89,12 +90,6 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
   };
 }
 
-/**
- * The longest time that a timer of Node can wait: about 25 days. After a longer `afterMs` was cut to this, the key is
- * handled too early, and its outcome says to wait again.
- */
-const longestTimerMs = 2 ** 31 - 1;
-
 /** Timers that add keys to the queue again when their waiting time has passed. */
 function makeRepeats(options: Partial<WorkQueueOptions>, add: (key: string) => void) {
   const { firstRetryMs = 500, maxRetryMs = 60_000, random = Math.random } = options;
@@ -109,6 +104,7 @@ function makeRepeats(options: Partial<WorkQueueOptions>, add: (key: string) => v
   return {
     start(key: string, outcome: Exclude<Outcome, 'done'>): void {
       clearTimeout(timers.get(key));
+      // After a time that was cut, the key is handled too early, and its outcome says to wait again.
       timers.set(key, setTimeout(add, Math.min(waitOf(key, outcome), longestTimerMs), key).unref());
     },
     cancel(key: string): void {

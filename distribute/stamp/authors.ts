@@ -1,6 +1,7 @@
 // Decides whether the author of an object of the hub (ManifestWork, TenantBinding or ClusterPermission) is proven:
 // whether the hub's admission policy was in force when the annotation with the author's name was written. Nothing is
 // done for an object whose author is not proven.
+import { longestTimerMs } from '../../lib/duration.ts';
 import { createHash } from 'node:crypto';
 import { startReflector, type Reflector, type ReflectorState } from '../../cache/hub/reflector.ts';
 import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
@@ -145,7 +146,7 @@ export class Authors {
     this.#first.clear();
     clearTimeout(this.#settling);
     if (typeof since === 'number' && since > Date.now())
-      this.#settling = setTimeout(() => this.#onChange(), since - Date.now() + 1).unref();
+      this.#settling = setTimeout(() => this.#look(), Math.min(since - Date.now() + 1, longestTimerMs)).unref();
     this.#onChange();
   }
 }

@@ -2,7 +2,7 @@
 // nothing: kube-apiserver only logs a warning about it, but here it is a fault of the configuration.
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { parseDuration } from '../../lib/duration.ts';
+import { longestTimerMs, parseDuration } from '../../lib/duration.ts';
 import { flagOf } from '../config/values.ts';
 import type { Fault, Given } from '../config/values.ts';
 import type { BatchOptions } from './sinks/webhook.ts';
@@ -183,7 +183,7 @@ function durationOf(
 ): number {
   const written = given[name] ?? auditDefaults[name];
   const value = parseDuration(written);
-  if (value === undefined || value === 0)
-    fault(flagOf(name), `"${written}" is not a duration, for example 10s or 1m30s`);
+  if (value === undefined || value === 0 || value > longestTimerMs)
+    fault(flagOf(name), `"${written}" is not a duration up to 24 days, for example 10s or 1m30s`);
   return value ?? 0;
 }

@@ -1,5 +1,6 @@
 // Copies the objects of one type of one cluster into the index: resumes the watch from the stored resourceVersion, or
 // lists, and then watches until it is closed.
+import { longestTimerMs } from '../../../lib/duration.ts';
 import type { TypeInfo } from '../../types.ts';
 import { FencedError } from '../../stores/fenced-error.ts';
 import { OtherIncarnation } from '../discover/incarnation.ts';
@@ -23,7 +24,6 @@ export interface Follower {
   close(graceMs?: number): Promise<void>;
 }
 
-const longestPauseMs = 2 ** 31 - 1;
 const steps = { list, check, watch };
 
 export function startFollower(options: FollowOptions): Follower {
@@ -67,7 +67,7 @@ async function recover(following: Following, error: unknown, doing: Step): Promi
   }
   if (error instanceof OtherIncarnation || batcher.failure instanceof FencedError) {
     // After a fenced write or with another incarnation, this follower is about to be closed.
-    await pause(longestPauseMs, signal);
+    await pause(longestTimerMs, signal);
     return 'list';
   }
   if (batcher.failure !== undefined) {
