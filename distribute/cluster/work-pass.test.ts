@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
+import { HubRefusal, type HubWriter } from '../../controllers/hub/hub-writer.ts';
 import { makeRuleEvaluator } from '../feedback/rule-evaluator.ts';
 import { FakeMember, fakeAppliedWorks } from '../member/fake-member.fixture.ts';
 import { workFinalizer } from '../work/manifest-work.ts';
@@ -40,9 +40,12 @@ function startCluster(appliedResources: readonly Json[] = []) {
   const applied = { metadata: { name: 'hub-w', uid: 'r', resourceVersion: '1' }, status: { appliedResources } };
   const appliedWorks = fakeAppliedWorks(applied);
   let status: Json = {};
+  let refuse: (status: Json) => Error | undefined = () => undefined;
   const removed: string[] = [];
   const writer = {
     patch: (_type: unknown, object: HubObject, patch: Json) => {
+      const refused = patch['status'] && refuse(patch['status']);
+      if (refused !== undefined) return Promise.reject(refused);
       if (patch['status'] !== undefined) status = patch['status'];
       return Promise.resolve(object);
     },
@@ -61,6 +64,7 @@ function startCluster(appliedResources: readonly Json[] = []) {
   return {
     ...{ member, removed, appliedWorks },
     status: () => status,
+    refuseStatus: (by: typeof refuse): void => void (refuse = by),
     entries: (): Json[] => status['resourceStatus'].manifests,
     messages: (): string[] =>
       status['resourceStatus'].manifests.map(
@@ -230,5 +234,31 @@ test('a work whose rules cost too much is handled again when they are to be trie
     const outcome = (await cluster.pass({ ...given, status: cluster.status() })) as { readonly afterMs: number };
     assert.ok(outcome.afterMs > 0 && outcome.afterMs <= 10 * 60_000, JSON.stringify(outcome));
     assert.match(JSON.stringify(cluster.status()), /they are tried again in 10 minutes/);
+  }
+});
+
+test('what the hub does not take of one object keeps it from learning nothing else', async () => {
+  const refusals = [
+    new HubRefusal(422, 'Invalid', 'status.resourceStatus.manifests[0].statusFeedback.values[0]: Invalid value'),
+    new HubRefusal(413, 'RequestEntityTooLarge', 'limit is 3145728'),
+    new HubRefusal(500, '', 'etcdserver: request is too large'),
+  ];
+  for (const refusal of refusals) {
+    const cluster = startCluster();
+    cluster.refuseStatus((status) => (JSON.stringify(status).includes('odd') ? refusal : undefined));
+    const given = work([{ ...configMap('c'), data: { v: 'odd' } }, configMap('')], {
+      spec: { manifestConfigs: [feedback('configmaps')] },
+    });
+    await cluster.pass(given);
+    assert.match(cluster.messages()[0]!, /complete/);
+    assert.match(cluster.messages()[1]!, /metadata.name is missing/);
+    const [synced] = cluster.entries()[0]!['conditions'].filter(({ type }: Json) => type === 'StatusFeedbackSynced');
+    assert.equal(synced.status, 'False');
+    assert.ok(synced.message.includes(`the hub refuses the status with its values: ${refusal.message}`));
+  }
+  const cluster = startCluster();
+  for (const refusal of [new HubRefusal(403, 'Forbidden', 'no'), new HubRefusal(409, 'Conflict', 'changed')]) {
+    cluster.refuseStatus(() => refusal);
+    await assert.rejects(cluster.pass(work([configMap('c')])), refusal);
   }
 });

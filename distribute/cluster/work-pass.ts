@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { conditionsOf, findCondition, type Condition, type Finding } from '../../controllers/conditions.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
+import { HubRefusal, setFinalizer } from '../../controllers/hub/hub-writer.ts';
 import { isDeleting, textsAt } from '../../controllers/objects.ts';
 import type { ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
@@ -210,12 +210,37 @@ async function writeStatus(
   results: readonly ManifestResult[],
   own: readonly Finding[],
 ): Promise<readonly Condition[]> {
-  const status = statusOf(work, results, own);
-  const { conditions, resourceStatus } = (work['status'] ?? {}) as { conditions?: unknown; resourceStatus?: unknown };
-  if (isDeepStrictEqual({ conditions, resourceStatus }, status)) return status.conditions;
-  // With the resourceVersion, the hub refuses the status with a conflict if the ManifestWork has changed since it was
-  // read.
-  const { resourceVersion } = work.metadata;
-  await writer.patch(manifestWorks, work, { metadata: { resourceVersion }, status }, '/status');
-  return status.conditions;
+  const write = async (told: readonly ManifestResult[]): Promise<readonly Condition[]> => {
+    const status = statusOf(work, told, own);
+    const { conditions, resourceStatus } = (work['status'] ?? {}) as { conditions?: unknown; resourceStatus?: unknown };
+    if (isDeepStrictEqual({ conditions, resourceStatus }, status)) return status.conditions;
+    // With the resourceVersion, the hub refuses the status with a conflict if the ManifestWork has changed since it was
+    // read.
+    const { resourceVersion } = work.metadata;
+    await writer.patch(manifestWorks, work, { metadata: { resourceVersion }, status }, '/status');
+    return status.conditions;
+  };
+  try {
+    return await write(results);
+  } catch (error) {
+    if (!isRefusedContent(error)) throw error;
+    // What a member's objects hold must not keep the hub from learning everything else.
+    return await write(results.map((result) => withoutValues(result, error.message)));
+  }
+}
+
+/** Whether the hub refuses what the status says, or how long it is (413, or 500 of etcd). */
+function isRefusedContent(error: unknown): error is HubRefusal {
+  if (!(error instanceof HubRefusal)) return false;
+  return error.status === 422 || error.status === 413 || /too large/.test(error.message);
+}
+
+/** The result without values and conditions that come from the object, and with the reason. */
+function withoutValues(result: ManifestResult, refused: string): ManifestResult {
+  if (result.seen.state !== 'present') return result;
+  const { observation } = result.seen;
+  const hasAny = observation.feedback.values.length > 0 || observation.rules.length > 0;
+  if (!hasAny) return result;
+  const feedback = { values: [], outcome: { fault: `the hub refuses the status with its values: ${refused}` } };
+  return { ...result, seen: { ...result.seen, observation: { ...observation, feedback, rules: [] } } };
 }
