@@ -181,8 +181,9 @@ test('a change in a protected cluster asks for the name of the cluster first', n
   await page.getByRole('button', { name: 'Edit' }).click();
   const content = page.locator('.cm-content[contenteditable="true"]');
   await content.waitFor();
-  const text = (await content.locator('.cm-line').allInnerTexts()).join('\n').replace(/on.*: .*no.*/, 'on: maybe');
-  await content.fill(text);
+  const text = (await content.locator('.cm-line').allInnerTexts()).join('\n');
+  assert.ok(text.includes('"on": "no"'), 'without quotes it would be true');
+  await content.fill(text.replace('"on": "no"', '"on": maybe'));
   await page.getByRole('button', { name: 'Try it and compare' }).click();
   await page.getByRole('button', { name: 'Apply this change' }).click();
   const dialog = page.getByRole('dialog');
