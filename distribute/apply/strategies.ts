@@ -58,8 +58,8 @@ const immutable = /field is immutable|updates to \S+ are forbidden/;
 const remade = new Set(['Secret', 'StorageClass.storage.k8s.io', 'CSIDriver.storage.k8s.io']);
 
 /**
- * Updates the object. One of the kinds above is made anew when the member refuses the change of an immutable field. Only
- * what the work itself made is deleted for that.
+ * Updates the object. One of the kinds above is made anew when the member refuses the change of an immutable field, if
+ * only the work itself owns it.
  */
 async function updated(task: ApplyTask, live: JsonObject, wanted: JsonObject): Promise<JsonObject> {
   const { objects, object, manifest, ownership } = task;
