@@ -76,7 +76,14 @@ test('what is indexed is its own list and that of a ClusterSyncResources; a refe
   assert.equal(chosen({ ...own, syncResourcesRefName: 's' }, shared), 'pods,deployments');
   assert.equal(chosen({ ...own, syncResourcesRefName: 's' }), 'pods');
   assert.equal(chosen({ syncResources: [], syncResourcesRefName: 's' }), '', 'not what the configuration chooses');
-  assert.equal(chosen({ syncResources: [] }), undefined);
+  assert.equal(chosen({ syncResources: [] }), '', 'as in Clusterpedia, nothing');
+  assert.equal(
+    chosen({ syncResources: [{ group: 5, resources: ['pods'] }] }),
+    '',
+    'what cannot be read chooses no more',
+  );
+  for (const none of [{}, { syncResources: null }, { syncAllCustomResources: false }, { syncResourcesRefName: '' }])
+    assert.equal(chosen(none), undefined, JSON.stringify(none));
 });
 
 test('annotations about the index are of the cluster, and no others are', () => {

@@ -104,16 +104,18 @@ function registrationOf(
 /**
  * The resources that Clusterpedia would collect from this cluster: those listed in the PediaCluster, then those of the
  * ClusterSyncResources to which it refers. Undefined when the PediaCluster has neither a list nor a reference; then the
- * gateway's configuration decides what is indexed. A reference to a missing object gives no resources. Invalid entries
- * are skipped, so that they do not make the cluster unusable.
+ * gateway's configuration decides what is indexed. An empty list is a choice, too: nothing. A reference to a missing
+ * object gives no resources. Invalid entries are skipped, so that they do not make the cluster unusable.
  */
 function indexingOf(cluster: HubObject, syncResources: HubObject | undefined): SourceIndexing | undefined {
-  const own = groupResources(fieldOf(cluster, 'spec', 'syncResources'));
+  const given = fieldOf(cluster, 'spec', 'syncResources');
+  const own = groupResources(given);
   const referred = groupResources(fieldOf(syncResources, 'spec', 'syncResources'));
   const resources = [...own, ...referred];
   const allCustomResources = fieldOf(cluster, 'spec', 'syncAllCustomResources') === true;
   const refers = (fieldOf(cluster, 'spec', 'syncResourcesRefName') ?? '') !== '';
-  return resources.length === 0 && !allCustomResources && !refers ? undefined : { resources, allCustomResources };
+  const isChosen = Array.isArray(given) || allCustomResources || refers;
+  return !isChosen ? undefined : { resources, allCustomResources };
 }
 
 /** Parses a list of Clusterpedia's type ClusterGroupResources. Invalid entries are skipped. */
