@@ -54,18 +54,21 @@ export async function startIssuer(
   { port = 0, path = '' }: { readonly port?: number; readonly path?: string } = {},
 ): Promise<TestIssuer> {
   const asked: string[] = [];
-  const server = createServer(await authority.issue(['ip:127.0.0.1', 'localhost']), (request, response) => {
-    asked.push(request.url ?? '');
-    if (issuer.answer(request, response)) return;
-    const json = (body: unknown): void => {
-      response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify(body));
-    };
-    if (request.url === `${path}/.well-known/openid-configuration`)
-      json({ issuer: issuer.url, jwks_uri: `${issuer.url}/jwks`, ...issuer.discovery });
-    else if (request.url === `${path}/jwks`) json(issuer.jwks);
-    else response.writeHead(404).end();
-  });
+  const server = createServer(
+    await authority.issue(['ip:127.0.0.1', 'localhost', 'issuer.test']),
+    (request, response) => {
+      asked.push(request.url ?? '');
+      if (issuer.answer(request, response)) return;
+      const json = (body: unknown): void => {
+        response.setHeader('content-type', 'application/json');
+        response.end(JSON.stringify(body));
+      };
+      if (request.url === `${path}/.well-known/openid-configuration`)
+        json({ issuer: issuer.url, jwks_uri: `${issuer.url}/jwks`, ...issuer.discovery });
+      else if (request.url === `${path}/jwks`) json(issuer.jwks);
+      else response.writeHead(404).end();
+    },
+  );
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const taken = (server.address() as AddressInfo).port;

@@ -1,9 +1,10 @@
 // Fetches a JSON document of an identity provider over https. If the provider has a certificate authority configured,
 // only that one is trusted. Redirects are not followed; time and size are limited. Error messages never quote an
 // answer.
-import { request } from 'node:https';
+import { Agent, request } from 'node:https';
 import type { RequestOptions } from 'node:https';
 import { isIP } from 'node:net';
+import { environmentProxyOf, type Environment } from '../../lib/environment-proxy.ts';
 
 /** How to connect to a provider, and limits for the answer. */
 export interface IssuerFetchOptions {
@@ -11,6 +12,8 @@ export interface IssuerFetchOptions {
   readonly certificateAuthority: string | undefined;
   readonly timeoutMs?: number;
   readonly maxBytes?: number;
+  /** Variables that may name a proxy, as in Go; those of the process by default. */
+  readonly environment?: Environment;
 }
 
 /** Why a document could not be fetched. The message has the host name and nothing of the answer. */
@@ -30,7 +33,12 @@ const defaultMaxBytes = 1024 * 1024;
  *   body is too long, too late or not JSON
  */
 export async function fetchIssuerDocument(address: string, options: IssuerFetchOptions): Promise<unknown> {
-  const { certificateAuthority, timeoutMs = defaultTimeoutMs, maxBytes = defaultMaxBytes } = options;
+  const {
+    certificateAuthority,
+    timeoutMs = defaultTimeoutMs,
+    maxBytes = defaultMaxBytes,
+    environment = process.env,
+  } = options;
   const url = URL.parse(address);
   if (url === null || url.protocol !== 'https:' || url.username !== '' || url.password !== '')
     throw new IssuerFault('an address of the provider is not an https URL, or has a user name in it');
@@ -40,7 +48,7 @@ export async function fetchIssuerDocument(address: string, options: IssuerFetchO
     {
       ...(certificateAuthority === undefined ? {} : { ca: certificateAuthority }),
       // A new connection each time: for a few requests an hour it is not worth keeping one open that may have died.
-      agent: false,
+      agent: agentFor(url, environment),
       headers: { accept: 'application/json', 'user-agent': 'portcullis' },
       maxHeaderSize: 64 * 1024,
       signal: AbortSignal.timeout(timeoutMs),
@@ -52,6 +60,11 @@ export async function fetchIssuerDocument(address: string, options: IssuerFetchO
   } catch {
     throw new IssuerFault(`${url.host} did not answer with JSON`);
   }
+}
+
+function agentFor(url: URL, environment: Environment): Agent | false {
+  const proxy = environmentProxyOf(url, environment);
+  return proxy === undefined ? false : new Agent({ keepAlive: false, proxyEnv: { HTTPS_PROXY: proxy } });
 }
 
 function get(url: URL, options: RequestOptions, maxBytes: number): Promise<string> {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
 import type { TestAuthority } from '../../routing/dial/authority.fixture.ts';
@@ -202,4 +204,41 @@ test('redirects are not followed, and too much, too late or cut answers are faul
   );
   answers(() => false);
   await assert.rejects(get({ ca: stranger.ca }), /cannot be reached/);
+});
+
+test('a provider is asked by the proxy of the environment, whose refusal is a fault', async (t) => {
+  const issuer = await provider();
+  const { port } = new URL(issuer.url);
+  const asked: string[] = [];
+  let isOpen = true;
+  const proxy = createServer();
+  proxy.on('connect', ({ url }, client) => {
+    asked.push(String(url));
+    if (!isOpen) {
+      client.end('HTTP/1.1 403 Forbidden\r\n\r\n');
+      return;
+    }
+    const upstream = connect(Number(port), '127.0.0.1', () => {
+      client.write('HTTP/1.1 200 OK\r\n\r\n');
+      upstream.pipe(client).pipe(upstream);
+    });
+    upstream.on('error', () => client.destroy());
+    client.on('error', () => upstream.destroy());
+  });
+  await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
+  t.after(() => proxy.close());
+  const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const get = (environment: Record<string, string>): Promise<unknown> =>
+    fetchIssuerDocument(`https://issuer.test:${port}/jwks`, { certificateAuthority: authority.ca, environment });
+  assert.deepEqual(Object.keys((await get({ HTTPS_PROXY: address })) as object), ['keys']);
+  assert.deepEqual(asked, [`issuer.test:${port}`]);
+  await assert.rejects(get({ HTTPS_PROXY: address, NO_PROXY: '.test' }), /cannot be (resolved|reached)/);
+  await assert.rejects(
+    fetchIssuerDocument(`https://issuer.test:${port}/jwks`, {
+      ...{ certificateAuthority: stranger.ca, environment: { HTTPS_PROXY: address } },
+    }),
+    /cannot be reached/,
+  );
+  isOpen = false;
+  await assert.rejects(get({ HTTPS_PROXY: address }), IssuerFault);
 });

@@ -2,6 +2,7 @@
 // pod, and reads them again when the files change. Kubernetes replaces a ServiceAccount token on disk about every hour,
 // so callers must call `current()` for every request. When a changed file cannot be used, the last usable address and
 // credential are kept.
+import type { Environment } from '../../lib/environment-proxy.ts';
 import { resolve } from 'node:path';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { watchFiles, type FileWatch, type FileWatchOptions } from '../../lib/file-watch.ts';
@@ -114,7 +115,7 @@ export async function inClusterConnection(
     contexts: [{ name: 'hub', cluster: 'in-cluster', user: 'in-cluster', namespace: '', extensions: [] }],
     currentContext: 'hub',
   };
-  const read = { kubeconfig, origin: 'in-cluster', readings: new Map<string, FileReading>() };
+  const read = { kubeconfig, origin: 'in-cluster', readings: new Map<string, FileReading>(), environment: {} };
   return startConnection(folder, options, () => Promise.resolve(read), hubFault);
 }
 
@@ -132,6 +133,8 @@ interface Read {
   readonly origin: string;
   /** The kubeconfig file that was read, by absolute path; empty for the ServiceAccount of a pod. */
   readonly readings: ReadonlyMap<string, FileReading>;
+  /** Variables that may name a proxy. The API server of the pod's own cluster is reached without one. */
+  readonly environment?: Environment;
 }
 
 /**
@@ -237,7 +240,13 @@ class WatchedConnection {
     if (this.#stopping.signal.aborted) return;
     const signatures = [...found.readings, ...contents].map(([one, reading]) => [one, reading.signature] as const);
     this.#watch.setFiles(new Map(signatures));
-    const [draft] = draftClusters(this.#file, found.kubeconfig, (one) => textOf(contents, one), this.#drafts);
+    const [draft] = draftClusters(
+      this.#file,
+      found.kubeconfig,
+      (one) => textOf(contents, one),
+      this.#drafts,
+      found.environment,
+    );
     if (draft === undefined) throw new Error('no context was left');
     const fault = draft.spec.problem?.message ?? this.#faultOf(draft);
     if (fault !== undefined) throw new ConfigurationError([{ file: this.#file, message: fault }]);

@@ -1,5 +1,6 @@
 // Finds out how to reach the gateway and with which credential, from flags or a kubeconfig. Security: with --server the
 // kubeconfig is not read, so that the token of one server is never sent to another.
+import { environmentProxyOf } from '../../lib/environment-proxy.ts';
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { usageFailure } from '../failure.ts';
@@ -185,10 +186,7 @@ function proxyOfCluster(cluster: KubeconfigEntry, context: string): Connection['
   return { HTTPS_PROXY: url };
 }
 
-/** Returns HTTPS_PROXY and NO_PROXY of the environment. As in Go, no proxy is used for a server on this machine. */
 function proxyOfEnvironment(root: string, env: Terminal['env']): Connection['proxyEnv'] {
-  const { hostname } = new URL(root);
-  if (hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)) return {};
-  const proxy = env['HTTPS_PROXY'] ?? env['https_proxy'] ?? '';
-  return proxy === '' ? {} : { HTTPS_PROXY: proxy, NO_PROXY: env['NO_PROXY'] ?? env['no_proxy'] ?? '' };
+  const proxy = environmentProxyOf(new URL(root), env);
+  return proxy === undefined ? {} : { HTTPS_PROXY: proxy };
 }

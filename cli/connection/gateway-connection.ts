@@ -19,5 +19,5 @@ export interface Connection {
   readonly token: string | undefined;
   readonly clientCertificate: { readonly cert: string; readonly key: string } | undefined;
   /** The HTTP proxy to use, in the form of Node's option `proxyEnv`; empty for no proxy. */
-  readonly proxyEnv: { readonly HTTPS_PROXY?: string; readonly NO_PROXY?: string };
+  readonly proxyEnv: { readonly HTTPS_PROXY?: string };
 }

@@ -271,3 +271,22 @@ contexts: [{name: a, context: {cluster: c, user: u}}, {name: b, context: {cluste
     '/home/jane/.kube/k.pem',
   ]);
 });
+
+test('a cluster without a proxy-url is reached by the proxy of the environment, as kubectl reaches it', () => {
+  const drafted = (cluster: Entry, environment: Record<string, string>) => {
+    const document = {
+      clusters: [{ name: 'c', cluster: { server: 'https://api.corp.example:6443', ...cluster } }],
+      contexts: [{ name: 'ctx', context: { cluster: 'c' } }],
+    };
+    const kubeconfig = parseKubeconfig(file, JSON.stringify(document));
+    return draftClusters(file, kubeconfig, () => '', new Map(), environment)[0]!.spec;
+  };
+  const environment = { HTTPS_PROXY: 'http://proxy.corp:3128', NO_PROXY: '.internal' };
+  const at = (host: string, port: number) => ({ scheme: 'http', host, port, userinfo: undefined });
+  assert.deepEqual(drafted({}, environment).proxy, at('proxy.corp', 3128));
+  assert.deepEqual(drafted({ 'proxy-url': 'http://own:1' }, environment).proxy, at('own', 1));
+  assert.equal(drafted({ server: 'https://api.internal' }, environment).proxy, undefined);
+  assert.equal(drafted({ server: 'http://api.corp' }, environment).proxy, undefined);
+  assert.equal(drafted({}, {}).proxy, undefined);
+  assert.match(drafted({}, { HTTPS_PROXY: 'ftp://x' }).problem!.message, /the variable HTTPS_PROXY must start with/);
+});

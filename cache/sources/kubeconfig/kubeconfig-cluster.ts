@@ -1,12 +1,13 @@
 // Turns one context of a kubeconfig into a cluster: name, address, trusted certificate authorities, proxy, labels, and
 // how to authenticate. Reads no files; the caller passes their texts. A fault in one context becomes the `problem` of
 // that cluster and does not affect the others.
+import { environmentProxy, type Environment } from '../../../lib/environment-proxy.ts';
 import { createHash } from 'node:crypto';
 import { readAuthorities } from '../../credentials/pem.ts';
 import { isLabel, isSubdomain } from '../../../lib/objects/api-names.ts';
 import { clusterNames } from '../../model/cluster-names.ts';
 import { GatewayError } from '../../model/errors.ts';
-import type { ClusterSpec, TlsTrust } from '../../model/records.ts';
+import type { ClusterSpec, Endpoint, ProxyAddress, TlsTrust } from '../../model/records.ts';
 import { isServerName, parseProxy, parseServer } from '../address.ts';
 import { execTrust, type ExecClusterInfo } from './kubeconfig-credential.ts';
 import type { ClusterEntry, ContextEntry, Kubeconfig, UserEntry } from './kubeconfig-file.ts';
@@ -67,12 +68,14 @@ export function referencedFiles(file: string, kubeconfig: Kubeconfig): readonly 
  * InvalidConfiguration.
  * @param read returns the text of one of {@link referencedFiles}, or throws GatewayError CLUSTER_UNUSABLE
  * @param before the present drafts by key; a draft whose inputs are unchanged is returned as the same instance
+ * @param environment may name a proxy for clusters without a `proxy-url`, as in client-go
  */
 export function draftClusters(
   file: string,
   kubeconfig: Kubeconfig,
   read: ReadText,
   before: ReadonlyMap<string, ClusterDraft> = new Map(),
+  environment: Environment = process.env,
 ): readonly ClusterDraft[] {
   const seen = new Map<string, number>();
   return kubeconfig.contexts.map((context) => {
@@ -85,7 +88,7 @@ export function draftClusters(
     if (last?.inputs === inputs) return last;
     // client-go uses `token` only until it could read tokenFile for the first time.
     const mayFallBack = last?.plan.kind !== 'token-file';
-    return { key, inputs, ...draftCluster(parts, occurrence, read, mayFallBack) };
+    return { key, inputs, ...draftCluster(parts, occurrence, read, { mayFallBack, environment }) };
   });
 }
 
@@ -118,7 +121,7 @@ function draftCluster(
   parts: Parts,
   occurrence: number,
   read: ReadText,
-  mayFallBack: boolean,
+  { mayFallBack, environment }: { readonly mayFallBack: boolean; readonly environment: Environment },
 ): Pick<ClusterDraft, 'spec' | 'plan' | 'execCluster'> {
   const { file, context, cluster, user } = parts;
   const identity = {
@@ -134,7 +137,7 @@ function draftCluster(
     if (user === undefined && context.user !== '') throw unusable(missing('user', context.user));
     const endpoint = parseServer(cluster.server);
     const tls = trustOf(file, cluster, read);
-    const proxy = cluster.proxyUrl === '' ? undefined : parseProxy(cluster.proxyUrl);
+    const proxy = proxyOf(cluster, endpoint, environment);
     const labels = labelsOf(context);
     // As in client-go: no credential is sent over plain http, since anyone on the network path could read the
     // credential.
@@ -163,6 +166,12 @@ function draftCluster(
       execCluster: undefined,
     };
   }
+}
+
+function proxyOf({ proxyUrl }: ClusterEntry, endpoint: Endpoint, environment: Environment): ProxyAddress | undefined {
+  if (proxyUrl !== '') return parseProxy(proxyUrl);
+  const found = environmentProxy(endpoint, environment);
+  return found === undefined ? undefined : parseProxy(found, `the variable ${endpoint.scheme.toUpperCase()}_PROXY`);
 }
 
 function missing(what: string, name: string): string {
