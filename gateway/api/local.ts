@@ -26,7 +26,7 @@ import { makeOpenapi } from './discovery/openapi.ts';
 import { openapiProtobufTypes } from './discovery/openapi-protobuf.ts';
 import { answerSelfReview } from './self-review.ts';
 import { sendComplete } from './send-complete.ts';
-import { queryValue } from '../request/request-info.ts';
+import { queryFlag, queryValue } from '../request/request-info.ts';
 import type { Surface } from '../request/routes.ts';
 import { answerResource } from './clusters/served-resource.ts';
 import type { ServedResource } from './clusters/served-resource.ts';
@@ -78,6 +78,7 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
   const indexDiscovery = makeDiscovery([], shown);
   return (state) => {
     const { surface } = state;
+    refuseWatchOfOne(state);
     if (surface.kind === 'index') {
       if (parts.index === undefined) throw notServed();
       const response = answerIndex(state, surface, parts.index, indexDiscovery);
@@ -102,6 +103,22 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
     }
     return sendComplete(state, answerDocument(state, surface));
   };
+}
+
+/**
+ * Refuses a watch of one object by its name. Its verb is `get`, as in kube-apiserver, which answers it with the object;
+ * but the client waits for events, and the right to get is no right to watch.
+ * @throws GatewayError METHOD_NOT_ALLOWED
+ */
+function refuseWatchOfOne({ surface, inbound, target }: Authorized): void {
+  if (surface.kind !== 'resource' && surface.kind !== 'registries') return;
+  const isRead = inbound.method === 'GET' || inbound.method === 'HEAD';
+  if (!isRead || surface.name === undefined || !queryFlag(target.query, 'watch')) return;
+  const plural = surface.kind === 'resource' ? surface.plural : 'resourceregistries';
+  throw new GatewayError(
+    'METHOD_NOT_ALLOWED',
+    `one of the ${plural} cannot be watched by its path; watch the list with fieldSelector=metadata.name=<name>`,
+  );
 }
 
 type DocumentSurface = Exclude<Surface, { kind: 'index' | 'registries' | 'resource' | 'self-review' }>;

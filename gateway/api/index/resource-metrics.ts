@@ -6,7 +6,7 @@ import type { IdentityMode } from '../../../cache/model/records.ts';
 import type { ChainDependencies } from '../../chain-dependencies.ts';
 import type { Authorized } from '../../exchange.ts';
 import { answerFanout } from '../../fanout/answer.ts';
-import { queryValue, requestInfo } from '../../request/request-info.ts';
+import { queryFlag, queryValue, requestInfo } from '../../request/request-info.ts';
 import { resourceMetricsGroup } from '../../../search/sync/discover/resource-metrics.ts';
 import type { ClusterAccess } from '../../start/cluster-access.ts';
 import { attributesOf } from '../../steps/authorize.ts';
@@ -58,7 +58,7 @@ export async function askMetrics(
     );
   const surface = liveSurface('*', path);
   const info = requestInfo(method, surface.segments, query, false);
-  if (info.verb !== 'get' && info.verb !== 'list')
+  if ((info.verb !== 'get' && info.verb !== 'list') || queryFlag(query, 'watch'))
     throw new GatewayError(
       'METHOD_NOT_ALLOWED',
       'metrics of pods and nodes cannot be watched; list them again instead',
