@@ -46,8 +46,8 @@ export interface Inbound {
 }
 
 /**
- * A request that offers an upgrade which the gateway serves, over HTTP/1.1 only. Its handler owns the socket and must answer on it or destroy
- * it.
+ * A request that offers an upgrade which the gateway serves, over HTTP/1.1 only. Its handler owns the socket and must
+ * answer on it or destroy it.
  */
 export interface InboundUpgrade extends Inbound {
   readonly socket: Duplex;

@@ -1,6 +1,6 @@
 // Parses the head of an HTTP/1.1 or HTTP/1.0 request strictly (RFC 9112): everything that two servers could read
-// differently is refused. A head may arrive in chunks of any size, even byte by byte. An unfinished head is kept in a buffer that
-// doubles in size, and only new bytes are searched for its end.
+// differently is refused. A head may arrive in chunks of any size, even byte by byte. An unfinished head is kept in a
+// buffer that doubles in size, and only new bytes are searched for its end.
 import { HttpFault } from '../http-fault.ts';
 import { headLimits, headTooLarge, type HeadLimits } from '../head-limits.ts';
 import { markRepeated } from '../repeated-headers.ts';

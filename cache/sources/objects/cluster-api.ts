@@ -1,8 +1,8 @@
 // The source that makes one cluster of each Cluster of Cluster API. The credential is the kubeconfig that the control
 // plane provider writes into the Secret `<name>-kubeconfig`. Cluster API reads that Secret by its name, whatever its
-// type. Here it must have the type or the label that Cluster API's contract asks providers for, since a watch can select
-// by nothing else: with neither, every Secret of the namespace would have to be read. Two namespaces may have Clusters of the same name: the
-// older Cluster keeps the name, and the younger is listed with the problem NameConflict.
+// type. Here it must have the type or the label that Cluster API's contract asks providers for, since a watch can
+// select by nothing else: with neither, every Secret of the namespace would have to be read. Two namespaces may have
+// Clusters of the same name: the older Cluster keeps the name, and the younger is listed with the problem NameConflict.
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import {
   about,

@@ -93,64 +93,42 @@ test('a Cluster without kubeconfig, with that of another one, or with a Secret w
 
 test('a kubeconfig Secret of another type is used as Cluster API uses it, when it has the label', () => {
   const source = makeClusterApiSource({ namespaces: ['default'] });
+  const label = 'cluster.x-k8s.io/cluster-name';
   const specOf = (...objects: HubObject[]): ClusterSpec =>
     clusterNamed(compiled(source, [cluster, ...objects]), 'capi-quickstart');
-  const typed = (type: string | undefined, change: (copy: HubObject) => void = () => undefined): HubObject =>
+  let version = 100;
+  const typed = (type: string | undefined, metadata: object = {}, data: object = {}): HubObject =>
     changed(secret, (copy) => {
-      copy['type'] = type;
-      copy['metadata'].resourceVersion = String(Math.random());
-      change(copy);
+      version += 1;
+      copy['metadata'] = { ...copy['metadata'], resourceVersion: `${version}`, ...metadata };
+      Object.assign(copy, { type }, data);
     });
   for (const type of ['Opaque', 'example.com/kubeconfig', '', undefined]) {
     const spec = specOf(typed(type));
-    assert.equal(spec.problem, undefined, type);
+    assert.equal(spec.problem, undefined, `type ${type}`);
     assert.deepEqual(credentialOf(spec).clientCertificate, { cert: values.CERT, key: values.KEY });
   }
   // With the type the label may be missing, as before.
-  const unlabelled = changed(secret, (copy) => {
-    delete copy['metadata'].labels;
-  });
-  assert.equal(specOf(unlabelled).problem, undefined);
+  assert.equal(specOf(typed('cluster.x-k8s.io/secret', { labels: {} })).problem, undefined);
 
   const refused = (what: RegExp, ...objects: HubObject[]): void => {
     const spec = specOf(...objects);
     assert.equal(spec.credential, undefined);
     assert.match(`${spec.problem?.reason}: ${spec.problem?.message}`, what);
   };
-  const label = 'cluster.x-k8s.io/cluster-name';
   const neither = /^NoCredential: .*is missing, or has neither the type cluster\.x-k8s\.io\/secret nor the label /;
   refused(neither);
-  refused(
-    neither,
-    typed('Opaque', ({ metadata }) => void ((metadata as { labels?: object }).labels = {})),
-  );
-  refused(
-    neither,
-    typed('Opaque', ({ metadata }) => void delete (metadata as { labels?: object }).labels),
-  );
+  // The label that an update takes away takes the credential away.
+  for (const labels of [{}, null, undefined, { [label.toUpperCase()]: 'capi-quickstart' }])
+    refused(neither, typed('Opaque', { labels }));
   for (const name of ['capi-quickstart', 'capi-quickstart-kubeconfig-2', 'other-kubeconfig'])
-    refused(
-      neither,
-      typed('Opaque', ({ metadata }) => void ((metadata as { name: string }).name = name)),
-    );
-  refused(
-    neither,
-    typed('Opaque', ({ metadata }) => void ((metadata as { namespace?: string }).namespace = 'tenant')),
-  );
-  for (const value of ['', 'other'])
-    refused(
-      /names another cluster/,
-      typed('Opaque', ({ metadata }) => void (metadata.labels![label] = value)),
-    );
-  for (const data of [{}, { kubeconfig: 'eA==' }, null, undefined])
-    refused(
-      /data\["value"\] is missing/,
-      typed('Opaque', (copy) => void (copy['data'] = data)),
-    );
-  refused(
-    /it must be a kubeconfig|is empty|no kubeconfig/,
-    typed('Opaque', (copy) => void (copy['data'] = { value: '' })),
-  );
+    refused(neither, typed('Opaque', { name }));
+  refused(neither, typed('Opaque', { namespace: 'tenant' }));
+  for (const value of ['', 'other', 'capi-quickstart-kubeconfig'])
+    refused(/names another cluster/, typed('Opaque', { labels: { [label]: value } }));
+  for (const data of [{}, { kubeconfig: 'eA==' }, { value: null }, null, undefined])
+    refused(/data\["value"\] is missing/, typed('Opaque', {}, { data }));
+  refused(/^InvalidConfiguration: /, typed('Opaque', {}, { data: { value: '' } }));
 });
 
 test('of two Clusters of one name the older keeps it, whatever its namespace is called', () => {
