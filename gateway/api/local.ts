@@ -78,7 +78,6 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
   const indexDiscovery = makeDiscovery([], shown);
   return (state) => {
     const { surface } = state;
-    refuseWatchOfOne(state);
     if (surface.kind === 'index') {
       if (parts.index === undefined) throw notServed();
       const response = answerIndex(state, surface, parts.index, indexDiscovery);
@@ -86,10 +85,12 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
     }
     if (surface.kind === 'registries') {
       if (parts.registries === undefined) throw notServed();
+      refuseWatchOfOne(state, 'resourceregistries', surface.name);
       return parts.registries(state, surface).then((later) => later && sendComplete(state, later));
     }
     if ('group' in surface && groups.every(({ name }) => name !== surface.group)) throw notServed();
     if (surface.kind === 'resource') {
+      refuseWatchOfOne(state, surface.plural, surface.name);
       if (surface.plural !== 'statistics' && surface.name === undefined && state.info.verb === 'watch') {
         return watchResource(state, answerObjects.resource(surface.plural), clusters);
       }
@@ -110,11 +111,9 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
  * but the client waits for events, and the right to get is no right to watch.
  * @throws GatewayError METHOD_NOT_ALLOWED
  */
-function refuseWatchOfOne({ surface, inbound, target }: Authorized): void {
-  if (surface.kind !== 'resource' && surface.kind !== 'registries') return;
+function refuseWatchOfOne({ inbound, target }: Authorized, plural: string, name: string | undefined): void {
   const isRead = inbound.method === 'GET' || inbound.method === 'HEAD';
-  if (!isRead || surface.name === undefined || !queryFlag(target.query, 'watch')) return;
-  const plural = surface.kind === 'resource' ? surface.plural : 'resourceregistries';
+  if (!isRead || name === undefined || !queryFlag(target.query, 'watch')) return;
   throw new GatewayError(
     'METHOD_NOT_ALLOWED',
     `one of the ${plural} cannot be watched by its path; watch the list with fieldSelector=metadata.name=<name>`,
