@@ -27,7 +27,7 @@ export const chain = linked(
   receive, //      gives the request an id and the time of its arrival
   recover, //      an error in a later step is answered with a Status
   observe, //      metrics and log follow the request to its end
-  describe, //     finds cluster, verb and resource in the request line; or answers 400, 404 or 421
+  describe, //     finds cluster, verb and resource in the request line; or answers 400, 404, 421 or 505
   serveConsole, // answers requests for the files of the console, which are the same for everybody
   authenticate, // finds out who the caller is; or answers 401, or 403 for a web page of another origin
   audit, //        starts the audit record and the trace; or answers 503 when the request cannot be recorded

@@ -10,7 +10,7 @@ import type { Inbound, InboundUpgrade } from '../http/inbound.ts';
 import type { Progress } from '../routing/forward/stream.ts';
 import type { Connection, Target } from '../routing/members/target.ts';
 import type { RawHeaders } from '../http/raw-headers.ts';
-import type { UpgradeToken } from '../routing/forward/upgrade.ts';
+import type { UpgradeToken } from '../http/upgrade-offer.ts';
 import type { AuditTrail } from './audit/audit-trail.ts';
 import type { ClusterAccess } from './start/cluster-access.ts';
 import type { ParsedTarget } from './request/path.ts';

@@ -18,9 +18,9 @@ export interface Peer {
 /** One request of a client, as it was received. */
 export interface Arrival {
   readonly inbound: Inbound;
-  /** The same object as `inbound` when the request carries an Upgrade header; otherwise undefined. */
+  /** The same object as `inbound` when the request offers an upgrade that is served; otherwise undefined. */
   readonly upgradeInbound: InboundUpgrade | undefined;
-  /** The Host header, or `:authority` over HTTP/2. */
+  /** The Host header, or `:authority` over HTTP/2; '' for a request of HTTP/1.0 without Host. */
   readonly host: string;
   readonly peer: Peer;
   /**

@@ -51,12 +51,12 @@ test('Connection still closes and upgrades, wherever in the list its option stan
     'connection',
     'keep-alive , CLOSE',
     'Upgrade',
-    'a',
+    'websocket',
     'Connection',
     ' upgrade',
   ]);
   assert.deepEqual([judged.close, judged.upgrade], [true, true]);
-  const none = readHttp1Head(['Host', 'x', 'Connection', 'closed, upgrades', 'Upgrade', 'a']);
+  const none = readHttp1Head(['Host', 'x', 'Connection', 'closed, upgrades', 'Upgrade', 'websocket']);
   assert.deepEqual([none.close, none.upgrade], [false, false]);
 });
 

@@ -1,5 +1,5 @@
-// A request and its answer, with the same interface for HTTP/1.1 and HTTP/2. After abort(), or when the client has
-// disconnected, all methods do nothing.
+// A request and its answer, with the same interface for HTTP/1.1, HTTP/1.0 and HTTP/2. After abort(), or when the
+// client has disconnected, all methods do nothing.
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from './raw-headers.ts';
 
@@ -18,7 +18,7 @@ export interface Inbound {
   /** The request target as received, for example `/version?x=y`. */
   readonly target: string;
   readonly headers: RawHeaders;
-  readonly protocol: 'HTTP/1.1' | 'HTTP/2.0';
+  readonly protocol: 'HTTP/1.1' | 'HTTP/1.0' | 'HTTP/2.0';
   readonly body: BodyFraming;
   /** Whether respond() was called. */
   readonly answered: boolean;
@@ -46,8 +46,8 @@ export interface Inbound {
 }
 
 /**
- * A request with an Upgrade header, over HTTP/1.1 only. Its handler owns the socket and must answer on it or destroy
- * it.
+ * A request that offers an upgrade which the gateway serves, over HTTP/1.1 only. Its handler owns the socket and must
+ * answer on it or destroy it.
  */
 export interface InboundUpgrade extends Inbound {
   readonly socket: Duplex;

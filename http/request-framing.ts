@@ -1,4 +1,4 @@
-// Decides where the body of an HTTP/1.1 request ends, and reads what its head says about the connection. Easy to get
+// Decides where the body of an HTTP/1 request ends, and reads what its head says about the connection. Easy to get
 // wrong: only this file may decide where a body ends. If other code came to a different result, an attacker could
 // smuggle a second request in a body.
 import { HttpFault } from './http-fault.ts';
@@ -7,17 +7,18 @@ import { readOnce } from './repeated-headers.ts';
 import type { BodyFraming } from './inbound.ts';
 import type { RawHeaders } from './raw-headers.ts';
 import { fieldFault, requireFewSubprotocols, withLine } from './field-bounds.ts';
+import { hidesServedUpgrade, servedUpgrade } from './upgrade-offer.ts';
 
-/** What the header fields of an HTTP/1.1 request say about its body and its connection. */
+/** What the header fields of an HTTP/1.1 or HTTP/1.0 request say about its body and its connection. */
 export interface Http1RequestHead {
   readonly body: BodyFraming;
-  /** Value of the Host header; a request must have exactly one. */
+  /** Value of the Host header. A request of HTTP/1.1 must have exactly one; '' for one of HTTP/1.0 without it. */
   readonly host: string;
-  /** Whether the client asks for the connection to be closed after this request. */
+  /** Whether the connection closes after this request. */
   readonly close: boolean;
   /** Whether the client waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
-  /** Whether the request has an Upgrade header and `Connection: upgrade`. */
+  /** Whether the request offers to upgrade the connection to a protocol that the gateway upgrades to. */
   readonly upgrade: boolean;
 }
 
@@ -40,7 +41,35 @@ interface Found {
  * @throws HttpFault BAD_HEADERS for anything two servers could read differently, BAD_UPGRADE for an upgrade with a
  *   body, HEADERS_TOO_LARGE for a field over its limit
  */
-export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead => {
+export function readHttp1Head(headers: RawHeaders): Http1RequestHead {
+  const head = readFields(headers);
+  if (!hasHost(head)) throw new HttpFault('BAD_HEADERS', 'the request has no Host header');
+  return head;
+}
+
+/**
+ * Reads the same of an HTTP/1.0 request. It needs no Host and knows neither `100 Continue` nor upgrades (RFC 9110
+ * sections 10.1.1 and 7.8). The connection closes after its answer even when the client asks for `keep-alive`, which
+ * proxies in between may not understand, so nothing behind it is ever read as a request.
+ * @throws HttpFault as {@link readHttp1Head}, and BAD_HEADERS for Transfer-Encoding, which HTTP/1.0 does not have and
+ *   by which two servers may frame the request differently (RFC 9112 section 6.1)
+ */
+export function readHttp10Head(headers: RawHeaders): Http1RequestHead {
+  const { host = '', body } = readFields(headers);
+  if (body === 'chunked') throw new HttpFault('BAD_HEADERS', 'a request of HTTP/1.0 must not have a Transfer-Encoding');
+  return { body, host, close: true, expectsContinue: false, upgrade: false };
+}
+
+/** What the fields say, whatever the version. */
+interface ReadFields extends Omit<Http1RequestHead, 'host'> {
+  readonly host: string | undefined;
+}
+
+function hasHost(head: ReadFields): head is Http1RequestHead {
+  return head.host !== undefined;
+}
+
+const readFields = readOnce((headers: RawHeaders): ReadFields => {
   const found: Found = {
     body: 'none',
     framed: false,
@@ -54,11 +83,11 @@ export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead =>
     readField(found, headers[i]!, headers[i + 1]!);
   }
   const { body, host, expectsContinue, connection, subprotocols } = found;
-  if (host === undefined) throw new HttpFault('BAD_HEADERS', 'the request has no Host header');
   if (subprotocols !== undefined) requireFewSubprotocols(subprotocols);
   const options = connection === undefined ? [] : connectionOptions(connection);
-  const close = options.includes('close');
-  const upgrade = found.upgrade !== undefined && options.includes('upgrade');
+  const offer = options.includes('upgrade') ? found.upgrade : undefined;
+  const upgrade = offer !== undefined && servedUpgrade(offer) !== undefined;
+  const close = options.includes('close') || (offer !== undefined && hidesServedUpgrade(offer));
   if (upgrade && body !== 'none') throw new HttpFault('BAD_UPGRADE', 'an upgrade request must not have a body');
   return { body, host, close, expectsContinue, upgrade };
 });

@@ -50,6 +50,8 @@ export const errorKinds = {
   /** A limit of the gateway is reached: of the caller, of the cluster or of all requests. The message says which. */
   TOO_MANY_REQUESTS: { status: 429, reason: 'TooManyRequests' },
   INTERNAL: { status: 500, reason: 'InternalError' },
+  /** The path is not served to clients of HTTP/1.0. */
+  HTTP_VERSION: { status: 505, reason: 'InternalError' },
   // The cluster has failed, or something between the gateway and the cluster.
   /** The cluster's answer is not valid HTTP or JSON. */
   MEMBER_BAD_RESPONSE: { status: 502, reason: 'InternalError' },

@@ -26,7 +26,7 @@ import { makeOpenapi } from './discovery/openapi.ts';
 import { openapiProtobufTypes } from './discovery/openapi-protobuf.ts';
 import { answerSelfReview } from './self-review.ts';
 import { sendComplete } from './send-complete.ts';
-import { queryValue } from '../request/request-info.ts';
+import { queryFlag, queryValue } from '../request/request-info.ts';
 import type { Surface } from '../request/routes.ts';
 import { answerResource } from './clusters/served-resource.ts';
 import type { ServedResource } from './clusters/served-resource.ts';
@@ -85,10 +85,12 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
     }
     if (surface.kind === 'registries') {
       if (parts.registries === undefined) throw notServed();
+      refuseWatchOfOne(state, 'resourceregistries', surface.name);
       return parts.registries(state, surface).then((later) => later && sendComplete(state, later));
     }
     if ('group' in surface && groups.every(({ name }) => name !== surface.group)) throw notServed();
     if (surface.kind === 'resource') {
+      refuseWatchOfOne(state, surface.plural, surface.name);
       if (surface.plural !== 'statistics' && surface.name === undefined && state.info.verb === 'watch') {
         return watchResource(state, answerObjects.resource(surface.plural), clusters);
       }
@@ -102,6 +104,20 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
     }
     return sendComplete(state, answerDocument(state, surface));
   };
+}
+
+/**
+ * Refuses a watch of one object by its name. Its verb is `get`, as in kube-apiserver, which answers it with the object;
+ * but the client waits for events, and the right to get is no right to watch.
+ * @throws GatewayError METHOD_NOT_ALLOWED
+ */
+function refuseWatchOfOne({ inbound, target }: Authorized, plural: string, name: string | undefined): void {
+  const isRead = inbound.method === 'GET' || inbound.method === 'HEAD';
+  if (!isRead || name === undefined || !queryFlag(target.query, 'watch')) return;
+  throw new GatewayError(
+    'METHOD_NOT_ALLOWED',
+    `one of the ${plural} cannot be watched by its path; watch the list with fieldSelector=metadata.name=<name>`,
+  );
 }
 
 type DocumentSurface = Exclude<Surface, { kind: 'index' | 'registries' | 'resource' | 'self-review' }>;

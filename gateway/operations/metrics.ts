@@ -91,7 +91,9 @@ class RequestCounters implements RequestMetrics {
     if (progress.sentAtMs !== 0) one.upstream.add(upstreamMs / 1000);
     one.gateway.add((totalMs - upstreamMs) / 1000);
     const { log } = this.#sources;
-    const level = progress.status >= 500 ? 'warn' : observation.longRunning ? 'info' : 'debug';
+    // A 505 is no fault of the gateway or of a cluster, and anybody may cause it without logging in.
+    const hasFailed = progress.status >= 500 && progress.status !== 505;
+    const level = hasFailed ? 'warn' : observation.longRunning ? 'info' : 'debug';
     if (log.isLevelEnabled(level)) logRequest(log, level, state, aborted, nowMs);
   }
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:https';
+import { connect as connectPlain } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import { after, afterEach, before, test } from 'node:test';
 import { Registry } from 'prom-client';
@@ -107,4 +109,27 @@ test('on loopback it stays plain HTTP with health, whatever protection there is'
   operations = await startOperations({ host: '127.0.0.1', port: 0 }, registry, [], { tls: pair, admit });
   assert.match(operations.url, /^http:/);
   assert.equal((await fetch(`${operations.url}/metrics`)).status, 200);
+});
+
+test('metrics and health are read over HTTP/1.0 without Host, and with an offer to upgrade', async () => {
+  const ping = { name: 'ping', on: ['livez', 'readyz'] as const, fault: () => undefined };
+  operations = await startOperations({ host: '127.0.0.1', port: 0 }, registry, [ping]);
+  const port = Number(new URL(operations.url).port);
+  const ask = async (bytes: string): Promise<string> => {
+    const socket = connectPlain(port, '127.0.0.1');
+    socket.write(bytes);
+    return (await buffer(socket)).toString('latin1');
+  };
+  const offers = ['Upgrade: TLS/1.2', 'Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__', 'Upgrade: websocket'];
+  for (const path of ['/metrics', '/readyz', '/livez', '/healthz']) {
+    for (const method of ['GET', 'HEAD']) {
+      const old = await ask(`${method} ${path} HTTP/1.0\r\n\r\n`);
+      assert.match(old, /^HTTP\/1\.[01] 200 OK\r\n/, path);
+      assert.doesNotMatch(old, /transfer-encoding/i, path);
+      for (const offer of offers) {
+        const request = `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close, Upgrade\r\n${offer}\r\n\r\n`;
+        assert.match(await ask(request), /^HTTP\/1\.1 200 OK\r\n/, `${path} ${offer}`);
+      }
+    }
+  }
 });

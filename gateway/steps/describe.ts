@@ -3,7 +3,7 @@
 // the TLS connection was made; otherwise the answer is 421.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { upgradeToken } from '../../routing/forward/upgrade.ts';
-import type { UpgradeToken } from '../../routing/forward/upgrade.ts';
+import type { UpgradeToken } from '../../http/upgrade-offer.ts';
 import { indexVerb } from '../api/index/index-groups.ts';
 import { requireAllowed } from '../api/index/index-subresources.ts';
 import { isForIndex } from '../api/index/proxying-request.ts';
@@ -27,6 +27,7 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
   const upgrade = state.upgradeInbound === undefined ? undefined : upgradeToken(inbound.method, inbound.headers);
   const reading = readLine(inbound, hostCluster(state, dependencies.clusterDomain), upgrade !== undefined);
   const { target, surface, info } = reading;
+  if (inbound.protocol === 'HTTP/1.0') requireSmallDocument(surface);
   if (dependencies.refusing() && surface.kind !== 'health') {
     throw new GatewayError('DRAINING', 'the gateway is shutting down; ask again', { retryAfterSeconds: 1 });
   }
@@ -42,6 +43,17 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
   if (upgrade === undefined) return next;
   const ownVerb = surface.kind === 'index' && !isIndexed ? '' : observation.verb;
   return describedUpgrade(next, state, ownVerb, upgrade);
+}
+
+/**
+ * Refuses a request of HTTP/1.0 for anything but health and the documents that the gateway has in memory. Load
+ * balancers and old probes ask for no more. Everything else may have an answer of unknown length, and HTTP/1.0 cannot
+ * tell a whole one from one that was cut.
+ * @throws GatewayError HTTP_VERSION
+ */
+function requireSmallDocument({ kind }: Surface): void {
+  if (kind === 'health' || kind === 'version' || kind === 'discovery' || kind === 'openapi') return;
+  throw new GatewayError('HTTP_VERSION', 'HTTP/1.0 is served only for health, version and discovery; use HTTP/1.1');
 }
 
 /** Reads the request line. Results for ordinary GETs, which are most requests, are cached. */

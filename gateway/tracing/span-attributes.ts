@@ -67,7 +67,7 @@ export function serverSpan(state: Described): { readonly name: string; readonly 
       [ATTR_URL_SCHEME]: 'https',
       [ATTR_URL_PATH]: target.path,
       ...serverAttributes(state.host),
-      [ATTR_NETWORK_PROTOCOL_VERSION]: inbound.protocol === 'HTTP/2.0' ? '2' : '1.1',
+      [ATTR_NETWORK_PROTOCOL_VERSION]: inbound.protocol === 'HTTP/2.0' ? '2' : inbound.protocol.slice('HTTP/'.length),
       [ATTR_CLIENT_ADDRESS]: peer.address,
       ...(userAgent === undefined ? {} : { [ATTR_USER_AGENT_ORIGINAL]: userAgent }),
       ...(observation.cluster === '' ? {} : { [attrClusterName]: observation.cluster }),

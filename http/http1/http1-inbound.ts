@@ -2,6 +2,7 @@
 // before the request body was read; the connection then reads and drops the body before it closes.
 import type { Duplex } from 'node:stream';
 import type { BodyFraming, BodyReader, Inbound, InboundUpgrade } from '../inbound.ts';
+import { HttpFault } from '../http-fault.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 import { Http1Answer, answerHead } from './http1-answer.ts';
 import type { Http1Head } from './http1-parser.ts';
@@ -20,9 +21,9 @@ export interface RequestCarrier {
   readonly answered: (error?: Error | null) => void;
 }
 
-/** An ordinary HTTP/1.1 request. */
+/** An ordinary request of HTTP/1.1 or HTTP/1.0. */
 export class Http1Inbound implements Inbound {
-  readonly protocol = 'HTTP/1.1';
+  readonly protocol: 'HTTP/1.1' | 'HTTP/1.0';
   readonly method: string;
   readonly target: string;
   readonly headers: RawHeaders;
@@ -40,6 +41,7 @@ export class Http1Inbound implements Inbound {
   #closeListeners: ((aborted: boolean) => void)[] = [];
 
   constructor(head: Http1Head, body: BodyFraming, carrier: RequestCarrier) {
+    this.protocol = head.version === 'HTTP/1.0' ? 'HTTP/1.0' : 'HTTP/1.1';
     this.method = head.method;
     this.target = head.target;
     this.headers = head.headers;
@@ -62,6 +64,9 @@ export class Http1Inbound implements Inbound {
   respond(status: number, headers: RawHeaders, bodyless: boolean): void {
     if (this.answered || this.closed) return;
     const head = answerHead(status, headers, bodyless, this.#carrier.endsWithAnswer());
+    // HTTP/1.0 knows no chunks, and a body that only the end of the connection ends looks whole when it was cut.
+    if (head.body === 'chunked' && this.protocol === 'HTTP/1.0')
+      throw new HttpFault('INTERNAL', 'this answer has no Content-Length, which HTTP/1.0 needs; it was not sent');
     this.answered = true;
     this.#answer = new Http1Answer(this.#carrier.socket, head, bodyless, this.#carrier.answered, () =>
       this.#drainListener?.(),
@@ -117,7 +122,7 @@ export class Http1Inbound implements Inbound {
   }
 }
 
-/** A request with an Upgrade header. It owns the socket, and the answer is written straight to the socket. */
+/** A request that offers a served upgrade. It owns the socket, and the answer is written straight to the socket. */
 export class Http1UpgradeInbound implements InboundUpgrade {
   readonly protocol = 'HTTP/1.1';
   readonly method: string;

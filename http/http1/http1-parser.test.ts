@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { HttpFault } from '../http-fault.ts';
 import { isRepeated } from '../repeated-headers.ts';
-import { HeadReader, parseRequestHead } from './http1-parser.ts';
+import { HeadReader, judge as judgeHead, parseRequestHead } from './http1-parser.ts';
 import type { Http1Head } from './http1-parser.ts';
 import { readHttp1Head } from '../request-framing.ts';
 
@@ -34,7 +34,7 @@ test('a head is read the same wherever it is cut in two', () => {
     method: 'POST',
     target: '/a?b',
     headers: ['Host', 'x', 'X-Name', 'j\xfcrgen', 'Empty', '', 'Content-Length', '4'],
-    http11: true,
+    version: 'HTTP/1.1',
   };
   for (let cut = 0; cut <= text.length; cut++) {
     const { head, rest } = readPieces([latin1(text.slice(0, cut)), latin1(text.slice(cut))]);
@@ -120,14 +120,49 @@ for (const [what, text] of malformed) {
   test(`a request with ${what} is refused`, () => {
     const refusedAs400 = (error: unknown): boolean => error instanceof HttpFault && error.status === 400;
     if (!/HTTP\/2\.0/.test(text)) assert.throws(() => judge(text), refusedAs400);
-    else assert.equal(readPieces([latin1(text)]).head!.http11, false);
+    else assert.equal(readPieces([latin1(text)]).head!.version, 'other');
   });
 }
 
 test('other versions are told apart, not taken for 1.1', () => {
-  for (const version of ['1.0', '0.9', '2.0', '1.2']) {
-    assert.equal(parseRequestHead(`GET / HTTP/${version}\r\nHost: x\r\n`).http11, false);
+  for (const version of ['0.9', '2.0', '1.2', '0.0', '9.9']) {
+    const head = parseRequestHead(`GET / HTTP/${version}\r\nHost: x\r\n`);
+    assert.equal(head.version, 'other');
+    assert.throws(() => judgeHead(head), /the HTTP version is not supported/);
   }
+  assert.equal(parseRequestHead('GET / HTTP/1.0\r\n').version, 'HTTP/1.0');
+});
+
+test('a request of HTTP/1.0 needs no Host, closes, and waits for nothing', () => {
+  const of = (fields: string, line = 'GET /readyz'): ReturnType<typeof judgeHead> =>
+    judgeHead(parseRequestHead(`${line} HTTP/1.0\r\n${fields}`));
+  const plain = { body: 'none', host: '', close: true, expectsContinue: false, upgrade: false };
+  for (const fields of ['', 'Connection: keep-alive\r\n', 'Expect: 100-continue\r\n', 'Content-Length: 0\r\n'])
+    assert.deepEqual(of(fields), plain, fields);
+  for (const method of ['HEAD', 'OPTIONS', 'POST']) assert.deepEqual(of('', `${method} /`), plain);
+  assert.deepEqual(of('Host: a:1\r\nContent-Length: 4\r\n'), { ...plain, host: 'a:1', body: 4 });
+  const websocket = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
+  assert.deepEqual(of(websocket), plain);
+});
+
+test('a request of HTTP/1.0 is refused where one of HTTP/1.1 would be, and with a Transfer-Encoding', () => {
+  for (const fields of [
+    'Transfer-Encoding: chunked',
+    'Transfer-Encoding: identity',
+    'Transfer-Encoding: chunked\r\nContent-Length: 4',
+    'Content-Length: 4\r\nTransfer-Encoding: chunked',
+    'Content-Length: 4\r\nContent-Length: 4',
+    'Content-Length: +4',
+    'Host: a\r\nHost: a',
+    'Host: a/b',
+    'Connection: "keep-alive"',
+  ])
+    assert.throws(
+      () => judgeHead(parseRequestHead(`POST /readyz HTTP/1.0\r\n${fields}\r\n`)),
+      (error) => error instanceof HttpFault && error.status === 400,
+      fields,
+    );
+  assert.throws(() => judgeHead(parseRequestHead('CONNECT a:1 HTTP/1.0\r\n')), /CONNECT is not supported/);
 });
 
 test('a bare LF is refused before the head is complete', () => {

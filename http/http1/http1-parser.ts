@@ -1,12 +1,12 @@
-// Parses the head of an HTTP/1.1 request strictly (RFC 9112): everything that two servers could read differently is
-// refused. A head may arrive in chunks of any size, even byte by byte. An unfinished head is kept in a buffer that
-// doubles in size, and only new bytes are searched for its end.
+// Parses the head of an HTTP/1.1 or HTTP/1.0 request strictly (RFC 9112): everything that two servers could read
+// differently is refused. A head may arrive in chunks of any size, even byte by byte. An unfinished head is kept in a
+// buffer that doubles in size, and only new bytes are searched for its end.
 import { HttpFault } from '../http-fault.ts';
 import { headLimits, headTooLarge, type HeadLimits } from '../head-limits.ts';
 import { markRepeated } from '../repeated-headers.ts';
 import { token, trimmed } from '../field-syntax.ts';
 import { HeadBuffer } from '../head-buffer.ts';
-import { readHttp1Head } from '../request-framing.ts';
+import { readHttp10Head, readHttp1Head } from '../request-framing.ts';
 import type { Http1RequestHead } from '../request-framing.ts';
 
 /** Request line and header fields as received. Strings hold one latin1 character for each byte. */
@@ -16,8 +16,8 @@ export interface Http1Head {
   readonly target: string;
   /** Flat list `[name, value, …]` without white space around the values. */
   readonly headers: readonly string[];
-  /** Whether the version is HTTP/1.1; a request of another version is answered with 400. */
-  readonly http11: boolean;
+  /** The version of the request line; a request of an `other` version is answered with 400. */
+  readonly version: 'HTTP/1.1' | 'HTTP/1.0' | 'other';
 }
 
 const headEnd = Buffer.from('\r\n\r\n', 'latin1');
@@ -130,7 +130,7 @@ export function parseRequestHead(text: string, fields?: FieldReader, limits: Hea
     target: text.slice(method + 1, target),
     headers:
       fields === undefined ? readFieldLines(text.slice(line + 2), limits) : fields.read(text.slice(line + 2), limits),
-    http11: isHttp11(text.slice(target + 1, line)),
+    version: versionOf(text.slice(target + 1, line)),
   };
   if (!token.test(parsed.method)) throw badRequest('the method is not a token');
   if (!targetBytes.test(parsed.target)) throw badRequest('the request target holds a blank or is empty');
@@ -142,16 +142,17 @@ export function parseRequestHead(text: string, fields?: FieldReader, limits: Hea
  * @throws HttpFault when the request must be refused; it can still be answered with an error on this connection
  */
 export function judge(head: Http1Head): Http1RequestHead {
-  if (!head.http11) throw new HttpFault('BAD_REQUEST', 'the HTTP version is not supported; use HTTP/1.1 or HTTP/2');
+  if (head.version === 'other')
+    throw new HttpFault('BAD_REQUEST', 'the HTTP version is not supported; use HTTP/1.1 or HTTP/2');
   if (head.method === 'CONNECT') {
     throw new HttpFault('METHOD_NOT_ALLOWED', 'CONNECT is not supported: the gateway is not a proxy for other hosts');
   }
-  return readHttp1Head(head.headers);
+  return head.version === 'HTTP/1.1' ? readHttp1Head(head.headers) : readHttp10Head(head.headers);
 }
 
-function isHttp11(version: string): boolean {
-  if (version === 'HTTP/1.1') return true;
-  if (/^HTTP\/[0-9]\.[0-9]$/.test(version)) return false;
+function versionOf(version: string): Http1Head['version'] {
+  if (version === 'HTTP/1.1' || version === 'HTTP/1.0') return version;
+  if (/^HTTP\/[0-9]\.[0-9]$/.test(version)) return 'other';
   throw badRequest('the request line does not end with an HTTP version');
 }
 

@@ -1,6 +1,7 @@
 // The bootstrap Secret of a ClusterJoin: it holds a kubeconfig with which the gateway reaches the member before it has
 // a ServiceAccount there.
 import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
+import { clusterApiSecret, nameLabel } from '../../cache/sources/objects/cluster-api.ts';
 import { fieldOf, secretText, trimLineEnd } from '../../cache/sources/objects/hub-object.ts';
 import type { Access } from '../../cache/sources/objects/registration.ts';
 import { readSecretKubeconfig } from '../../cache/sources/objects/secret-kubeconfig.ts';
@@ -29,12 +30,11 @@ export async function readBootstrap(
 }
 
 /**
- * Deletes the bootstrap Secret, unless it belongs to somebody else: it is Cluster API's, or it has owner references.
+ * Deletes the bootstrap Secret, unless it belongs to somebody else: it is Cluster API's by type or label, or it has
+ * owner references.
  */
 export async function deleteBootstrap(writer: HubWriter, { secret }: Bootstrap): Promise<void> {
-  const isForeign = fieldOf(secret, 'type') === clusterApiSecret || ownersOf(secret).length > 0;
-  if (!isForeign) await writer.remove(secrets, secret);
+  const isClusterApis =
+    fieldOf(secret, 'type') === clusterApiSecret || fieldOf(secret, 'metadata', 'labels', nameLabel) !== undefined;
+  if (!isClusterApis && ownersOf(secret).length === 0) await writer.remove(secrets, secret);
 }
-
-/** Type of the Secrets that Cluster API writes. */
-export const clusterApiSecret = 'cluster.x-k8s.io/secret';

@@ -42,11 +42,13 @@ test('a bootstrap Secret that Cluster API or an owner looks after is never delet
     hub.put('secrets', { ...more, metadata: { ...more.metadata, name, namespace: 'ns' } });
   const secrets = [
     put('capi', { type: 'cluster.x-k8s.io/secret' }),
+    put('capi-opaque', { type: 'Opaque', metadata: { labels: { 'cluster.x-k8s.io/cluster-name': 'edge' } } }),
+    put('capi-empty-label', { metadata: { labels: { 'cluster.x-k8s.io/cluster-name': '' } } }),
     put('owned', { metadata: { ownerReferences: [owner] } }),
     put('plain', { type: 'Opaque' }),
   ];
   for (const secret of secrets) await deleteBootstrap(makeHubWriter(hub), { secret, access });
-  assert.deepEqual(hub.names('secrets').toSorted(), ['capi', 'owned', 'owner']);
+  assert.deepEqual(hub.names('secrets').toSorted(), ['capi', 'capi-empty-label', 'capi-opaque', 'owned', 'owner']);
 });
 
 test('a hub that answers with an error gives an error, and no missing Secret', async () => {

@@ -9,6 +9,8 @@ import { credentialRefused } from '../members/member-faults.ts';
 import type { InboundUpgrade } from '../../http/inbound.ts';
 import { challengesOf, relayedHeaders } from './headers.ts';
 import { headerValues } from '../../http/raw-headers.ts';
+import { servedUpgrade } from '../../http/upgrade-offer.ts';
+import type { UpgradeToken } from '../../http/upgrade-offer.ts';
 import { LastWords } from './last-words.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
 import { refusedImpersonation } from './warning.ts';
@@ -17,11 +19,10 @@ import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, Transport, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
 import { tellsStatus } from './websocket-messages.ts';
 
-/** The two protocols that Kubernetes upgrades connections to (KEP-4006; RFC 6455; SPDY/3.1). */
-export type UpgradeToken = 'websocket' | 'SPDY/3.1';
-
 /**
- * The protocol that a request asks to upgrade to; undefined when it is no upgrade.
+ * The protocol that a request asks to upgrade to; undefined when it is no upgrade. Requests with any other offer are
+ * ordinary ones for the connection they come on (http/upgrade-offer.ts), so what this refuses beside the method is only
+ * what should never arrive here.
  * @throws GatewayError BAD_UPGRADE for another protocol, several protocols, or a method other than GET and POST
  */
 export function upgradeToken(method: string, headers: RawHeaders): UpgradeToken | undefined {
@@ -33,9 +34,7 @@ export function upgradeToken(method: string, headers: RawHeaders): UpgradeToken 
   if (upgrades.length !== 1 || !connection.includes('upgrade')) {
     throw new GatewayError('BAD_UPGRADE', 'an upgrade needs exactly one Upgrade header and "Connection: Upgrade"');
   }
-  const token = upgrades[0]!.trim();
-  const known =
-    token.toLowerCase() === 'websocket' ? 'websocket' : token.toUpperCase() === 'SPDY/3.1' ? 'SPDY/3.1' : undefined;
+  const known = servedUpgrade(upgrades[0]!);
   if (known === undefined) {
     throw new GatewayError('BAD_UPGRADE', 'only upgrades to "websocket" and "SPDY/3.1" are supported');
   }

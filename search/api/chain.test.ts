@@ -56,6 +56,51 @@ const questions: readonly (readonly [what: string, asked: IndexRequest['asked'],
   ['freshness', { part: 'freshness' }],
 ];
 
+const unwatched: readonly IndexRequest['asked'][] = [
+  { part: 'indexes', name: undefined },
+  { part: 'indexes', name: 'default' },
+  { part: 'indexes', name: 'other' },
+  ...(['facets', 'values', 'counts', 'freshness', 'status', 'query', 'move', 'rebuild'] as const).map((part) => ({
+    part,
+  })),
+  { part: 'whocan' },
+  { part: 'whatcan' },
+  { part: 'collections', name: undefined },
+];
+for (const asked of unwatched) {
+  test(`a watch of ${JSON.stringify(asked)}, which cannot be watched, is 405`, async () => {
+    for (const method of ['GET', 'HEAD'])
+      for (const watch of ['watch=true', 'watch=1', 'watch=True', 'watch', 'watch=', 'a=b&%77atch=yes', 'watch=2']) {
+        const { dependencies } = withoutRights();
+        await assert.rejects(answerIndexRequest(request(asked, `?${watch}`, method), dependencies), (error) => {
+          assert.ok(error instanceof GatewayError);
+          assert.equal(error.status, 405, watch);
+          return true;
+        });
+      }
+  });
+}
+
+test('watch=false is no watch: indexes are answered', async () => {
+  for (const query of ['', '?watch=false', '?watch=0', '?watch=False', '?watchable=true']) {
+    const { dependencies } = withoutRights();
+    const store = { resourceVersion: () => '7' };
+    const sent: string[] = [];
+    const inbound = {
+      method: 'GET',
+      respond: (status: number) => void sent.push(String(status)),
+      write: (bytes: Buffer) => sent.push(bytes.toString('utf8')) > 0,
+      end: () => undefined,
+      onClose: () => undefined,
+      onDrain: () => undefined,
+    };
+    const asked = { ...request({ part: 'indexes', name: undefined }, query), inbound, progress: {}, auditId: 'a' };
+    await answerIndexRequest(asked as never, { ...dependencies, store } as never);
+    assert.equal(sent[0], '200', query);
+    assert.match(sent[1]!, /"IndexList"/);
+  }
+});
+
 for (const [what, asked, query] of questions) {
   test(`the store is not asked for ${what} when rights cannot be read`, async () => {
     const site = withoutRights();

@@ -25,9 +25,9 @@ export interface ReadRequest {
 
 /**
  * How the reading ended: nothing left, in the middle of a request, refused, because the client closes behind its
- * request, or because what follows is no HTTP any more.
+ * request, because the gateway does though the client did not ask for it, or because what follows is no HTTP any more.
  */
-export type Ending = 'complete' | 'incomplete' | 'refused' | 'close' | 'upgrade';
+export type Ending = 'complete' | 'incomplete' | 'refused' | 'close' | 'closed-here' | 'upgrade';
 
 export interface Connection {
   readonly requests: readonly ReadRequest[];
@@ -67,12 +67,21 @@ export function readConnection(bytes: Buffer, pieceBytes = bytes.length): Connec
       if (!body.ended) return { requests, ending: 'incomplete' };
       requests.push({ ...read, host: judged.host, body: data, ...described(read.method, read.target) });
       if (judged.upgrade) return { requests, ending: 'upgrade' };
-      if (judged.close) return { requests, ending: 'close' };
+      if (judged.close) return { requests, ending: asksToClose(read.headers) ? 'close' : 'closed-here' };
     }
   } catch (error) {
     if (!(error instanceof GatewayError || error instanceof HttpFault)) throw error;
     return { requests, ending: 'refused' };
   }
+}
+
+function asksToClose(headers: readonly string[]): boolean {
+  return headers.some(
+    (value, i) =>
+      i % 2 === 1 &&
+      headers[i - 1]!.toLowerCase() === 'connection' &&
+      value.split(',').some((option) => option.trim().toLowerCase() === 'close'),
+  );
 }
 
 /** The path and query parsers on one target, without an upgrade. */

@@ -1,6 +1,8 @@
 // The source that makes one cluster of each Cluster of Cluster API. The credential is the kubeconfig that the control
-// plane provider writes into the Secret `<name>-kubeconfig`. Two namespaces may have Clusters of the same name: the
-// older Cluster keeps the name, and the younger is listed with the problem NameConflict.
+// plane provider writes into the Secret `<name>-kubeconfig`. Cluster API reads that Secret by its name, whatever its
+// type. Here it must have the type or the label that Cluster API's contract asks providers for, since a watch can
+// select by nothing else: with neither, every Secret of the namespace would have to be read. Two namespaces may have
+// Clusters of the same name: the older Cluster keeps the name, and the younger is listed with the problem NameConflict.
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import {
   about,
@@ -24,12 +26,21 @@ export interface NamespacedOptions {
 }
 
 const group = 'cluster.x-k8s.io';
-const nameLabel = `${group}/cluster-name`;
+/** Label that names the Cluster to which an object belongs. */
+export const nameLabel = `${group}/cluster-name`;
+/** Type of the Secrets that Cluster API writes. Some providers write `Opaque` ones, with the label alone. */
+export const clusterApiSecret = `${group}/secret`;
 /**
  * API versions that are read, newer first; the fields read here are the same in both. When a hub serves both versions,
  * the objects of the newer one are used.
  */
 const versions = ['v1beta2', 'v1beta1'] as const;
+
+/** Those of Cluster API's type, and those of any other type that have its label. No Secret is in both watches. */
+const secretSelectors = [
+  { fieldSelector: `type=${clusterApiSecret}` },
+  { labelSelector: nameLabel, fieldSelector: `type!=${clusterApiSecret}` },
+] as const;
 
 export function makeClusterApiSource({ namespaces }: NamespacedOptions): HubSource {
   const registry = makeRegistry('cluster-api');
@@ -38,12 +49,18 @@ export function makeClusterApiSource({ namespaces }: NamespacedOptions): HubSour
     name: 'cluster-api',
     watches: scopes.flatMap((scope): WatchedResource[] => [
       ...versions.map((version) => ({ group, version, resource: 'clusters', ...scope })),
-      { group: '', version: 'v1', resource: 'secrets', fieldSelector: 'type=cluster.x-k8s.io/secret', ...scope },
+      ...secretSelectors.map((selectors) => ({
+        group: '',
+        version: 'v1',
+        resource: 'secrets',
+        ...selectors,
+        ...scope,
+      })),
     ]),
     compile(objects) {
-      const every = versions.length + 1;
+      const every = versions.length + secretSelectors.length;
       const clusters = objects.filter((_, index) => index % every < versions.length);
-      const secrets = objects.filter((_, index) => index % every === versions.length);
+      const secrets = objects.filter((_, index) => index % every >= versions.length);
       return registry(
         oldestFirst(...clusters).map(([key, cluster]) => registrationOf(cluster, secretOf(secrets, key))),
       );
@@ -83,7 +100,7 @@ function registrationOf(cluster: HubObject, secret: HubObject | undefined): Regi
       if (secret === undefined) {
         throw new SourceFault(
           'NoCredential',
-          `${title}: the Secret ${namespace ?? ''}/${name}-kubeconfig is missing; its control plane provider writes it when the cluster is up`,
+          `${title}: the Secret ${namespace ?? ''}/${name}-kubeconfig is missing, or has neither the type ${clusterApiSecret} nor the label ${nameLabel}=${name}; its control plane provider writes it when the cluster is up`,
         );
       }
       return about(titleOf('Secret', secret), () => {

@@ -122,9 +122,10 @@ function hasLabel({ metadata }: HubObject, selector: string | undefined): boolea
 
 function hasField(object: HubObject, selector: string | undefined): boolean {
   if (selector === undefined) return true;
-  const [field, value] = selector.split('=');
-  if (field === 'metadata.name') return object.metadata.name === value;
-  if (field === 'type') return object['type'] === value;
+  const [field, value] = selector.split(/!?=/);
+  const isWanted = !selector.includes('!=');
+  if (field === 'metadata.name') return (object.metadata.name === value) === isWanted;
+  if (field === 'type') return (object['type'] === value) === isWanted;
   throw new Error(`Secrets have no field selector ${String(field)}`);
 }
 

@@ -91,6 +91,46 @@ test('a Cluster without kubeconfig, with that of another one, or with a Secret w
   assert.match(problemOf(cluster, withData(secret, { value: '- a' })), /it must be a kubeconfig/);
 });
 
+test('a kubeconfig Secret of another type is used as Cluster API uses it, when it has the label', () => {
+  const source = makeClusterApiSource({ namespaces: ['default'] });
+  const label = 'cluster.x-k8s.io/cluster-name';
+  const specOf = (...objects: HubObject[]): ClusterSpec =>
+    clusterNamed(compiled(source, [cluster, ...objects]), 'capi-quickstart');
+  let version = 100;
+  const typed = (type: string | undefined, metadata: object = {}, data: object = {}): HubObject =>
+    changed(secret, (copy) => {
+      version += 1;
+      copy['metadata'] = { ...copy['metadata'], resourceVersion: `${version}`, ...metadata };
+      Object.assign(copy, { type }, data);
+    });
+  for (const type of ['Opaque', 'example.com/kubeconfig', '', undefined]) {
+    const spec = specOf(typed(type));
+    assert.equal(spec.problem, undefined, `type ${type}`);
+    assert.deepEqual(credentialOf(spec).clientCertificate, { cert: values.CERT, key: values.KEY });
+  }
+  // With the type the label may be missing, as before.
+  assert.equal(specOf(typed('cluster.x-k8s.io/secret', { labels: {} })).problem, undefined);
+
+  const refused = (what: RegExp, ...objects: HubObject[]): void => {
+    const spec = specOf(...objects);
+    assert.equal(spec.credential, undefined);
+    assert.match(`${spec.problem?.reason}: ${spec.problem?.message}`, what);
+  };
+  const neither = /^NoCredential: .*is missing, or has neither the type cluster\.x-k8s\.io\/secret nor the label /;
+  refused(neither);
+  // The label that an update takes away takes the credential away.
+  for (const labels of [{}, null, undefined, { [label.toUpperCase()]: 'capi-quickstart' }])
+    refused(neither, typed('Opaque', { labels }));
+  for (const name of ['capi-quickstart', 'capi-quickstart-kubeconfig-2', 'other-kubeconfig'])
+    refused(neither, typed('Opaque', { name }));
+  refused(neither, typed('Opaque', { namespace: 'tenant' }));
+  for (const value of ['', 'other', 'capi-quickstart-kubeconfig'])
+    refused(/names another cluster/, typed('Opaque', { labels: { [label]: value } }));
+  for (const data of [{}, { kubeconfig: 'eA==' }, { value: null }, null, undefined])
+    refused(/data\["value"\] is missing/, typed('Opaque', {}, { data }));
+  refused(/^InvalidConfiguration: /, typed('Opaque', {}, { data: { value: '' } }));
+});
+
 test('of two Clusters of one name the older keeps it, whatever its namespace is called', () => {
   const specs = compiled(makeClusterApiSource({ namespaces: ['a-younger', 'default'] }), [
     changed(cluster, (copy) => {
@@ -119,14 +159,20 @@ test('a Cluster that is served in two versions is one cluster', () => {
   const clusters = new Map([['default/capi-quickstart', cluster]]);
   const secrets = new Map([['default/capi-quickstart-kubeconfig', secret]]);
   assert.deepEqual(
-    source.watches.map(({ resource, version, fieldSelector }) => [resource, version, fieldSelector]),
+    source.watches.map(({ resource, version, fieldSelector, labelSelector }) => [
+      resource,
+      version,
+      fieldSelector,
+      labelSelector,
+    ]),
     [
-      ['clusters', 'v1beta2', undefined],
-      ['clusters', 'v1beta1', undefined],
-      ['secrets', 'v1', 'type=cluster.x-k8s.io/secret'],
+      ['clusters', 'v1beta2', undefined, undefined],
+      ['clusters', 'v1beta1', undefined, undefined],
+      ['secrets', 'v1', 'type=cluster.x-k8s.io/secret', undefined],
+      ['secrets', 'v1', 'type!=cluster.x-k8s.io/secret', 'cluster.x-k8s.io/cluster-name'],
     ],
   );
-  assert.equal(source.compile([clusters, clusters, secrets]).length, 1);
+  assert.equal(source.compile([clusters, clusters, secrets, new Map()]).length, 1);
 });
 
 function vcluster(object: HubObject): ClusterSpec {

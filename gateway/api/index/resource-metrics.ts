@@ -6,7 +6,7 @@ import type { IdentityMode } from '../../../cache/model/records.ts';
 import type { ChainDependencies } from '../../chain-dependencies.ts';
 import type { Authorized } from '../../exchange.ts';
 import { answerFanout } from '../../fanout/answer.ts';
-import { queryValue, requestInfo } from '../../request/request-info.ts';
+import { queryFlag, queryValue, requestInfo } from '../../request/request-info.ts';
 import { resourceMetricsGroup } from '../../../search/sync/discover/resource-metrics.ts';
 import type { ClusterAccess } from '../../start/cluster-access.ts';
 import { attributesOf } from '../../steps/authorize.ts';
@@ -50,6 +50,7 @@ export async function askMetrics(
   const { method } = state.inbound;
   if (method !== 'GET' && method !== 'HEAD')
     throw new GatewayError('METHOD_NOT_ALLOWED', 'metrics of pods and nodes can only be read');
+  if (queryFlag(query, 'watch')) throw unwatched();
   if (cluster !== undefined) return await askLive(state, dependencies, identity, { cluster, path, query });
   if (queryValue(query, 'clusters') !== undefined)
     throw new GatewayError(
@@ -58,11 +59,7 @@ export async function askMetrics(
     );
   const surface = liveSurface('*', path);
   const info = requestInfo(method, surface.segments, query, false);
-  if (info.verb !== 'get' && info.verb !== 'list')
-    throw new GatewayError(
-      'METHOD_NOT_ALLOWED',
-      'metrics of pods and nodes cannot be watched; list them again instead',
-    );
+  if (info.verb !== 'get' && info.verb !== 'list') throw unwatched();
   const access: ClusterAccess = {
     async mayReach({ name, uid, labels }) {
       const outer = { ...surface.outer, httpVerb: 'get' };
@@ -76,4 +73,8 @@ export async function askMetrics(
   await answerFanout({ ...state, surface, info, access }, surface, dependencies, (spec) =>
     identity === 'self' ? 'self' : dependencies.outgoingIdentity(state.user, spec),
   );
+}
+
+function unwatched(): GatewayError {
+  return new GatewayError('METHOD_NOT_ALLOWED', 'metrics of pods and nodes cannot be watched; list them again instead');
 }

@@ -4,23 +4,48 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import { readFleet } from '../fleet/fleet.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { CollectionDefinition } from '../collections/definitions.ts';
+import { urlParameters } from '../../query/parameters.ts';
 import { innerPath } from '../inner-path.ts';
 import type { AskedDocument } from '../inner-path.ts';
 import { readOperation } from '../operations/operations.ts';
 import type { Question } from '../question.ts';
-import type { IndexRequest } from '../request.ts';
+import type { IndexPart, IndexRequest } from '../request.ts';
 import type { Asked } from '../state.ts';
 import { readWhatCan, readWhoCan } from '../who-can/read-access.ts';
 import { readObjects } from './read-objects.ts';
 import { readCollection, readCollectionNames } from './read-collections.ts';
 import { readFreshness, readPosted, readValues } from './read-types.ts';
 
+/**
+ * Parts that serve watches, or refuse by themselves those that they do not serve, and the numbers for Prometheus, which
+ * are no resource: kube-apiserver ignores `watch` there.
+ */
+const watchedOrNoResource: ReadonlySet<IndexPart['part']> = new Set([
+  'resources',
+  'proxy',
+  'proxying',
+  'cache',
+  'collections',
+  'fleet',
+]);
+
 export async function read(request: IndexRequest, dependencies: AnswerDependencies): Promise<Asked> {
   const { asked, inbound } = request;
   const isRead = inbound.method === 'GET' || inbound.method === 'HEAD';
   const isPosted = asked.part === 'query' || asked.part === 'move' || asked.part === 'rebuild';
   if (!isRead && !isPosted) throw readOnly(asked);
+  if (isRead && !watchedOrNoResource.has(asked.part)) refuseWatch(request);
   return { request, question: await questionOf(request, dependencies.collections()) };
+}
+
+/** A client that asks for a watch waits for events; an object or a list would be read as a broken one. */
+function refuseWatch({ asked: { part }, query }: IndexRequest): void {
+  if (urlParameters(query.slice(1)).flag('watch') !== true) return;
+  const what = part === 'indexes' ? 'indexes cannot be watched' : `${part} of an index cannot be watched`;
+  throw new GatewayError('METHOD_NOT_ALLOWED', `${what}; watch the objects in it, below …/indexes/default/proxy`, {
+    kind: 'indexes',
+    group: 'search.portcullis.io',
+  });
 }
 
 function questionOf(request: IndexRequest, collections: readonly CollectionDefinition[]): Question | Promise<Question> {

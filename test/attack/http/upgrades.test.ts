@@ -275,7 +275,7 @@ test('a body with an upgrade never arrives as a body (ATT-10)', async () => {
 
 for (const [name, lines] of Object.entries({
   h2c: ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'],
-  'TLS/1.0': ['Connection: Upgrade', 'Upgrade: TLS/1.0'],
+  'TLS/1.2': ['Connection: Upgrade', 'Upgrade: TLS/1.2'],
   'an unknown protocol': ['Connection: Upgrade', 'Upgrade: foo'],
   'a list': ['Connection: Upgrade', 'Upgrade: websocket, h2c'],
   'two headers': ['Connection: Upgrade', 'Upgrade: websocket', 'Upgrade: h2c'],
@@ -283,13 +283,41 @@ for (const [name, lines] of Object.entries({
   'SPDY/2': ['Connection: Upgrade', 'Upgrade: SPDY/2'],
   'SPDY/3.1 with more behind it': ['Connection: Upgrade', 'Upgrade: SPDY/3.1.1'],
   'websocket with a version': ['Connection: Upgrade', 'Upgrade: websocket/13'],
+  nothing: ['Connection: Upgrade', 'Upgrade:'],
 })) {
-  test(`an upgrade to ${name} is 400, nothing upstream`, async () => {
-    const answer = await exchange(site, requestBytes(`GET ${exec}`, [alice, ...lines]));
-    assert.equal(answer.status, 400);
-    assert.equal(site.upstream(), 0);
+  test(`an offer to upgrade to ${name} is ignored: an ordinary request, and none of the offer goes upstream (ATT-10)`, async () => {
+    const handshake = upgradeLines('websocket').slice(2);
+    for (const line of [`GET ${exec}`, `GET ${pod}`, `POST ${api}/namespaces/default/pods`, `PATCH ${pod}`]) {
+      const body = line.startsWith('GET') ? '' : '{}';
+      const framing = body === '' ? [] : ['Content-Type: application/json', `Content-Length: ${body.length}`];
+      const answer = await exchange(site, requestBytes(line, [alice, ...lines, ...handshake, ...framing], body));
+      assert.equal(answer.status, 200, line);
+      const [request, more] = site.members[0]!.requests.splice(0);
+      assert.equal(more, undefined);
+      for (const name of ['connection', 'upgrade', 'http2-settings', 'sec-websocket-key', 'sec-websocket-protocol'])
+        assert.deepEqual(request!.values(name), [], `${line} ${name}`);
+    }
   });
 }
+
+test('behind an offer with a served protocol in a list nothing is read; behind another the next request is (ATT-10)', async () => {
+  const next = requestBytes(`GET ${pod}`, [bob]);
+  for (const [offer, isLast] of [
+    ['h2c, websocket', true],
+    ['SPDY/3.1, websocket', true],
+    ['TLS/1.2', false],
+    ['h2c', false],
+  ] as const) {
+    const client = await openRaw(site);
+    client.send(requestBytes(`GET ${pod}`, [alice, 'Connection: Upgrade', `Upgrade: ${offer}`]) + next);
+    const answer = await client.answer();
+    assert.deepEqual([answer.status, answer.values('connection').includes('close')], [200, isLast], offer);
+    if (isLast) await client.closed;
+    else assert.equal((await client.answer()).status, 200);
+    client.close();
+    assert.equal(site.members[0]!.requests.splice(0).length, isLast ? 1 : 2, offer);
+  }
+});
 
 test('an Upgrade that the Connection header does not name upgrades nothing', async () => {
   for (const lines of [

@@ -147,6 +147,22 @@ test('metrics of pods come from the clusters that the rules give, as lists and g
   assert.equal((await site.ask(inBeta, 'team')).status, 403);
 });
 
+test('a watch of metrics is 405, of all clusters and of one, also of one pod by its name', async () => {
+  const one = 'namespaces/shop/pods/of-beta';
+  for (const below of ['', '/clusters/beta'])
+    for (const path of ['pods', one])
+      for (const flag of ['watch=true', 'watch=1', 'watch=True']) {
+        const answer = await site.ask(`${proxy}${below}/apis/metrics.k8s.io/v1beta1/${path}?${flag}`);
+        assert.equal(answer.status, 405, `${below} ${path} ${flag}`);
+        assert.match(answer.text, /"kind":"Status".*cannot be watched/);
+      }
+  for (const below of ['', '/clusters/beta']) {
+    const old = await site.ask(`${proxy}${below}/apis/metrics.k8s.io/v1beta1/watch/pods`);
+    assert.ok(old.status === 404 || old.status === 405, `${old.status}`);
+  }
+  assert.equal((await site.ask(`${podMetrics}?watch=false`)).status, 200);
+});
+
 /** What discovery of the index lists of resource metrics. @param below the path of one cluster, or '' */
 async function listed(user = 'admin', below = ''): Promise<readonly string[]> {
   const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
