@@ -1,10 +1,13 @@
 // Entry point of this folder: elects a leader among all replicas, and executes works in the leader.
 import { startElected } from '../controllers/leader/elected.ts';
+import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
 import { hashOfHub } from './inventory/applied-works.ts';
 import { Works, type WorkNumbers, type WorksOptions } from './works.ts';
 
 export interface ExecutorOptions extends Omit<WorksOptions, 'hubHash' | 'agentId'> {
   readonly lease: { readonly namespace: string; readonly name: string };
+  /** Is told when the Lease cannot be used. */
+  readonly leases: LeaseFaults;
   /**
    * Address of the hub as the agents in the clusters know it, from which the `hubHash` of AppliedManifestWorks is made.
    */

@@ -1,11 +1,11 @@
 // Entry point of this folder: for each kind of objects elects a leader among all replicas, and runs the controllers in
 // the leader.
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import type { HubClient } from '../cache/hub/hub-types.ts';
 import { startClusterControllers } from './cluster-controllers.ts';
 import type { ImportedClusters } from './clusters/cluster-facts.ts';
-import { defaultLeaseTiming, startElection, type Election } from '../controllers/leader/lease.ts';
+import { startElected } from '../controllers/leader/elected.ts';
+import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
+import type { Election } from '../controllers/leader/lease.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import { collectionStatus, type IndexedCollections } from './collections/collection-status.ts';
@@ -27,6 +27,8 @@ export interface ImportOptions {
   /** Undefined: no ClusterProfiles are published. */
   readonly profiles?: ProfileImports | undefined;
   readonly log: ControllerLog;
+  /** Is told when a Lease cannot be used. */
+  readonly leases: LeaseFaults;
   /** Factor for the durations of the Leases; below 1 in tests, otherwise 1. */
   readonly timeScale: number;
 }
@@ -80,30 +82,11 @@ export function startImports({
   collections,
   profiles,
   log,
+  leases,
   timeScale,
 }: ImportOptions): Imports {
-  const { durationMs, renewWithinMs, periodMs } = defaultLeaseTiming;
-  const identity = `${hostname()}_${randomUUID()}`;
-  const elect = (namespace: string, name: string, lead: () => () => void): Election => {
-    const lease = `${namespace}/${name}`;
-    return startElection({
-      client,
-      namespace,
-      name,
-      identity,
-      lead,
-      timing: {
-        durationMs: durationMs * timeScale,
-        renewWithinMs: renewWithinMs * timeScale,
-        periodMs: periodMs * timeScale,
-      },
-      onLeader: (holder) => log.info({ lease, leads: holder === identity, holder }, 'import: the holder of a Lease'),
-      onFault: (fault) => {
-        if (fault === undefined) log.info({ lease }, 'import: a Lease can be used');
-        else log.warn({ lease, fault }, 'import: a Lease cannot be used; nothing is written meanwhile');
-      },
-    });
-  };
+  const elect = (namespace: string, name: string, lead: () => () => void): Election =>
+    startElected({ client, lease: { namespace, name }, log, what: 'import', lead, leases, timeScale });
   const elections: Election[] = [];
   if (policies !== undefined) {
     const { namespace, shardingName, clusters } = policies;

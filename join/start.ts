@@ -1,10 +1,13 @@
 // Entry point of this folder: elects a leader among all replicas, and reconciles ClusterJoins in the leader.
 import { startElected } from '../controllers/leader/elected.ts';
+import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
 import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
 import { Joins, type JoinNumbers, type JoinsOptions } from './joins.ts';
 
 export interface ClusterJoinsOptions extends Omit<JoinsOptions, 'writer'> {
   readonly lease: { readonly namespace: string; readonly name: string };
+  /** Is told when the Lease cannot be used. */
+  readonly leases: LeaseFaults;
 }
 
 export interface ClusterJoins {

@@ -2,11 +2,14 @@
 // in the leader.
 import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
 import { startElected } from '../controllers/leader/elected.ts';
+import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
 import { Grants, type GrantsOptions } from './grants.ts';
 import type { Phase } from './object/grant.ts';
 
 export interface TenantsOptions extends Omit<GrantsOptions, 'writer'> {
   readonly lease: { readonly namespace: string; readonly name: string };
+  /** Is told when the Lease cannot be used. */
+  readonly leases: LeaseFaults;
 }
 
 export interface Tenants {

@@ -53,6 +53,10 @@ export async function declareJoin(hub: HubObjects, { name, namespace, kubeconfig
   }
 }
 
+/** What is missing while no gateway has written into the object. */
+const unseen =
+  'no gateway has looked at it yet: one must run with --cluster-joins, and its /readyz?verbose says when it cannot use its Lease';
+
 /**
  * Waits until the cluster is ready.
  * @throws Failure when a condition reports a fault that does not go away by waiting, or after the timeout
@@ -71,7 +75,7 @@ export async function awaitReady(hub: HubObjects, name: string, terminal: Termin
         `Mend that, and the gateway goes on by itself; or give up with: portcullis unjoin ${name}`,
       );
     const ready = conditions.find(({ type }) => type === 'Ready');
-    return ready?.status === 'True' ? undefined : (ready?.message ?? 'the gateway has not looked at it yet');
+    return ready?.status === 'True' ? undefined : (ready?.message ?? unseen);
   });
   terminal.print(`${name} has joined\n`);
 }
@@ -101,7 +105,7 @@ export async function leave(
     if (leaving === undefined) return undefined;
     const left = conditionsIn(leaving).find(({ type }) => type === 'Left');
     if (left !== undefined) tell(left);
-    return left?.message ?? 'the gateway has not looked at it yet';
+    return left?.message ?? unseen;
   });
   terminal.print(`${name} has left\n`);
 }

@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { ControllerLog } from '../queue/logged-queue.ts';
-import { startElection, type Election } from './lease.ts';
+import type { LeaseFaults } from './lease-faults.ts';
+import { defaultLeaseTiming, startElection, type Election } from './lease.ts';
 
 export interface ElectedOptions {
   readonly client: HubClient;
@@ -15,13 +16,19 @@ export interface ElectedOptions {
    * Called when this replica gets the Lease; starts the controller. The function that it returns stops the controller.
    */
   readonly lead: () => () => void;
+  /** Is told when the Lease cannot be used. */
+  readonly leases: LeaseFaults;
+  /** Factor for the durations of the Lease; below 1 in tests, otherwise 1. */
+  readonly timeScale?: number;
 }
 
 /**
  * Returns at once, without waiting for the hub to answer. `close` of the result stops the controller and releases the
  * Lease.
  */
-export function startElected({ client, lease, log, what, lead }: ElectedOptions): Election {
+export function startElected(options: ElectedOptions): Election {
+  const { client, lease, log, what, lead, leases, timeScale = 1 } = options;
+  const { durationMs, renewWithinMs, periodMs } = defaultLeaseTiming;
   const identity = `${hostname()}_${randomUUID()}`;
   const name = `${lease.namespace}/${lease.name}`;
   return startElection({
@@ -29,9 +36,15 @@ export function startElected({ client, lease, log, what, lead }: ElectedOptions)
     ...lease,
     identity,
     lead,
+    timing: {
+      durationMs: durationMs * timeScale,
+      renewWithinMs: renewWithinMs * timeScale,
+      periodMs: periodMs * timeScale,
+    },
     onLeader: (holder) =>
       log.info({ lease: name, leads: holder === identity, holder }, `${what}: the holder of a Lease`),
     onFault: (fault) => {
+      leases.set(name, what, fault);
       if (fault === undefined) log.info({ lease: name }, `${what}: a Lease can be used`);
       else log.warn({ lease: name, fault }, `${what}: a Lease cannot be used; nothing is written meanwhile`);
     },

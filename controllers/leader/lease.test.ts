@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../cache/hub/hub.fixture.ts';
 import { FakeHub } from '../fake-hub.fixture.ts';
+import { startElected } from './elected.ts';
+import { LeaseFaults } from './lease-faults.ts';
 import { startElection, type Election } from './lease.ts';
 
 const timing = { durationMs: 1_000, renewWithinMs: 300, periodMs: 20 };
@@ -79,4 +81,24 @@ test('somebody else who takes the Lease ends our leading', async (t) => {
   const spec = { holderIdentity: 'other', leaseDurationSeconds: 600 };
   hub.put(leases, { metadata: { name: 'lease', namespace: 'ns' }, spec });
   await until(() => !leading.has('one'));
+});
+
+test('a Lease that cannot be used is told with what waits for it, until it can be used again', async (t) => {
+  const [hub, faults] = [new FakeHub(), new LeaseFaults()];
+  hub.forbidden.add('create leases');
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  let isLeading = false;
+  const lead = (): (() => void) => {
+    isLeading = true;
+    return () => undefined;
+  };
+  const lease = { namespace: 'ns', name: 'lease' };
+  const parts = { client: hub, lease, log, what: 'join', lead, leases: faults, timeScale: 0.01 };
+  const election = startElected(parts as unknown as Parameters<typeof startElected>[0]);
+  t.after(() => election.close());
+  await until(() => faults.list().length === 1);
+  assert.match(faults.list()[0]!, /^join: the Lease ns\/lease cannot be used, so nothing is done: .*"create"/);
+  hub.forbidden.clear();
+  await until(() => isLeading);
+  await until(() => faults.list().length === 0);
 });

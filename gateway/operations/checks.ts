@@ -2,6 +2,7 @@
 // only adds a note to the answer: the gateway still serves with what it knows. Only "no clusters known yet" and
 // "shutting down" make the gateway unready.
 import type { ClusterRecord } from '../../cache/model/records.ts';
+import type { LeaseFaults } from '../../controllers/leader/lease-faults.ts';
 import type { HealthCheck } from './health.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { Reloading } from '../start/reloading.ts';
@@ -16,6 +17,7 @@ export interface CheckedParts {
   readonly hub: Pick<Hub, 'faults'> | undefined;
   readonly users: Pick<Users, 'faults'>;
   readonly clusters: () => readonly ClusterRecord[];
+  readonly leases: Pick<LeaseFaults, 'list'>;
 }
 
 /** Files, and objects on the hub, whose last change was invalid. Their previous valid content stays in use. */
@@ -51,6 +53,7 @@ export function makeChecks(parts: CheckedParts): readonly HealthCheck[] {
       fault: () => (sources.synced() ? undefined : 'the hub has not listed its clusters yet'),
       note: () => joined(hub.faults()),
     });
+    checks.push({ name: 'leases', on: ['readyz'], fault: () => undefined, note: () => joined(parts.leases.list()) });
   }
   return checks;
 }

@@ -18,7 +18,7 @@ import type { SharedParts } from './shared-parts.ts';
  * @param index the index of the gateway; without an index, the status of PediaClusters is not updated
  */
 export function startImportsOf(
-  { options, hub, store }: SharedParts,
+  { options, hub, store, leases }: SharedParts,
   index: GatewayIndex | undefined,
 ): Imports | undefined {
   const { config, log, closers } = options;
@@ -32,6 +32,7 @@ export function startImportsOf(
     registries: writesRegistries ? { namespace: namespace!, indexed: indexedRegistries(store, index) } : undefined,
     collections: writesCollections ? { ...collections, indexed: indexedCollections(index) } : undefined,
     log,
+    leases,
     timeScale: config.timeScale,
   });
   closers.push(() => void imports.close());
@@ -39,7 +40,7 @@ export function startImportsOf(
 }
 
 /** Starts publishing ClusterProfiles; returns undefined when the configuration does not enable it. */
-export function startProfilesOf({ options, hub, store, sources, serving }: SharedParts): Imports | undefined {
+export function startProfilesOf({ options, hub, store, sources, serving, leases }: SharedParts): Imports | undefined {
   const { config, log, closers } = options;
   const settings = config.hub?.profiles;
   if (settings === undefined || hub === undefined) return undefined;
@@ -58,6 +59,7 @@ export function startProfilesOf({ options, hub, store, sources, serving }: Share
       },
     },
     log,
+    leases,
     timeScale: config.timeScale,
   });
   closers.push(() => void profiles.close());

@@ -12,6 +12,7 @@ import type { Config } from '../config/configuration.ts';
 import { fixedTimes } from '../config/time-scale.ts';
 import { startHub } from '../hub/hub.ts';
 import type { Hub } from '../hub/hub.ts';
+import { LeaseFaults } from '../../controllers/leader/lease-faults.ts';
 import { makeChecks, staleInputs } from '../operations/checks.ts';
 import type { HealthCheck } from '../operations/health.ts';
 import type { Log } from '../operations/log.ts';
@@ -58,6 +59,8 @@ export interface SharedParts extends MemberConnections {
   readonly audit: RunningAudit | undefined;
   readonly serving: Serving;
   readonly checks: readonly HealthCheck[];
+  /** Why Leases of this replica cannot be used; controllers tell it, and a check shows it. */
+  readonly leases: LeaseFaults;
   /**
    * Files and objects on the hub whose last change was invalid, so that their previous valid content is still in use.
    */
@@ -92,7 +95,8 @@ export async function startSharedParts(options: StartOptions): Promise<SharedPar
   if (audit !== undefined) closers.unshift(() => audit.close());
   const serving = hub?.serving ?? (await startServingCertificate(config, reloading));
   closers.push(() => serving.close());
-  const checked = { reloading, sources, hub, users, shuttingDown, clusters: () => store.list() };
+  const leases = new LeaseFaults();
+  const checked = { reloading, sources, hub, users, shuttingDown, clusters: () => store.list(), leases };
   return {
     ...members,
     options,
@@ -105,6 +109,7 @@ export async function startSharedParts(options: StartOptions): Promise<SharedPar
     audit,
     serving,
     checks: makeChecks(checked),
+    leases,
     reloadFaults: () => [...new Set(staleInputs(checked).map(({ file }) => file))],
   };
 }

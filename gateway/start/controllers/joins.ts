@@ -12,7 +12,7 @@ const nobody = makeUser({ name: 'portcullis:join' });
 
 /** Starts the controller of ClusterJoins; returns undefined when the configuration does not enable it. */
 export function startJoinsOf(
-  { options, hub, store, connections, audit }: SharedParts,
+  { options, hub, store, connections, audit, leases }: SharedParts,
   registry: Registry,
 ): ClusterJoins | undefined {
   const { config, log, closers } = options;
@@ -20,6 +20,7 @@ export function startJoinsOf(
   if (settings === undefined || config.hub === undefined || hub === undefined) return undefined;
   const joins = startClusterJoins({
     ...settings,
+    leases,
     client: hub.client,
     store,
     connections,

@@ -11,7 +11,7 @@ const nobody = makeUser({ name: 'portcullis:tenants' });
 
 /** Starts the controllers of TenantBindings and ClusterPermissions; returns undefined when they are not enabled. */
 export function startTenantsOf(
-  { options, hub, store, sources, connections, outgoing, audit }: SharedParts,
+  { options, hub, store, sources, connections, outgoing, audit, leases }: SharedParts,
   registry: Registry,
 ): Tenants | undefined {
   const { config, log, closers } = options;
@@ -19,6 +19,7 @@ export function startTenantsOf(
   if (settings === undefined || hub === undefined) return undefined;
   const tenants = startTenants({
     ...settings,
+    leases,
     client: hub.client,
     store,
     clustersKnown: () => sources.synced(),

@@ -14,7 +14,7 @@ import type { SharedParts } from '../shared-parts.ts';
 
 /** Starts the execution of ManifestWorks; returns undefined when the configuration does not enable it. */
 export function startWorksOf(
-  { options, hub, store, connections, outgoing, audit }: SharedParts,
+  { options, hub, store, connections, outgoing, audit, leases }: SharedParts,
   registry: Registry,
 ): WorkExecutor | undefined {
   const { config, log, closers } = options;
@@ -28,6 +28,7 @@ export function startWorksOf(
   });
   const executor = startWorkExecutor({
     ...settings,
+    leases,
     hubUrl: settings.hubUrl ?? hub.client.url,
     client: hub.client,
     store,
