@@ -13,7 +13,7 @@ const formatWords = "quantities must match the regular expression '^([+-]?[0-9.]
 const suffixWords = "unable to parse quantity's suffix";
 const numericWords = 'unable to parse numeric part of quantity';
 
-const parts = /^([+-]?)0*(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/;
+const parts = /^([+-]?)(0*)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/;
 const decimalPowers: Readonly<Record<string, number>> = {
   n: -9,
   u: -6,
@@ -86,18 +86,19 @@ function is64Bits(value: bigint): boolean {
 
 /** @throws CelFault when the text is no quantity */
 export function parseQuantity(text: string): Quantity {
-  const [all, sign, whole = '', fraction = '', suffix = ''] =
-    (text.length > longestText ? null : parts.exec(text)) ?? [];
+  const read = text.length > longestText ? null : parts.exec(text);
+  const [all, sign, zeros = '', whole = '', fraction = '', suffix = ''] = read ?? [];
   if (all === undefined || text === '') throw new CelFault(formatWords);
   const number = whole === '' ? '0' : whole;
   const binary = binaryPowers[suffix];
   const positive = BigInt(`${number}${fraction}`);
   const digits = sign === '-' ? -positive : positive;
-  if (binary !== undefined) return binaryQuantity(digits, number, fraction, binary);
+  const hasDigits = `${zeros}${whole}${fraction}` !== '';
+  if (binary !== undefined) return binaryQuantity(digits, number, fraction, binary, hasDigits);
   const power = decimalPowers[suffix] ?? exponentOf(suffix);
   const isFew = number.length + fraction.length <= digitsOf64Bits;
   if (isFew && power - fraction.length >= finest) return new Quantity(digits, power - fraction.length, true);
-  if (whole === '' && fraction === '') throw new CelFault(numericWords);
+  if (!hasDigits) throw new CelFault(numericWords);
   return roundedUp(digits, power - fraction.length);
 }
 
@@ -107,10 +108,11 @@ function exponentOf(suffix: string): number {
   return Number(digits);
 }
 
-function binaryQuantity(digits: bigint, number: string, fraction: string, power: number): Quantity {
+function binaryQuantity(digits: bigint, number: string, fraction: string, power: number, hasDigits: boolean): Quantity {
   const value = digits * 2n ** BigInt(power);
   const spare = 14 - number.length - Math.trunc((power * 3) / 10);
   if (fraction === '' && spare >= 0 && is64Bits(value)) return new Quantity(value, 0, true);
+  if (!hasDigits) throw new CelFault(numericWords);
   const rounded = roundedUp(value, -fraction.length);
   const most = new Quantity(mostBinary, 0, false);
   if (rounded.compare(most) > 0) return most;
@@ -118,9 +120,10 @@ function binaryQuantity(digits: bigint, number: string, fraction: string, power:
   return rounded.compare(least) < 0 ? least : rounded;
 }
 
-/** Kubernetes rounds what is finer than a billionth away from zero. */
+/** Kubernetes counts what 64 bits do not hold in billionths, and rounds what is finer away from zero. */
 function roundedUp(digits: bigint, power: number): Quantity {
-  if (power >= finest) return new Quantity(digits, power, false);
+  if (digits === 0n) return new Quantity(0n, power, false);
+  if (power >= finest) return new Quantity(digits * 10n ** BigInt(power - finest), finest, false);
   const by = 10n ** BigInt(finest - power);
   const away = digits % by === 0n ? 0n : digits < 0n ? -1n : 1n;
   return new Quantity(digits / by + away, finest, false);
