@@ -1,12 +1,13 @@
 // Evaluates the `conditionRules` of a ManifestWork: each gives a condition of an object, by CEL expressions over the
 // object, or by expressions that OCM defines for some kinds (well-known conditions).
-import { Environment } from '@marcbachmann/cel-js';
 import type { Finding } from '../../controllers/conditions.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
 import { goNumber } from '../../lib/json/exact-json.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { makeExpressions, type Budget } from './cel/expression.ts';
+import { CelFault, ProgramFault } from './cel/steps.ts';
 
 /** An object and the rules for it, as they are sent to the thread that evaluates them. */
 export interface RulesOf {
@@ -42,6 +43,7 @@ const wellKnown: Readonly<Record<string, Omit<Rule, 'message' | 'condition'>>> =
 export function evaluateRules(object: JsonObject, rules: readonly unknown[]): readonly Finding[] {
   if (rules.length === 0) return [];
   const variable = celValue(object);
+  const budget: Budget = { steps: mostStepsOfObject };
   return rules.flatMap((written) => {
     const type = textAt(written, 'condition');
     const ruleType = textAt(written, 'type');
@@ -50,7 +52,7 @@ export function evaluateRules(object: JsonObject, rules: readonly unknown[]): re
       return [{ type, status: 'Unknown', reason: 'ConditionRuleInvalid', message } as const];
     }
     const rule = ruleType === 'CEL' ? celRule(written) : wellKnownRule(object, written);
-    return rule === undefined ? [] : [evaluate(rule, variable)];
+    return rule === undefined ? [] : [evaluate(rule, variable, budget)];
   });
 }
 
@@ -71,30 +73,43 @@ function wellKnownRule(object: JsonObject, written: unknown): Rule | undefined {
   return { ...given, ...known, messageExpression: given.messageExpression || known.messageExpression };
 }
 
-function evaluate(rule: Rule, object: unknown): Finding {
+function evaluate(rule: Rule, object: unknown, budget: Budget): Finding {
   const { condition: type } = rule;
   try {
     // Stops at the first expression that is false, so that an earlier expression can check for a field that a later one
     // reads.
-    const holds = rule.expressions.every((expression) => isTrue(run(expression, { object })));
-    const message = messageOf(rule, object, holds);
+    const holds = rule.expressions.every((expression) => isTrue(run(expression, { object }, budget)));
+    const message = messageOf(rule, object, holds, budget);
     return { type, status: holds ? 'True' : 'False', reason: 'ConditionRuleEvaluated', message };
   } catch (error) {
-    return { type, status: 'False', reason: 'ConditionRuleExpressionError', message: wordsOf(error) };
+    const message = wordsOf(error);
+    if (error instanceof ProgramFault)
+      return { type, status: 'Unknown', reason: 'ConditionRuleInternalError', message };
+    return { type, status: 'False', reason: 'ConditionRuleExpressionError', message };
   }
 }
 
 function isTrue(value: unknown): boolean {
-  if (typeof value !== 'boolean') throw new Error(`expected bool result, got ${typeof value}`);
+  if (typeof value !== 'boolean') throw new CelFault(`expected bool result, got ${goTypeOf(value)}`);
   return value;
 }
 
-function messageOf({ condition, message, messageExpression }: Rule, object: unknown, result: boolean): string {
+/** The type that Go names for a value of CEL. */
+function goTypeOf(value: unknown): string {
+  if (typeof value === 'bigint') return 'int64';
+  if (typeof value === 'number') return 'float64';
+  if (Array.isArray(value)) return '[]interface {}';
+  if (value === null) return 'structpb.NullValue';
+  return typeof value === 'object' ? 'map[string]interface {}' : typeof value;
+}
+
+function messageOf(rule: Rule, object: unknown, result: boolean, budget: Budget): string {
+  const { condition, message, messageExpression } = rule;
   const otherwise = message !== '' ? message : `Manifest is ${result ? '' : 'not '}${condition}`;
   if (messageExpression === '') return otherwise;
   try {
-    const text = run(messageExpression, { object, result });
-    if (typeof text !== 'string') return `expected message expression to have a string result, got ${typeof text}`;
+    const text = run(messageExpression, { object, result }, budget);
+    if (typeof text !== 'string') return `expected message expression to have a string result, got ${goTypeOf(text)}`;
     return text === '' ? otherwise : text;
   } catch (error) {
     return wordsOf(error);
@@ -106,46 +121,31 @@ export function wordsOf(error: unknown): string {
   return (error instanceof Error ? error.message : 'unknown fault').split('\n')[0]!;
 }
 
-const environment = makeEnvironment();
-
-/**
- * Most steps that the loops of one expression may take by a rough estimate: the length of the object's longest list to
- * the power of the number of loops. It gives such an expression its reason at once. What bounds the others is the
- * thread, which ends whatever takes too long.
- */
-const maxSteps = 1_000_000;
-const loops = /\.(?:all|exists|exists_one|map|filter)\s*\(/g;
-
-function run(expression: string, variables: Record<string, unknown>): unknown {
-  const count = [...expression.matchAll(loops)].length;
-  if (longestList(variables['object']) ** count > maxSteps)
-    throw new Error('the loops of the expression over the lists of the object would take too long');
-  return environment.evaluate(expression, variables);
-}
-
-function longestList(value: unknown): number {
-  if (Array.isArray(value)) return Math.max(value.length, 1, ...value.map(longestList));
-  return isJsonObject(value) ? Math.max(1, ...Object.values(value).map(longestList)) : 1;
-}
-
-/**
- * Makes a CEL environment with limits: the expressions are written by whoever may write a ManifestWork, and those of
- * all clusters run one after the other in one thread.
- */
-function makeEnvironment(): Environment {
-  const made = new Environment({
-    unlistedVariablesAreDyn: false,
-    enableOptionalTypes: true,
-    limits: { maxAstNodes: 500, maxDepth: 30, maxListElements: 200, maxMapEntries: 50, maxCallArguments: 8 },
-  });
-  made.registerVariable('object', 'dyn');
-  made.registerVariable('result', 'bool');
+const expressions = makeExpressions((environment) => {
+  environment.registerVariable('object', 'dyn');
   // `hasConditions` is a function that OCM adds to CEL: whether a status has any conditions.
-  made.registerFunction('hasConditions(dyn): bool', (object: unknown) => {
-    const conditions = fieldOf(object, 'conditions');
-    return Array.isArray(conditions) && conditions.length > 0;
-  });
-  return made;
+  environment.registerFunction('hasConditions(dyn): bool', hasConditions, { async: false });
+});
+const messageExpressions = makeExpressions((environment) => {
+  environment.registerVariable('object', 'dyn').registerVariable('result', 'bool');
+  environment.registerFunction('hasConditions(dyn): bool', hasConditions, { async: false });
+});
+
+function hasConditions(status: unknown): boolean {
+  const conditions = fieldOf(status, 'conditions');
+  return Array.isArray(conditions) && conditions.length > 0;
+}
+
+/** Most steps that all rules of one object may take together, as in OCM's agent (RuntimeCELCostBudget). */
+const mostStepsOfObject = 10_000_000;
+
+/**
+ * Evaluates an expression, and pays for it.
+ * @throws CelFault
+ */
+function run(expression: string, variables: Readonly<Record<string, unknown>>, budget: Budget): unknown {
+  const evaluator = 'result' in variables ? messageExpressions : expressions;
+  return evaluator.run(expression, variables, budget);
 }
 
 /** Converts JSON to CEL's values. Whole numbers of 64 bits become `int` (bigint), all others `double`. */

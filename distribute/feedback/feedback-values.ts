@@ -6,6 +6,7 @@ import { goNumber } from '../../lib/json/exact-json.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
 import { type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Feedback } from '../work/manifest-status.ts';
+import { goJson } from './go-json.ts';
 
 interface NamedPath {
   readonly name: string;
@@ -35,7 +36,10 @@ const wellKnown: Readonly<Record<string, readonly (readonly [name: string, path:
   ],
 };
 
-/** Longest text that the hub's schema of ManifestWork accepts in `jsonRaw`. A longer value is reported as an error. */
+/**
+ * Most bytes of UTF-8 in `jsonRaw`, as in OCM's agent; the hub's schema would take as many characters. A longer value
+ * is reported as an error.
+ */
 const maxJsonLength = 1024;
 
 export function readFeedback(object: JsonObject, rules: readonly unknown[], rawJson: boolean): Feedback {
@@ -106,23 +110,9 @@ function fieldValue(name: string, value: unknown, rawJson: boolean): JsonObject 
     const type = Array.isArray(value) ? '[]interface {}' : isNumber ? 'float64' : 'map[string]interface {}';
     return `the type ${type} of the value for ${name} is not found`;
   }
-  const jsonRaw = shortJson(value);
+  const jsonRaw = goJson(value, maxJsonLength);
   if (jsonRaw !== undefined) return { type: 'JsonRaw', jsonRaw };
   return `the length of returned json raw string for name ${name} is larger than the maximum length ${maxJsonLength}`;
-}
-
-/**
- * The value as JSON; undefined when that is too long. A path may find the same large value many times, so a list is
- * written only until it is too long.
- */
-function shortJson(value: unknown): string | undefined {
-  let length = 0;
-  for (const each of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
-    length += JSON.stringify(each).length + 1;
-    if (length > maxJsonLength + 2) return undefined;
-  }
-  const json = JSON.stringify(value);
-  return json.length <= maxJsonLength ? json : undefined;
 }
 
 function gvkText(object: JsonObject): string {

@@ -1,6 +1,6 @@
-// Matches Go's regular expressions (RE2, github.com/google/re2/wiki/Syntax), which identity rules use. JavaScript's
-// RegExp would give some patterns another meaning, and could take exponential time. The library re2js is a port of
-// Go's engine: its time grows with the text only. The limits on the size of a pattern are ours.
+// Matches Go's regular expressions (RE2, github.com/google/re2/wiki/Syntax), which identity rules and CEL use.
+// JavaScript's RegExp would give some patterns another meaning, and could take exponential time. The library re2js is a
+// port of Go's engine: its time grows with the text only. The limits on the size of a pattern are ours.
 import { RE2JS, RE2JSSyntaxException } from 're2js';
 
 /** Returns whether the pattern matches anywhere in the text, as Go's regexp.MatchString. */
@@ -30,11 +30,52 @@ export const maxPatternText = 1_024;
  * @throws PatternError that says what is wrong without quoting the pattern
  */
 export function compileGoPattern(source: string): GoPattern {
-  if (source.length > maxSource) throw new PatternError(`is longer than ${maxSource} characters`);
-  const program = estimateOf(source) > maxEstimate ? undefined : compiled(source);
-  if (program === undefined || program.numberOfInstructions() > maxInstructions)
-    throw new PatternError('is too large once its repetitions are written out');
+  const program = programOf(source).re2();
   return (text) => program.match(text);
+}
+
+/** A pattern that is searched for. Texts may have any length: the time grows with it, and with the instructions. */
+export interface GoSearch {
+  /** Instructions of the compiled pattern. */
+  readonly instructions: number;
+  readonly matches: GoPattern;
+  /**
+   * The matches from left to right that do not overlap, as Go's regexp.FindAllStringIndex has them. Each search may
+   * read to the end of the text.
+   */
+  search(text: string): Iterable<readonly [start: number, end: number]>;
+}
+
+/**
+ * Compiles a pattern to search for.
+ * @throws PatternError that says what is wrong without quoting the pattern
+ */
+export function compileGoSearch(source: string): GoSearch {
+  const pattern = programOf(source);
+  const program = pattern.re2();
+  return {
+    instructions: program.numberOfInstructions(),
+    matches: (text) => program.match(text),
+    *search(text) {
+      const matcher = pattern.matcher(text);
+      let lastEnd = -1;
+      while (matcher.find()) {
+        const [start, end] = [matcher.start(), matcher.end()];
+        // Go ignores an empty match directly after another match.
+        if (start === end && start === lastEnd) continue;
+        lastEnd = end;
+        yield [start, end];
+      }
+    },
+  };
+}
+
+function programOf(source: string): RE2JS {
+  if (source.length > maxSource) throw new PatternError(`is longer than ${maxSource} characters`);
+  const pattern = estimateOf(source) > maxEstimate ? undefined : compiled(source);
+  if (pattern === undefined || pattern.re2().numberOfInstructions() > maxInstructions)
+    throw new PatternError('is too large once its repetitions are written out');
+  return pattern;
 }
 
 /** A quoted text, an escape, a class, a count such as `{2,3}`, or any other character of a pattern. */
@@ -57,9 +98,9 @@ function estimateOf(source: string): number {
   return openGroups.reduce((sum, size) => sum + size, 0);
 }
 
-function compiled(source: string): ReturnType<RE2JS['re2']> {
+function compiled(source: string): RE2JS {
   try {
-    return RE2JS.compile(source).re2();
+    return RE2JS.compile(source);
   } catch (error) {
     if (!(error instanceof RE2JSSyntaxException)) throw error;
     throw new PatternError(`is not a regular expression of Go: ${error.getDescription()}`);

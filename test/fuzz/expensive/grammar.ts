@@ -124,6 +124,12 @@ export class ExpensiveGrammar {
       () => `(${list()} + ${list()}).exists(y, y == ${text()})`,
       () => `${text()}.replace("a", ${text()}).size() > 3`,
       () => `${text()}.split("").size() > 3`,
+      () => `${text()}.findAll(${JSON.stringify(this.#pick(patterns))}).size() > 3`,
+      () => `${list()}.map(q${depth}, quantity("1e300").add(quantity("1n")).add(1)).size() > 3`,
+      () => `sets.contains(${list()}, ${list()}) || ${list()}.indexOf(${text()}) > 3`,
+      () => `"%s %s".format([object, ${list()}]).reverse().upperAscii().size() > 3`,
+      () => `[${text()}, ${text()}].join(${text()}).indexOf(${text()}) > 3`,
+      () => `isURL(${text()}) || isIP(${text()}) || isSemver(${text()}) || isQuantity(${text()})`,
       () => `object == object && ${inner()}`,
     ])();
   }

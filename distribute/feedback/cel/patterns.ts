@@ -1,0 +1,81 @@
+// `matches`, and Kubernetes' CEL library of patterns (apiserver/pkg/cel/library/regex.go). They run on the port of Go's
+// engine, whose time grows with the text only.
+import { compileGoSearch, PatternError, type GoSearch } from '../../../lib/text/go-pattern.ts';
+import { makeRecent } from '../../../lib/recent.ts';
+import type { Library } from './library.ts';
+import { CelFault, type Steps } from './steps.ts';
+
+const mostCompiled = 50;
+
+/** Characters times instructions of a pattern that one step pays for. */
+const workInStep = 10;
+/** Steps for a search, beside what it reads. */
+const stepsOfSearch = 50;
+/** Steps for each instruction of a pattern that is compiled. */
+const stepsToCompile = 4;
+
+/**
+ * Kubernetes compiles a pattern that is written out in `find` or `findAll` before it evaluates anything.
+ * @throws CelFault when it is none
+ */
+export function checkPattern(source: string): void {
+  tried('', () => compileGoSearch(source));
+}
+
+/** Registers `matches`, `find` and `findAll`. */
+export function addPatterns({ add, steps }: Library): void {
+  const compiled = makeRecent<GoSearch>({ maxEntries: mostCompiled });
+  const patternOf = (source: string): GoSearch => {
+    const known = compiled.get(source);
+    if (known !== undefined) return known;
+    steps.spend(source.length);
+    const made = compileGoSearch(source);
+    steps.spend(made.instructions * stepsToCompile);
+    compiled.set(source, made);
+    return made;
+  };
+  add('string.matches(string): bool', (text: string, source: string) =>
+    tried('', () => {
+      const pattern = patternOf(source);
+      pay(steps, pattern, text.length);
+      return pattern.matches(text);
+    }),
+  );
+  add('string.find(string): string', (text: string, source: string) =>
+    tried('Illegal regex: ', () => found(text, patternOf(source), 1, steps)[0] ?? ''),
+  );
+  const all = (text: string, source: string, limit = -1n): readonly string[] =>
+    tried('Illegal regex: ', () => found(text, patternOf(source), limit < 0n ? Infinity : Number(limit), steps));
+  add('string.findAll(string): list<string>', (text: string, source: string) => all(text, source));
+  add('string.findAll(string, int): list<string>', all);
+}
+
+function pay(steps: Steps, { instructions }: GoSearch, characters: number): void {
+  steps.spend(stepsOfSearch + Math.ceil(((characters + 1) * instructions) / workInStep));
+}
+
+function tried<Result>(before: string, find: () => Result): Result {
+  try {
+    return find();
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error;
+    throw new CelFault(`${before}error parsing regexp: ${error.message.replace(/^is not .*?: /, '')}`);
+  }
+}
+
+/**
+ * The matches from left to right. A search pays for what it reads up to the end of its match. It may read on from
+ * there, as that of `(?:a.*b|a)` does; only the deadline of the thread knows.
+ */
+function found(text: string, pattern: GoSearch, limit: number, steps: Steps): readonly string[] {
+  const matches: string[] = [];
+  let at = 0;
+  for (const [start, end] of pattern.search(text)) {
+    if (matches.length >= limit) return matches;
+    pay(steps, pattern, end - at);
+    at = end;
+    matches.push(text.slice(start, end));
+  }
+  pay(steps, pattern, text.length - at);
+  return matches;
+}

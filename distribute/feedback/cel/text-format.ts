@@ -1,0 +1,211 @@
+// `format` of texts (cel-go, ext/formatting_v2.go): what `%s`, `%d`, `%f`, `%e`, `%b`, `%o`, `%x` and `%X` write; and
+// the text of a value that `string()` gives.
+import { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator';
+import { goFloat } from '../../../lib/text/go-float.ts';
+import { isMap, nanosecondsOf, numberOf, orderOfTexts } from './equality.ts';
+import { CelFault, noOverload, type Steps } from './steps.ts';
+
+/** Digits after the point of `%f` and `%e` that JavaScript can write. */
+const mostDigits = 100;
+const defaultDigits = 6;
+
+/** @throws CelFault for a clause that is none, or that does not take its value */
+export function formatText(text: string, values: readonly unknown[], steps: Steps): string {
+  let next = 0;
+  const out = text.replace(
+    /%(?:(%)|(?:\.(\d*))?([^]?))/gu,
+    (_all, percent?: string, digits?: string, clause?: string) => {
+      if (percent !== undefined) return '%';
+      if (next >= values.length) throw new CelFault(`index ${next} out of range`);
+      if (clause === undefined || clause === '') throw new CelFault('unexpected end of string');
+      const written = writtenAs(clause, values[next], precisionOf(digits), steps);
+      next += 1;
+      steps.spendText(written.length);
+      return written;
+    },
+  );
+  return out;
+}
+
+/** @throws CelFault when a text has fewer clauses than there are values */
+export function checkFormat(text: string, values: number): void {
+  const clauses = text.replaceAll('%%', '').split('%').length - 1;
+  if (values > clauses)
+    throw new CelFault(`too many arguments supplied to string.format (expected ${clauses}, got ${values})`);
+}
+
+function precisionOf(digits: string | undefined): number {
+  if (digits === undefined) return defaultDigits;
+  if (digits === '') throw clauseFault('error while parsing precision: error while converting precision to integer');
+  if (Number(digits) > mostDigits) throw clauseFault(`more than ${mostDigits} digits`);
+  return Number(digits);
+}
+
+function clauseFault(words: string): CelFault {
+  return new CelFault(`could not parse formatting clause: ${words}`);
+}
+
+function writtenAs(clause: string, value: unknown, digits: number, steps: Steps): string {
+  const fault = (words: string): CelFault =>
+    new CelFault(`error during formatting: ${words}, was given ${typeNameOf(value)}`);
+  const number = numberOf(value);
+  const whole = typeof number === 'bigint' ? number : undefined;
+  switch (clause) {
+    case 's':
+      return partText(value, steps);
+    case 'd':
+      if (number === undefined) throw fault('decimal clause can only be used on ints, uints, and doubles');
+      return typeof number === 'bigint' ? String(number) : decimalText(number);
+    case 'f':
+      if (number === undefined) throw fault('fixed-point clause can only be used on ints, uints, and doubles');
+      return wordOf(number) ?? (whole === undefined ? fixedText(Number(number), digits) : oddText('f', whole, digits));
+    case 'e':
+      if (number === undefined) throw fault('scientific clause can only be used on ints, uints, and doubles');
+      return wordOf(number) ?? (whole === undefined ? powerText(Number(number), digits) : oddText('e', whole, digits));
+    case 'b':
+      if (typeof value === 'boolean') return value ? '1' : '0';
+      if (whole === undefined) throw fault('only ints, uints, and bools can be formatted as binary');
+      return whole.toString(2);
+    case 'o':
+      if (whole === undefined) throw fault('octal clause can only be used on ints and uints');
+      return whole.toString(8);
+    case 'x':
+    case 'X': {
+      const text = whole?.toString(16) ?? hexadecimal(value);
+      if (text === undefined) throw fault('only ints, uints, bytes, and strings can be formatted as hex');
+      return clause === 'X' ? text.toUpperCase() : text;
+    }
+    default:
+      throw clauseFault(`unrecognized formatting clause "${clause}"`);
+  }
+}
+
+/** What Go's fmt writes for a whole number with a clause for fractions. */
+function oddText(clause: string, value: bigint, digits: number): string {
+  const sign = value < 0n ? '-' : '';
+  return `%!${clause}(int64=${sign}${String(value).replace('-', '').padStart(digits, '0')})`;
+}
+
+function wordOf(value: number | bigint): string | undefined {
+  if (Number.isNaN(value)) return 'NaN';
+  return value === Infinity ? 'Infinity' : value === -Infinity ? '-Infinity' : undefined;
+}
+
+/** Go's strconv.FormatFloat with 'f' and the fewest digits. */
+function decimalText(value: number): string {
+  const word = wordOf(value);
+  if (word !== undefined) return word;
+  const text = String(value);
+  const [, sign = '', first = '', rest = '', exponent] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? [];
+  if (exponent === undefined) return Object.is(value, -0) ? '-0' : text;
+  const power = Number(exponent);
+  const digits = `${first}${rest}`;
+  if (power < 0) return `${sign}0.${'0'.repeat(-power - 1)}${digits}`;
+  return `${sign}${digits.padEnd(power + 1, '0')}`;
+}
+
+function fixedText(value: number, digits: number): string {
+  const sign = value < 0 || Object.is(value, -0) ? '-' : '';
+  const size = Math.abs(value);
+  // toFixed() writes larger numbers with an exponent; they have no fraction.
+  if (size >= 1e21) return `${sign}${BigInt(size)}${digits > 0 ? `.${'0'.repeat(digits)}` : ''}`;
+  return `${sign}${halfToEven(size.toFixed(digits), size.toFixed(Math.min(mostDigits, digits + 40)), digits)}`;
+}
+
+/** JavaScript rounds a half up, Go to the even digit. @param longer the same number with more digits */
+function halfToEven(rounded: string, longer: string, digits: number): string {
+  const point = longer.indexOf('.');
+  if (point < 0) return rounded;
+  const shorter = longer.slice(0, digits === 0 ? point : point + 1 + digits);
+  const isHalf = /^50*$/.test(longer.slice(point + 1 + digits));
+  return isHalf && /[02468]$/.test(shorter) && shorter.length === rounded.length ? shorter : rounded;
+}
+
+function powerText(value: number, digits: number): string {
+  const sign = value < 0 || Object.is(value, -0) ? '-' : '';
+  const size = Math.abs(value);
+  const [mantissaUp = '', exponent = '0'] = size.toExponential(digits).split('e');
+  const [longer = ''] = size.toExponential(Math.min(mostDigits, digits + 40)).split('e');
+  const mantissa = halfToEven(mantissaUp, longer, digits);
+  const power = Number(exponent);
+  return `${sign}${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
+}
+
+function hexadecimal(value: unknown): string | undefined {
+  if (typeof value === 'string') return Buffer.from(value).toString('hex');
+  return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : undefined;
+}
+
+/** What `%s` writes. */
+function partText(value: unknown, steps: Steps): string {
+  steps.spend(1);
+  if (typeof value === 'string') return value;
+  if (value === null) return 'null';
+  if (typeof value === 'number') return decimalText(value);
+  if (value instanceof Duration) return `${decimalText(Number(nanosecondsOf(value)) / 1e9)}s`;
+  if (Array.isArray(value)) return paid(`[${value.map((each) => partText(each, steps)).join(', ')}]`, steps);
+  if (isMap(value)) {
+    const entries = Object.entries(value).map(([key, each]) => [key, partText(each, steps)] as const);
+    const sorted = entries.toSorted(([one], [other]) => orderOfTexts(one, other));
+    return paid(`{${sorted.map((entry) => entry.join(': ')).join(', ')}}`, steps);
+  }
+  const name = typeNameOf(value);
+  if (name === 'type') return (value as { readonly name: string }).name;
+  const text = simpleText(value);
+  if (text !== undefined) return text;
+  const takes = 'strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps';
+  throw new CelFault(`error during formatting: string clause can only be used on ${takes}, was given ${name}`);
+}
+
+function paid(text: string, steps: Steps): string {
+  steps.spendText(text.length);
+  return text;
+}
+
+/**
+ * CEL's `string()`.
+ * @throws CelFault for a value that it does not take
+ */
+export function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') {
+    if (Number.isNaN(value)) return 'NaN';
+    if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
+    return Object.is(value, -0) ? '-0' : goFloat(value);
+  }
+  if (value instanceof Duration) return `${decimalText(Number(nanosecondsOf(value)) / 1e9)}s`;
+  if (value instanceof Uint8Array) {
+    try {
+      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(value);
+    } catch {
+      throw new CelFault('invalid UTF-8 in bytes, cannot convert to string');
+    }
+  }
+  const text = simpleText(value);
+  if (text === undefined) throw noOverload();
+  return text;
+}
+
+function simpleText(value: unknown): string | undefined {
+  if (typeof value === 'boolean' || typeof value === 'bigint') return String(value);
+  if (value instanceof UnsignedInt) return String(value.value);
+  if (value instanceof Date) return value.toISOString().replace(/\.?0*Z$/, 'Z');
+  return value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : undefined;
+}
+
+/** The name of a value's type, as faults tell it. */
+export function typeNameOf(value: unknown): string {
+  if (value === null) return 'null_type';
+  if (typeof value === 'bigint') return 'int';
+  if (typeof value === 'number') return 'double';
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'string') return 'string';
+  if (Array.isArray(value)) return 'list';
+  if (value instanceof UnsignedInt) return 'uint';
+  if (value instanceof Uint8Array) return 'bytes';
+  if (value instanceof Date) return 'google.protobuf.Timestamp';
+  if (value instanceof Duration) return 'google.protobuf.Duration';
+  if (isMap(value)) return 'map';
+  const { typeName } = (value as { readonly constructor: { readonly typeName?: string } }).constructor;
+  return typeName ?? (Object.prototype.toString.call(value).startsWith('[object Type<') ? 'type' : 'optional_type');
+}

@@ -1,0 +1,221 @@
+// Kubernetes' CEL library of URLs (apiserver/pkg/cel/library/urls.go). They are parsed as Go's net/url does, which
+// takes other texts than the URL class of JavaScript and changes less of them.
+import { isIPv4, isIPv6 } from 'node:net';
+import { KubernetesValue } from './equality.ts';
+import type { Library } from './library.ts';
+import { CelFault } from './steps.ts';
+
+interface UrlParts {
+  readonly scheme: string;
+  readonly opaque: string;
+  /** As written, without its `@`; undefined when there is none. */
+  readonly user: string | undefined;
+  readonly host: string;
+  /** As written. */
+  readonly path: string;
+  readonly query: string;
+  readonly hasQuery: boolean;
+  readonly fragment: string;
+}
+
+/** A URL. */
+export class GoUrl extends KubernetesValue {
+  static readonly typeName = 'kubernetes.URL';
+  readonly parts: UrlParts;
+
+  constructor(parts: UrlParts) {
+    super();
+    this.parts = parts;
+  }
+
+  override equals(other: this): boolean {
+    return this.#whole() === other.#whole();
+  }
+
+  /** Go compares URLs as it writes them. */
+  #whole(): string {
+    const { scheme, opaque, user, host, query, hasQuery, fragment } = this.parts;
+    return JSON.stringify([scheme, opaque, user, host, this.escapedPath(), query, hasQuery, fragment]);
+  }
+
+  escapedPath(): string {
+    const { path } = this.parts;
+    // A path that needs no other escapes is left as it was written.
+    return /^[\w\-.~$&+,/:;=@!'()*[\]%]*$/.test(path) ? path : escaped(unescaped(path, false), /[\w\-.~$&+,/:;=@]/);
+  }
+
+  /** Host and port. */
+  hostAndPort(): readonly [host: string, port: string] {
+    const [, host = this.parts.host, port = ''] = /^(.*):(\d*)$/s.exec(this.parts.host) ?? [];
+    return [host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host, port];
+  }
+
+  queryValues(): Readonly<Record<string, readonly string[]>> {
+    const values: Record<string, string[]> = Object.create(null) as Record<string, string[]>;
+    for (const setting of this.parts.query.split('&')) {
+      if (setting === '' || setting.includes(';')) continue;
+      const equals = setting.indexOf('=');
+      const written = equals < 0 ? [setting, ''] : [setting.slice(0, equals), setting.slice(equals + 1)];
+      if (written.some((part) => badEscape.test(part))) continue;
+      const [key = '', value = ''] = written.map((part) => unescaped(part, true));
+      (values[key] ??= []).push(value);
+    }
+    return values;
+  }
+}
+
+/** A percent sign that begins no escape. */
+const badEscape = /%(?![0-9a-fA-F]{2})/;
+
+function unescaped(text: string, isQuery: boolean): string {
+  const plain = isQuery ? text.replaceAll('+', ' ') : text;
+  if (!plain.includes('%')) return plain;
+  const bytes = plain.replace(/(?:%[0-9a-fA-F]{2})+/g, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString());
+  return bytes;
+}
+
+function escaped(text: string, plain: RegExp): string {
+  let out = '';
+  for (const character of text) {
+    if (plain.test(character)) out += character;
+    else for (const byte of Buffer.from(character)) out += `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }
+  return out;
+}
+
+/** Go's url.ParseRequestURI, and then url.Parse, which knows fragments. */
+function parseUrl(text: string): GoUrl {
+  partsOf(text, text, true);
+  const hash = text.indexOf('#');
+  if (hash < 0) return new GoUrl(partsOf(text, text, false));
+  const fragment = text.slice(hash + 1);
+  if (badEscape.test(fragment)) throw escapeFault(text, fragment);
+  return new GoUrl({ ...partsOf(text, text.slice(0, hash), false), fragment });
+}
+
+/** @param whole what faults quote @param isRequest whether it must be absolute, or a path that begins with `/` */
+function partsOf(whole: string, text: string, isRequest: boolean): UrlParts {
+  const fault = (words: string): CelFault => new CelFault(`parse ${JSON.stringify(whole)}: ${words}`);
+  if (/[\x00-\x1f\x7f]/.test(text)) throw fault('net/url: invalid control character in URL');
+  if (text === '' && isRequest) throw fault('empty url');
+  const empty = {
+    scheme: '',
+    opaque: '',
+    user: undefined,
+    host: '',
+    path: '',
+    query: '',
+    hasQuery: false,
+    fragment: '',
+  };
+  if (text === '*') return { ...empty, path: '*' };
+  if (text.startsWith(':')) throw fault('missing protocol scheme');
+  const [prefix = '', written = ''] = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text) ?? [];
+  const scheme = written.toLowerCase();
+  const behind = text.slice(prefix.length);
+  const mark = behind.indexOf('?');
+  const rest = mark < 0 ? behind : behind.slice(0, mark);
+  const parts = { ...empty, scheme, query: mark < 0 ? '' : behind.slice(mark + 1), hasQuery: mark >= 0 };
+  if (!rest.startsWith('/')) {
+    if (scheme !== '') return { ...parts, opaque: rest };
+    if (isRequest) throw fault('invalid URI for request');
+    if (rest.split('/')[0]!.includes(':')) throw fault('first path segment in URL cannot contain colon');
+  }
+  const hasHost = rest.startsWith('//') && (scheme !== '' || (!isRequest && !rest.startsWith('///')));
+  const slash = hasHost ? rest.indexOf('/', 2) : 0;
+  const path = slash < 0 ? '' : rest.slice(slash);
+  const [user, host] = hasHost ? authorityOf(rest.slice(2, slash < 0 ? undefined : slash), fault) : [];
+  if (badEscape.test(path)) throw escapeFault(whole, path);
+  return { ...parts, user, host: host ?? '', path };
+}
+
+function escapeFault(whole: string, part: string): CelFault {
+  const bad = part.slice(part.search(badEscape)).slice(0, 3);
+  return new CelFault(`parse ${JSON.stringify(whole)}: invalid URL escape ${JSON.stringify(bad)}`);
+}
+
+function authorityOf(
+  text: string,
+  fault: (words: string) => CelFault,
+): readonly [user: string | undefined, host: string] {
+  const at = text.lastIndexOf('@');
+  const host = hostOf(text.slice(at + 1), fault);
+  if (at < 0) return [undefined, host];
+  const user = text.slice(0, at);
+  if (!/^[\w\-.:~!$&'()*+,;=%@]*$/.test(user)) throw fault('net/url: invalid userinfo');
+  if (badEscape.test(user)) throw fault(`invalid URL escape ${JSON.stringify(user.slice(user.search(badEscape), 3))}`);
+  return [user, host];
+}
+
+function hostOf(text: string, fault: (words: string) => CelFault): string {
+  const bracket = text.lastIndexOf('[');
+  if (bracket > 0) throw fault('invalid IP-literal');
+  if (bracket === 0) return bracketed(text, fault);
+  const colon = text.lastIndexOf(':');
+  const port = colon < 0 ? '' : text.slice(colon);
+  if (!/^(?::\d*)?$/.test(port)) throw fault(`invalid port ${JSON.stringify(port)} after host`);
+  return plainHost(text, fault);
+}
+
+function bracketed(text: string, fault: (words: string) => CelFault): string {
+  const close = text.lastIndexOf(']');
+  if (close < 0) throw fault("missing ']' in host");
+  const port = text.slice(close + 1);
+  if (!/^(?::\d*)?$/.test(port)) throw fault(`invalid port ${JSON.stringify(port)} after host`);
+  const [address = '', ...zone] = text.slice(1, close).split('%25');
+  const host = [plainHost(address, fault), ...zone.map((part) => unescaped(part, false))].join('%');
+  if (isIPv4(host)) throw fault('invalid IP-literal');
+  if (!isIPv6(host)) throw fault(`invalid host: ParseAddr(${JSON.stringify(host)}): unable to parse IP`);
+  return `[${host}]${port}`;
+}
+
+/** In a host only what is not ASCII may be escaped. */
+function plainHost(text: string, fault: (words: string) => CelFault): string {
+  const escape = /%(?![89a-fA-F][0-9a-fA-F]|25).{0,2}/s.exec(text)?.[0];
+  if (escape !== undefined) throw fault(`invalid URL escape ${JSON.stringify(escape)}`);
+  const odd = /[\x00-\x7f]/g;
+  for (const [character] of text.matchAll(odd))
+    if (!/[\w\-.~!$&'()*+,;=:[\]<>"%]/.test(character))
+      throw fault(`invalid character ${JSON.stringify(character)} in host name`);
+  return unescaped(text, false);
+}
+
+/** Why Go's url.ParseRequestURI does not take the text; undefined when it does. */
+export function urlFault(text: string): string | undefined {
+  try {
+    partsOf(text, text, true);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** Registers `url`, `isURL` and the methods of URLs. */
+export function addUrls({ add, addType, steps }: Library): void {
+  const u = GoUrl.typeName;
+  addType(u, GoUrl);
+  add(`url(string): ${u}`, (text: string) => {
+    steps.spendText(text.length * 4);
+    try {
+      return parseUrl(text);
+    } catch (error) {
+      throw new CelFault(`URL parse error during conversion from string: ${(error as Error).message}`);
+    }
+  });
+  add('isURL(string): bool', (text: string) => {
+    steps.spendText(text.length * 4);
+    return urlFault(text) === undefined;
+  });
+  add(`${u}.getScheme(): string`, ({ parts }: GoUrl) => parts.scheme);
+  add(`${u}.getHost(): string`, ({ parts }: GoUrl) => parts.host);
+  add(`${u}.getHostname(): string`, (url: GoUrl) => url.hostAndPort()[0]);
+  add(`${u}.getPort(): string`, (url: GoUrl) => url.hostAndPort()[1]);
+  add(`${u}.getEscapedPath(): string`, (url: GoUrl) => {
+    steps.spendText(url.parts.path.length * 4);
+    return url.escapedPath();
+  });
+  add(`${u}.getQuery(): map<string, list<string>>`, (url: GoUrl) => {
+    steps.spendText(url.parts.query.length * 10);
+    return url.queryValues();
+  });
+}
