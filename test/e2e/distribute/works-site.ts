@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
+import { parseExact } from '../../../lib/json/exact-json.ts';
 import { createAuthority } from '../../controlplane/certificates.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, ControlPlaneOptions, Member } from '../../controlplane/fixture.ts';
@@ -274,7 +275,7 @@ export function configFor(name: string, config: object, kind: object = { group: 
 /** The object, undefined where there is none. */
 export async function read(member: Member, path: string): Promise<Json | undefined> {
   const { status, body } = await member.request('GET', path);
-  return status === 200 ? JSON.parse(body) : undefined;
+  return status === 200 ? parseExact(body) : undefined;
 }
 
 /** Makes or replaces a work; the answer is the work as the hub has it. */
