@@ -16,7 +16,7 @@ const ends = rows.filter(([group]) => group.startsWith('*')).map(([group, , rule
 export function ruleOf(groupKind: string): Rule | undefined {
   const dot = groupKind.indexOf('.');
   if (dot < 0) return undefined;
-  const [kind, group] = [groupKind.slice(0, dot), groupKind.slice(dot)];
-  const rule = exact.get(groupKind) ?? exact.get(`*${group}`) ?? ends.find(([end]) => group.endsWith(end))?.[1];
+  const [kind, group] = [groupKind.slice(0, dot), groupKind.slice(dot + 1)];
+  const rule = exact.get(groupKind) ?? exact.get(`*.${group}`) ?? ends.find(([end]) => group.endsWith(end))?.[1];
   return rule?.except?.split(' ').includes(kind) === true ? undefined : rule;
 }

@@ -114,7 +114,7 @@ function failureOf(
     typesOf(fails).find((each) => conditions.isTrue(each)) ??
     typesOf(ends).find((each) => conditions.get(each)?.['status'] === 'False') ??
     Object.keys(failedReasons).find((each) => hasReason(conditions, each, failedReasons[each]!));
-  if (type !== undefined) return { reason: conditions.text(type), isDated: conditions.isDated(type) };
+  if (type !== undefined) return { reason: `${type}: ${conditions.text(type)}`, isDated: conditions.isDated(type) };
   const reason = firstOf(values, place);
   return reason === undefined ? undefined : { reason, isDated: false };
 }
