@@ -1,6 +1,6 @@
-// Decides from an object's status alone whether the object is ready, that is, does what it was applied for. Kubernetes'
-// own kinds have judges (readiness/built-in.ts), those of many operators have rules (readiness/kinds.ts), and all others
-// follow the conditions that kstatus (sigs.k8s.io/cli-utils) reads. What cannot be read is not ready.
+// Decides from an object alone whether it is ready, that is, does what it was applied for. Kubernetes' own kinds have
+// judges (readiness/built-in.ts), those of many operators have rules (readiness/kinds.ts), and all others follow the
+// conditions that kstatus (sigs.k8s.io/cli-utils) reads. What cannot be read is not ready.
 import { isJsonObject, type JsonObject } from './json-object.ts';
 import { groupKindOf } from './group-kind.ts';
 import { builtInKinds } from './readiness/built-in.ts';

@@ -1,5 +1,5 @@
-// Kinds that Argo CD has no script for, although a look at Ready and Available does not suffice: their own API says what
-// they wait for.
+// Kinds that Argo CD has no script for, although a look at Ready and Available does not suffice: their own API says
+// when they are ready.
 import type { KindRow, Rule } from './rule.ts';
 
 const isReady: Rule = { needs: 'Ready' };

@@ -1,5 +1,6 @@
-// The kinds whose health Argo CD reads by a script, and what its scripts ask for, as data. A phase that says failed is a
-// failure. A condition that is False is waited for, except where it is the end of something: controllers go on trying.
+// The kinds whose health Argo CD reads by a script, and what its scripts ask for, as data. A phase that says failed is
+// a failure. A condition that is False is waited for, except where it is the end of something: controllers go on
+// trying.
 import type { KindRow, Rule } from './rule.ts';
 
 const isReady: Rule = { needs: 'Ready' };

@@ -1,5 +1,6 @@
 // Kubernetes' own kinds, and a few others, whose readiness needs more than a rule: after kstatus, Argo CD and Helm.
 // Where these differ, a comment says which one holds here and why.
+import { parseExact } from '../../json/exact-json.ts';
 import { Conditions } from './conditions.ts';
 import { countAt, generationAt, itemsAt, placeAt, textAt, textOf, valueAt, type Place } from './fields.ts';
 import { failed, ready, Unreadable, waiting, type Readiness } from './verdict.ts';
@@ -192,7 +193,7 @@ function annotatedConditions(metadata: Place): Conditions | undefined {
   const text = placeAt(metadata, 'annotations').value[annotation];
   if (text === undefined) return undefined;
   try {
-    return new Conditions({ path: 'annotated', value: { conditions: JSON.parse(String(text)) as unknown } }, undefined);
+    return new Conditions({ path: 'annotated', value: { conditions: parseExact(String(text)) } }, undefined);
   } catch (error) {
     if (error instanceof SyntaxError) throw new Unreadable(`the annotation ${annotation} is not JSON`);
     throw error;

@@ -3,9 +3,6 @@
 import { isJsonObject, type JsonObject } from '../json-object.ts';
 import { Unreadable } from './verdict.ts';
 
-/** Characters of a reason or message of an object that are told. */
-const mostCharacters = 1000;
-
 /** An object together with its path, as `status.parents[0]`, which is named when a field of it cannot be read. */
 export interface Place {
   readonly path: string;
@@ -99,8 +96,7 @@ export function itemsAt(place: Place, path: string): readonly Place[] {
 
 /** Reason and message of a condition, of a waiting container or of a status. */
 export function textOf({ reason, message }: JsonObject): string {
-  const text = [reason, message].filter((part) => typeof part === 'string' && part !== '').join(': ');
-  return text.length > mostCharacters ? `${text.slice(0, mostCharacters)}…` : text || 'no reason given';
+  return [reason, message].filter((part) => typeof part === 'string' && part !== '').join(': ') || 'no reason given';
 }
 
 function wholeNumber(value: unknown, path: string): bigint {

@@ -269,5 +269,8 @@ test('a status of very many conditions is read in one pass, and long texts are c
   assert.ok(process.cpuUsage(started).user < 5_000_000);
   const message = 'm'.repeat(1_000_000);
   assert.ok(verdict('Widget', { status: { conditions: [{ type: 'Ready', status: 'False', message }] } }).length < 2000);
+  assert.ok(verdict('v1 Pod', { status: { phase: message } }).length < 2000);
+  const named = { status: { phase: 'Running', conditions: [{ type: message, status: 'False' }] } };
+  assert.ok(verdict('numaflow.numaproj.io/v1 Pipeline', named).length < 2000);
   assert.ok(verdict('argoproj.io/v1alpha1 Workflow', { status: { phase: message } }).length < 2000);
 });

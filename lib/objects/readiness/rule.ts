@@ -182,9 +182,9 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === '' || value === 0;
 }
 
-/** A value in a reason; texts of an author are cut. */
+/** A value in a reason. */
 function told(value: unknown): string {
-  return String(value ?? 'not there').slice(0, 200);
+  return String(value ?? 'not there');
 }
 
 function typesOf(types: string | undefined): readonly string[] {
