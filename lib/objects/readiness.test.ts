@@ -138,6 +138,18 @@ test('what kstatus, Argo CD and Helm ask of built-in kinds is asked', () => {
       { status: { ...available, conditions: [condition('Available', 'False')] } },
       'waiting: Available is not True: Because: of this',
     ],
+    [
+      'apps/v1 Deployment',
+      { status: { ...available, conditions: [condition('Progressing', 'False')] } },
+      'waiting: Progressing is not True: Because: of this',
+    ],
+    [
+      'apps/v1 Deployment',
+      { spec: { paused: true }, status: { ...available, conditions: [condition('Progressing', 'Unknown')] } },
+      'ready',
+    ],
+    ['apps/v1 StatefulSet', { spec: two, status: { ...set, currentReplicas: 1 } }, 'waiting: 1 of 2 current'],
+    ['apps/v1 DaemonSet', { status: { ...daemons, numberReady: 2 } }, 'waiting: 2 of 3 ready'],
     ['apps/v1 StatefulSet', { spec: two, status: set }, 'ready'],
     ['apps/v1 StatefulSet', { status: set }, 'waiting: 1 replicas too many are still there'],
     ['apps/v1 StatefulSet', { spec: two, status: { ...set, availableReplicas: 1 } }, 'waiting: 1 of 2 available'],

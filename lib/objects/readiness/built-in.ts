@@ -56,9 +56,12 @@ function deploymentRollout(spec: Place, status: Place, conditions: Conditions): 
   if (updated < count) return enough(updated, count, 'updated');
   const old = countAt(status, 'replicas') - updated;
   if (old > 0) return waiting(`${old} old replicas are still there`);
-  const available = enough(countAt(status, 'availableReplicas'), count, 'available');
-  const fault = conditions.get('Available') && conditions.fault('Available');
-  return available.state === 'ready' && fault !== undefined ? waiting(fault) : available;
+  const unavailable = short(countAt(status, 'availableReplicas'), count, 'available');
+  if (unavailable !== undefined) return unavailable;
+  if (conditions.get('Available') && !conditions.isTrue('Available')) return waiting(conditions.fault('Available')!);
+  // A paused one has Unknown here.
+  const isStuck = conditions.get('Progressing')?.['status'] === 'False';
+  return isStuck ? waiting(conditions.fault('Progressing')!) : ready;
 }
 
 function statefulSet({ spec, status }: Parts): Readiness {
@@ -67,11 +70,8 @@ function statefulSet({ spec, status }: Parts): Readiness {
   const count = wanted(spec);
   const shortfall = short(countAt(status, 'readyReplicas'), count, 'ready');
   if (shortfall !== undefined) return shortfall;
-  // Clusters before Kubernetes 1.22 do not have the field.
-  if (valueAt(status, 'availableReplicas') !== undefined) {
-    const unavailable = short(countAt(status, 'availableReplicas'), count, 'available');
-    if (unavailable !== undefined) return unavailable;
-  }
+  const unavailable = shortIfTold(status, 'availableReplicas', count, 'available');
+  if (unavailable !== undefined) return unavailable;
   const extra = countAt(status, 'replicas') - count;
   if (extra > 0) return waiting(`${extra} replicas too many are still there`);
   // With the update strategy OnDelete, pods are replaced only after somebody deletes them, so there is nothing to wait
@@ -80,7 +80,8 @@ function statefulSet({ spec, status }: Parts): Readiness {
   const partition = countAt(placeAt(strategy, 'rollingUpdate'), 'partition');
   if (partition > 0) return enough(countAt(status, 'updatedReplicas'), count - partition, 'updated');
   const isCurrent = textAt(status, 'currentRevision') === textAt(status, 'updateRevision');
-  return isCurrent ? ready : waiting('pods of the old revision remain');
+  if (!isCurrent) return waiting('pods of the old revision remain');
+  return shortIfTold(status, 'currentReplicas', count, 'current') ?? ready;
 }
 
 function replicaSet({ spec, status, conditions }: Parts): Readiness {
@@ -107,7 +108,8 @@ function daemonSet({ spec, status }: Parts): Readiness {
     const outdated = short(countAt(status, 'updatedNumberScheduled'), updates, 'updated');
     if (outdated !== undefined) return outdated;
   }
-  return enough(countAt(status, 'numberAvailable'), count, 'available');
+  const unready = shortIfTold(status, 'numberReady', count, 'ready');
+  return unready ?? enough(countAt(status, 'numberAvailable'), count, 'available');
 }
 
 function cloneSet({ spec, status }: Parts): Readiness {
@@ -233,6 +235,11 @@ function wanted(spec: Place): number {
 /** What is said when fewer are there than should be; undefined when there are enough. */
 function short(count: number, all: number, what: string): Readiness | undefined {
   return count >= all ? undefined : waiting(`${count} of ${all} ${what}`);
+}
+
+/** As `short`, of a field that not all controllers write. */
+function shortIfTold(status: Place, field: string, all: number, what: string): Readiness | undefined {
+  return valueAt(status, field) === undefined ? undefined : short(countAt(status, field), all, what);
 }
 
 function enough(count: number, all: number, what: string): Readiness {
