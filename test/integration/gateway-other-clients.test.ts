@@ -38,12 +38,12 @@ before(async () => {
 after(() => site.close());
 afterEach(() => void site.members[0]!.requests.splice(0));
 
-/** What an answer is to its reader; ids and times of one request are left out. */
+/** What an answer is to its reader; ids, nonces and times of one request are left out. */
 function essence({ status, body, complete, values }: RawAnswer): readonly unknown[] {
   const framing = values('content-length').length > 0 ? 'length' : values('transfer-encoding').join();
   return [
     status,
-    body.replace(/"(?:timestamp|lastHeartbeatTime)":"[^"]*"/g, ''),
+    body.replace(/"(?:timestamp|lastHeartbeatTime)":"[^"]*"|nonce="[^"]*"/g, ''),
     complete,
     framing,
     values('connection'),
@@ -96,7 +96,8 @@ const probed = [
 test('HTTP/1.0 gets what HTTP/1.1 gets for health, version and discovery, whole and then closed', async () => {
   for (const path of probed)
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST'])
-      for (const headers of [[], [alice]] as const) {
+      // Many requests without a login would be held back at last.
+      for (const headers of path.endsWith('z') ? ([[], [alice]] as const) : ([[alice]] as const)) {
         const modern = await exchange(site, requestBytes(`${method} ${path}`, headers));
         for (const host of ['', 'Host: lb.example\r\n', 'Connection: keep-alive\r\n']) {
           const text = headers.map((line) => `${line}\r\n`).join('');

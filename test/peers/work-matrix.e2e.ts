@@ -1,6 +1,6 @@
-// Objects of many kinds under each strategy of a work: made, changed, with less, reordered, changed by somebody else and
-// deleted. Under OCM's own agent and under the gateway the objects, records and status are the same in the end, but for
-// what docs/reference/ocm-agent.md names.
+// Objects of many kinds under each strategy of a work: made, changed, with less, reordered, changed by somebody else
+// and deleted. Under OCM's own agent and under the gateway the objects, records and status are the same in the end, but
+// for what docs/reference/ocm-agent.md names.
 import { after, before, test } from 'node:test';
 import type { Json } from '../e2e/distribute/works-site.ts';
 import { patch } from '../e2e/distribute/works-site.ts';
