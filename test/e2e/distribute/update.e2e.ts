@@ -99,6 +99,7 @@ test('a Service has the ports of its manifest, with their node ports, and loses 
 test('rules of an aggregated ClusterRole are those of its controller', async () => {
   const rbac = 'rbac.authorization.k8s.io/v1';
   const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }];
+  const more = [...rules, { apiGroups: [''], resources: ['secrets'], verbs: ['list'] }];
   const parent = (label: string): Json => ({
     ...{ apiVersion: rbac, kind: 'ClusterRole', metadata: { name: 'agg-parent' } },
     aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [label]: 'true' } }] },
@@ -108,7 +109,7 @@ test('rules of an aggregated ClusterRole are those of its controller', async () 
   await applied('agg', [parent('t/agg'), { ...child, rules }]);
   const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/agg-parent';
   await eventually('the rules are there', async () => (await read(m1, path))?.['rules']?.length === 1);
-  await applied('agg', [parent('t/agg'), { ...child, rules: [...rules, ...rules] }]);
+  await applied('agg', [parent('t/agg'), { ...child, rules: more }]);
   await eventually('the new rules are there', async () => (await read(m1, path))?.['rules']?.length === 2);
   await applied('agg', [parent('t/none'), { ...child, rules }]);
   await eventually('no rules are left', async () => ((await read(m1, path))?.['rules'] ?? []).length === 0);

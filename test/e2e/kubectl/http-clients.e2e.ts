@@ -159,7 +159,7 @@ async function javaProgram(): Promise<{ readonly source: string; readonly librar
 const offers = { apache: /^upgrade: TLS\/1\.2\r$/im, jdk: /^upgrade: h2c\r$/im } as const;
 for (const [client, offer] of Object.entries(offers)) {
   test(
-    `the HTTP client of Java called ${client} reads and writes with the upgrade that it offers by default`,
+    `the HTTP client of Java called ${client} reads and writes with the upgrade that it offers`,
     {
       skip: missing('default-jdk maven', 'java', 'javac', 'mvn'),
     },

@@ -1,6 +1,6 @@
-// Asks by two HTTP clients of Java with their defaults, which offer an upgrade over plain HTTP: Apache HttpClient 5
-// (`TLS/1.2`) and the JDK's (`h2c`). Arguments: apache or jdk, a bearer token, then method, URL and body of each
-// request; an empty body is none. Prints the status of each answer and how many characters its body has.
+// Asks by two HTTP clients of Java that offer an upgrade over plain HTTP: Apache HttpClient 5 (`TLS/1.2`) and the JDK's
+// (`h2c`). Arguments: apache or jdk, a bearer token, then method, URL and body of each request; an empty body is none.
+// Prints the status of each answer and how many characters its body has.
 import java.net.URI;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
@@ -30,6 +30,8 @@ public class Ask {
     return (method, url, body) -> {
       ClassicRequestBuilder request =
           ClassicRequestBuilder.create(method).setUri(url).addHeader("Authorization", "Bearer " + token);
+      // What many releases of it send by default.
+      request.addHeader("Upgrade", "TLS/1.2").addHeader("Connection", "Upgrade");
       if (!body.isEmpty()) request.setEntity(new StringEntity(body, ContentType.parse(typeOf(method))));
       return client.execute(request.build(), response -> {
         String text = response.getEntity() == null ? "" : EntityUtils.toString(response.getEntity());
