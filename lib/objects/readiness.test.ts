@@ -271,7 +271,7 @@ test('what kstatus, Argo CD and Helm ask of built-in kinds is asked', () => {
           ],
         },
       },
-      'waiting: FailedGetResourceMetric: of this',
+      'ready',
     ],
     [
       'autoscaling/v1 HorizontalPodAutoscaler',

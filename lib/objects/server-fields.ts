@@ -9,48 +9,55 @@ import { isJsonObject, type JsonObject } from './json-object.ts';
 /** Returns the manifest with the fields that the cluster owns, as they are in `live`. */
 type Keep = (live: JsonObject, manifest: JsonObject) => JsonObject;
 
-const rules: Readonly<Record<string, Keep>> = {
-  Namespace: keepingAbsent('spec'),
-  // Kubelet and cloud fill in what is not to be taken away again.
-  Node: keepSpec,
-  // What it was made with, or bound to, cannot be changed.
-  PersistentVolumeClaim: keepSpec,
-  PersistentVolume: keepingAbsent('spec', 'claimRef'),
-  Pod: keepPod,
-  'Job.batch': keepJob,
-  // An autoscaler may have set the number.
-  'Deployment.apps': keepingAbsent('spec', 'replicas'),
-  'StatefulSet.apps': keepingAbsent('spec', 'replicas'),
-  'ReplicaSet.apps': keepingAbsent('spec', 'replicas'),
-  ReplicationController: keepingAbsent('spec', 'replicas'),
-  // Controllers of tokens and of pull secrets add entries.
-  ServiceAccount: (live, manifest) =>
-    ['secrets', 'imagePullSecrets'].reduce(
-      (kept, field) => replaceAt(kept, [field], (given) => joined(live[field], given)),
-      manifest,
+const rules = new Map<string, Keep>(
+  Object.entries({
+    Namespace: keepingAbsent('spec'),
+    // Kubelet and cloud fill in what is not to be taken away again.
+    Node: keepSpec,
+    // What it was made with, or bound to, cannot be changed.
+    PersistentVolumeClaim: keepSpec,
+    PersistentVolume: keepingAbsent('spec', 'claimRef'),
+    Pod: keepPod,
+    'Job.batch': keepJob,
+    // An autoscaler may have set the number.
+    'Deployment.apps': keepingAbsent('spec', 'replicas'),
+    'StatefulSet.apps': keepingAbsent('spec', 'replicas'),
+    'ReplicaSet.apps': keepingAbsent('spec', 'replicas'),
+    ReplicationController: keepingAbsent('spec', 'replicas'),
+    // Controllers of tokens and of pull secrets add entries.
+    ServiceAccount: (live, manifest) =>
+      ['secrets', 'imagePullSecrets'].reduce(
+        (kept, field) => replaceAt(kept, [field], (given) => joined(live[field], given)),
+        manifest,
+      ),
+    ConfigMap: keepInjectedData,
+    Secret: keepSecret,
+    // The controller of aggregated roles overwrites the rules.
+    'ClusterRole.rbac.authorization.k8s.io': (live, manifest) =>
+      isJsonObject(manifest['aggregationRule']) ? replaceAt(manifest, ['rules'], () => live['rules']) : manifest,
+    'MutatingWebhookConfiguration.admissionregistration.k8s.io': keepBundlesOfWebhooks,
+    'ValidatingWebhookConfiguration.admissionregistration.k8s.io': keepBundlesOfWebhooks,
+    'CustomResourceDefinition.apiextensions.k8s.io': keepInjectedBundle(
+      'spec',
+      'conversion',
+      'webhook',
+      'clientConfig',
     ),
-  ConfigMap: keepInjectedData,
-  Secret: keepSecret,
-  // The controller of aggregated roles overwrites the rules.
-  'ClusterRole.rbac.authorization.k8s.io': (live, manifest) =>
-    isJsonObject(manifest['aggregationRule']) ? replaceAt(manifest, ['rules'], () => live['rules']) : manifest,
-  'MutatingWebhookConfiguration.admissionregistration.k8s.io': keepBundlesOfWebhooks,
-  'ValidatingWebhookConfiguration.admissionregistration.k8s.io': keepBundlesOfWebhooks,
-  'CustomResourceDefinition.apiextensions.k8s.io': keepInjectedBundle('spec', 'conversion', 'webhook', 'clientConfig'),
-  'APIService.apiregistration.k8s.io': keepInjectedBundle('spec'),
-  // Which class is the default one is the administrator's choice.
-  'StorageClass.storage.k8s.io': keepingPresent(
-    ...['metadata', 'annotations', 'storageclass.kubernetes.io/is-default-class'],
-  ),
-  'CSIDriver.storage.k8s.io': keepingPresent(
-    ...['metadata', 'labels', 'security.openshift.io/csi-ephemeral-volume-profile'],
-  ),
-};
+    'APIService.apiregistration.k8s.io': keepInjectedBundle('spec'),
+    // Which class is the default one is the administrator's choice.
+    'StorageClass.storage.k8s.io': keepingPresent(
+      ...['metadata', 'annotations', 'storageclass.kubernetes.io/is-default-class'],
+    ),
+    'CSIDriver.storage.k8s.io': keepingPresent(
+      ...['metadata', 'labels', 'security.openshift.io/csi-ephemeral-volume-profile'],
+    ),
+  }),
+);
 
 /** Returns the manifest with the fields of the object `live` that its cluster owns. Nothing is kept of other fields. */
 export function withServerFields(live: JsonObject, manifest: JsonObject): JsonObject {
   const { apiVersion, kind } = live;
-  const keep = rules[groupKindOf({ apiVersion: String(apiVersion), kind: String(kind) })];
+  const keep = rules.get(groupKindOf({ apiVersion: String(apiVersion), kind: String(kind) }));
   return keep === undefined ? manifest : keep(live, manifest);
 }
 

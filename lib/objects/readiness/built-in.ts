@@ -172,16 +172,13 @@ function disruptionBudget({ status, conditions }: Parts): Readiness {
 const annotation = 'autoscaling.alpha.kubernetes.io/conditions';
 const scalingFaults: readonly (readonly [type: string, reasons: readonly string[]])[] = [
   ['AbleToScale', ['FailedGetScale', 'FailedUpdateScale']],
-  [
-    'ScalingActive',
-    [
-      ...['FailedGetResourceMetric', 'FailedGetObjectMetric', 'FailedGetPodsMetric', 'FailedGetExternalMetric'],
-      ...['FailedComputeMetricsReplicas', 'InvalidSelector'],
-    ],
-  ],
+  ['ScalingActive', ['InvalidSelector']],
 ];
 
-/** Argo CD's rule, except that a fault is waited for: metrics of new pods come a little later than the pods. */
+/**
+ * Argo CD's rule, but for metrics: without them an autoscaler leaves the number of pods as it is, and in a cluster
+ * without a metrics server they never come. Helm and kstatus wait for no autoscaler at all.
+ */
 function autoscaler({ metadata, conditions: own }: Parts): Readiness {
   const conditions = annotatedConditions(metadata) ?? own;
   for (const [type, reasons] of scalingFaults) {

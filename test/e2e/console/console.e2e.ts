@@ -242,10 +242,15 @@ test('no view has a fault that axe finds, in either theme and on a phone', needs
     // The policy of the page lets no script in by an element; DevTools may run one.
     await page.evaluate(`${axe}; undefined`);
     const check = async (path: string): Promise<void> => {
-      // A colour that is still changing is none that anybody reads by.
-      await page.evaluate(
-        `Promise.allSettled(document.getAnimations().filter((each) => each instanceof CSSTransition).map((each) => each.finished))`,
-      );
+      // A colour that is still changing is none that anybody reads by. A change may begin with the next frame only.
+      await page.evaluate(`(async () => {
+        const changing = () => document.getAnimations().filter((each) => each instanceof CSSTransition);
+        for (let quiet = 0; quiet < 3; quiet += 1) {
+          await new Promise((resolve) => requestAnimationFrame(resolve));
+          if (changing().length > 0) quiet = 0;
+          await Promise.allSettled(changing().map((each) => each.finished));
+        }
+      })()`);
       const { violations } = (await page.evaluate(
         `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })`,
       )) as { violations: readonly { id: string; nodes: readonly { html: string; failureSummary: string }[] }[] };
