@@ -122,7 +122,11 @@ async function debuggingPort(child: ChildProcess): Promise<string> {
   const said: string[] = [];
   for await (const line of createInterface({ input: child.stderr! })) {
     const port = /DevTools listening on ws:\/\/127\.0\.0\.1:(\d+)\//.exec(line)?.[1];
-    if (port !== undefined) return port;
+    if (port !== undefined) {
+      // What it says later is read, too: it would wait for that.
+      child.stderr!.resume();
+      return port;
+    }
     said.push(line);
   }
   throw new Error(`chromium ended before it could be driven:\n${said.join('\n')}`);
