@@ -81,6 +81,23 @@ test('a hub that forgets at once what it listed is not made to list again and ag
   );
 });
 
+test('one answer of 410 to the watch right after a list is followed by a new list and is no fault', async (t) => {
+  const { collection, fault, start, lists, states } = await scene(t);
+  collection.put('a');
+  fault((url, response) => {
+    if (!isWatch(url)) return false;
+    answerStatus(response, 410, 'Expired');
+    fault(undefined);
+    return true;
+  });
+  const reflector = start({ timing: { firstBackoffMs: 10 } });
+  await until(() => collection.watches.size === 1);
+  assert.equal(lists(), 2);
+  collection.put('later');
+  await until(() => reflector.objects.has('ns/later'));
+  assert.ok(!states.some((state) => state.startsWith('failing')), states.join());
+});
+
 test('a connection that is reset in the middle of an event loses nothing and lists nothing again', async (t) => {
   const { collection, fault, hub, start, reported, lists } = await scene(t);
   collection.put('a');

@@ -75,6 +75,8 @@ class HubReflector implements Reflector {
   #closeLookUntilMs = Number.NEGATIVE_INFINITY;
   #wake: () => void = () => undefined;
   #missingSeen = 0;
+  /** True from a 410 to the watch right after a list until a watch is served. */
+  #expiredAtOnce = false;
   /** True when the last paged list got 410 between two pages. The next list is then requested without paging. */
   #unpaged = false;
 
@@ -255,6 +257,7 @@ class HubReflector implements Reflector {
       if (lines > 0 || performance.now() - openedAtMs >= this.#timing.healthyMs) {
         this.#waits.reset();
         this.#unreachable.reset();
+        this.#expiredAtOnce = false;
       }
     }
   }
@@ -292,12 +295,16 @@ class HubReflector implements Reflector {
 
   /**
    * After a 410, the first new list is made at once. When the watch after this list gets 410 within `healthyMs`, the
-   * hub is in trouble, and the reflector waits before it lists again.
+   * reflector waits before it lists again. One such answer is no fault: an API server that has just begun to serve a
+   * kind may list it from etcd before its watch cache is as new.
    */
   async #recoverExpired(): Promise<Step> {
     if (performance.now() - this.#listedAtMs >= this.#timing.healthyMs) return 'list';
-    const message = `the hub ${this.#url} answers 410 to the watch of ${this.#label} right after each list`;
-    this.#setState('failing', { reason: 'Refused', message });
+    if (this.#expiredAtOnce) {
+      const message = `the hub ${this.#url} answers 410 to the watch of ${this.#label} right after each list`;
+      this.#setState('failing', { reason: 'Refused', message });
+    }
+    this.#expiredAtOnce = true;
     await this.#pause(this.#waits.next());
     return 'list';
   }
