@@ -46,6 +46,14 @@ export interface TypeInfo extends ResourceType {
 }
 
 /**
+ * A type that a cluster serves and of which the index has no rows. Requests for its objects are sent to the clusters.
+ */
+export interface LiveType extends TypeInfo {
+  /** Those of `get`, `list` and `watch` that the cluster serves. */
+  readonly verbs: readonly string[];
+}
+
+/**
  * A cluster from its creation until it is recreated. Rows and resume positions belong to an incarnation, not to a
  * cluster's name, which another cluster can get.
  */

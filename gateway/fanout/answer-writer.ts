@@ -2,6 +2,7 @@
 // when the client goes away or the gateway ends the answer. Easy to get wrong: after the head, only a cut connection
 // shows the client that something failed. So `end` must be called only when the answer is complete.
 import { GatewayError } from '../../cache/model/errors.ts';
+import { warningHeader } from '../../routing/forward/warning.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Authorized } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
@@ -19,13 +20,15 @@ export interface Ending {
 /**
  * Makes the writer and adds its answer to the open streams. When `onEnd` is absent, the gateway can end the answer only
  * by cutting the connection.
+ * @param notice a text for a further `Warning` header
  */
 export function makeAnswerWriter(
   state: Authorized,
   { openStreams }: Pick<ChainDependencies, 'openStreams'>,
   ending: Ending,
+  notice?: string,
 ): AnswerWriter {
-  return new StreamedAnswer(state, openStreams, ending);
+  return new StreamedAnswer(state, openStreams, ending, notice);
 }
 
 /** Writes the joined answer of many clusters to the client. */
@@ -34,13 +37,15 @@ export type AnswerWriter = Pick<StreamedAnswer, keyof StreamedAnswer>;
 class StreamedAnswer {
   readonly #state: Authorized;
   readonly #openStreams: OpenStreams;
+  readonly #notice: readonly string[];
   readonly #open: OpenStream;
   readonly #over = new AbortController();
   #blockedSinceMs = 0;
   #waiting: (() => void)[] = [];
 
-  constructor(state: Authorized, openStreams: OpenStreams, ending: Ending) {
+  constructor(state: Authorized, openStreams: OpenStreams, ending: Ending, notice: string | undefined) {
     this.#state = state;
+    this.#notice = notice === undefined ? [] : ['Warning', warningHeader(undefined, notice)];
     this.#openStreams = openStreams;
     this.#open = this.#openStream(ending);
     openStreams.add(this.#open);
@@ -72,7 +77,7 @@ class StreamedAnswer {
     progress.onAnswering?.();
     const usual = ['Content-Type', contentType, 'Cache-Control', 'no-cache, private'];
     const safe = ['X-Content-Type-Options', 'nosniff', 'Audit-Id', auditId];
-    inbound.respond(status, [...usual, ...safe, ...headers], inbound.method === 'HEAD');
+    inbound.respond(status, [...usual, ...safe, ...this.#notice, ...headers], inbound.method === 'HEAD');
   }
 
   /**

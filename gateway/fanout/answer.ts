@@ -28,6 +28,7 @@ const writes: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delet
 
 /**
  * Answers a request for many clusters; resolves when the answer has ended.
+ * @param notice a text for a further `Warning` header of the answer
  * @throws GatewayError (rejects) before the answer began, or to cut an answer that has begun
  */
 export async function answerFanout(
@@ -35,6 +36,7 @@ export async function answerFanout(
   surface: Extract<Surface, { kind: 'member' }>,
   dependencies: ChainDependencies,
   identityFor: IdentityFor,
+  notice?: string,
 ): Promise<void> {
   const { info } = state;
   refuseStreams(state);
@@ -50,7 +52,7 @@ export async function answerFanout(
     kind: info.verb === 'watch' ? 'watch' : 'short',
   };
   const members = makeFanoutMembers(state, dependencies, identityFor);
-  const writer = makeAnswerWriter(state, dependencies, ending);
+  const writer = makeAnswerWriter(state, dependencies, ending, notice);
   const parts: ListParts = { state, members, writer, query, path: surface.path };
   try {
     if (info.verb === 'watch') return await answerWatch(parts, dependencies, ending);

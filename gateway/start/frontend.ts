@@ -4,6 +4,7 @@ import type { Authorizer } from '../../auth/rules/authorize.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { ClusterReader } from '../../cache/model/store.ts';
 import type { RunningAudit } from '../audit/audit.ts';
+import { askIfAny } from '../api/index/every-cluster.ts';
 import { askLive } from '../api/index/index-live.ts';
 import { makeRegistryAnswers } from '../api/karmada/registries.ts';
 import { askOwner } from '../api/index/proxying.ts';
@@ -190,6 +191,7 @@ class RunningFrontend implements Frontend {
       index: index && {
         answer: index.answer,
         live: (state, question) => askLive(state, dependencies(), config.identity, question),
+        everyCluster: (state, asked) => askIfAny(state, dependencies(), config.identity, asked),
         owner: (state, surface) =>
           askOwner(state, surface, dependencies(), { identity: config.identity, findOwner: index.owner }),
         metrics: (state, question) => askMetrics(state, dependencies(), config.identity, question),

@@ -22,8 +22,8 @@ import { decodedPath } from '../request/path.ts';
 import { methodVerb, requestInfo } from '../request/request-info.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
-import { innerInfo } from '../api/index/proxying-request.ts';
-import type { ProxyingSurface } from '../api/index/index-groups.ts';
+import { innerInfo, innerSegments } from '../api/index/proxying-request.ts';
+import type { InnerSurface } from '../api/index/index-groups.ts';
 import { clustersResource, namesEveryCluster } from '../request/routes.ts';
 import type { OuterResource, Surface } from '../request/routes.ts';
 import type { ReviewedStream } from '../open-streams/stream-reviews.ts';
@@ -46,7 +46,7 @@ export function authorize(state: Authenticated, dependencies: ChainDependencies)
   const questions = (): Attributes[] => questionsOn(clusterOf(state, dependencies));
   return everyAllowed(questionsOn(judged), dependencies, state.observation, () => {
     if (state.observation.longRunning) reviewWhileOpen(state, questions, dependencies);
-    const isForSeveral = namesEveryCluster(surface) || isProxying(surface) || isStatistics(surface);
+    const isForSeveral = namesEveryCluster(surface) || isInClusters(surface) || isStatistics(surface);
     return authorizedAs(user, isForSeveral ? accessOf(state, questionsOn, dependencies) : undefined);
   });
 }
@@ -66,9 +66,9 @@ export function authorizeAsSelf(
   );
 }
 
-/** Whether the request is for Karmada's path `proxying`, which may lead to any cluster. */
-function isProxying(surface: Surface): surface is ProxyingSurface {
-  return surface.kind === 'index' && surface.part === 'proxying';
+/** Whether the request is for a path of the index that ends in a path of clusters, and may lead to any cluster. */
+function isInClusters(surface: Surface): surface is InnerSurface {
+  return surface.kind === 'index' && 'segments' in surface;
 }
 
 /** Whether the request is for `statistics`, which show a caller only the clusters that the caller may reach. */
@@ -77,7 +77,7 @@ function isStatistics(surface: Surface): boolean {
 }
 
 /**
- * Permission checks for a request that may go to any cluster (`*`, Karmada's `proxying`, or `statistics`): each cluster
+ * Permission checks for a request that may go to any cluster (`*`, paths of the index, or `statistics`): each cluster
  * is authorized as if the request had named it.
  */
 function accessOf(
@@ -156,8 +156,11 @@ function questionsFor(state: Authenticated, user: User, cluster: Attributes['clu
   const { surface, info } = state;
   if (surface.kind === 'version') return [];
   if (openToAuthenticated.has(surface.kind) && user.groups.includes(authenticatedGroup)) return [];
-  if (isProxying(surface) && cluster !== undefined) {
-    const path = decodedPath(surface.path, surface.segments);
+  if (isInClusters(surface) && cluster !== undefined) {
+    const path =
+      surface.part === 'proxying'
+        ? decodedPath(surface.path, surface.segments)
+        : `/${innerSegments(surface).join('/')}`;
     return [
       attributesOf(user, cluster, outerOf(clustersResource, state.inbound.method), innerInfo(state, surface), path),
     ];

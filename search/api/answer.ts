@@ -1,9 +1,10 @@
-// The four kinds of answers. steps/send.ts sends them.
+// The kinds of answers. steps/send.ts sends them.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { Page } from '../stores/store.ts';
 import type { WatchQuestion } from '../watch/watch-question.ts';
 import type { Warning } from './answer/answer-body.ts';
 import type { RowDocument } from './answer/row-stream.ts';
+import type { EveryCluster } from './request.ts';
 
 /** An answer whose whole body is in memory. */
 export interface WholeAnswer {
@@ -44,7 +45,14 @@ export interface RelayedAnswer {
   readonly query: string;
 }
 
-export type Answer = WholeAnswer | RowsAnswer | WatchAnswer | RelayedAnswer;
+/** An answer that is joined from the answers of all clusters, which are asked as the caller. */
+export interface LiveAnswer extends EveryCluster {
+  readonly kind: 'live';
+  /** What the client gets when the caller may ask none of the clusters. */
+  readonly otherwise: WholeAnswer | GatewayError;
+}
+
+export type Answer = WholeAnswer | RowsAnswer | WatchAnswer | RelayedAnswer | LiveAnswer;
 
 /** Returned by `plan` or `fetch` when the answer is already known. The later steps then do nothing but send it. */
 export class EarlyAnswer {

@@ -8,7 +8,7 @@ import type { RowScope } from '../rights/scope.ts';
 import type { ClusterState, TypeState } from '../sync/sync-types.ts';
 import type { SyncView } from '../sync/sync-view.ts';
 import { typeKey } from '../types.ts';
-import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
+import type { Incarnation, LiveType, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 import type { Warning } from './answer/answer-body.ts';
 import { scopeConcerns, scopeWithout } from './visible.ts';
 
@@ -18,13 +18,20 @@ export const searchVersion = 'search.portcullis.io/v1alpha1';
 /** A type of one cluster. */
 export type ServedType = Pick<StoredType, 'incarnation' | 'type'>;
 
+/** A type of one cluster of which the index has no rows. */
+export interface ServedLive extends ServedType {
+  readonly type: LiveType;
+}
+
 /** The types that the index may show: one entry for each type and each cluster whose objects of it are stored. */
 export interface Catalog {
   readonly all: readonly StoredType[];
-  /** The types of `metrics.k8s.io` that the clusters serve. The index has no rows of them. */
-  readonly measured: readonly ServedType[];
+  /** The types that clusters serve and of which the index has no rows of this cluster. */
+  readonly live: readonly ServedLive[];
   of(type: TypeKey): readonly StoredType[];
   has(incarnation: string, type: TypeKey): boolean;
+  /** Whether the cluster of this name is known not to serve the type: its discovery was read and lacks the type. */
+  lacks(cluster: string, type: TypeKey): boolean;
 }
 
 /** The apiVersion of a group and version: `group/version`, in the core group only the version. */
@@ -61,7 +68,7 @@ export function makeCatalogReader(
     const { version } = sync;
     if (made?.stored !== stored || made.version !== version) {
       const states = sync.state();
-      made = { stored, version, catalog: catalogOf(servedTypes(stored, states, isChosen), measuredTypes(states)) };
+      made = { stored, version, catalog: catalogOf(servedTypes(stored, states, isChosen), states) };
     }
     return made.catalog;
   };
@@ -105,23 +112,26 @@ export function servedTypes(
   ];
 }
 
-function measuredTypes(states: readonly ClusterState[]): readonly ServedType[] {
-  return states.flatMap(({ incarnation, measured = [] }) =>
-    incarnation === undefined ? [] : measured.map((type) => ({ incarnation, type })),
-  );
-}
-
-/** Makes a catalog that contains exactly these types. */
-export function catalogOf(all: readonly StoredType[], measured: readonly ServedType[] = []): Catalog {
+/** Makes a catalog that contains exactly these stored types, and the live types of these clusters. */
+export function catalogOf(all: readonly StoredType[], states: readonly ClusterState[] = []): Catalog {
   const byType = Map.groupBy(all, ({ type }) => typeKey(type));
   const holders = new Map(
     [...byType].map(([key, stored]) => [key, new Set(stored.map(({ incarnation }) => incarnation.id))]),
   );
+  const live = states.flatMap(({ incarnation, live: types = [] }) =>
+    incarnation === undefined ? [] : types.map((type) => ({ incarnation, type })),
+  );
+  const served = new Map(
+    states.flatMap(({ cluster, types, live: others }) =>
+      others === undefined ? [] : [[cluster, new Set([...types.map(({ type }) => type), ...others].map(typeKey))]],
+    ),
+  );
   return {
     all,
-    measured,
+    live,
     of: (type) => byType.get(type) ?? [],
     has: (incarnation, type) => holders.get(type)?.has(incarnation) === true,
+    lacks: (cluster, type) => served.get(cluster)?.has(type) === false,
   };
 }
 

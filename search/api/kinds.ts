@@ -5,6 +5,7 @@ import type { AnswerDependencies } from './answer-dependencies.ts';
 import type { Answer, EarlyAnswer } from './answer.ts';
 import { fetchDocument, formDocument, planDocument, rightsToDocuments } from './documents/documents.ts';
 import { fetchFleet, formFleet, planFleet, rightsToFleet } from './fleet/fleet.ts';
+import { planLive } from './live-types.ts';
 import { fetchOperation } from './operations/operations.ts';
 import type { Question } from './question.ts';
 import type { Asked, Fetched, Planned, Seen } from './state.ts';
@@ -34,6 +35,7 @@ const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { rea
   get: kind({ waits: true, rights: rightsToPath, plan: planObject, fetch: fetchObject, form: formObject }),
   watch: kind({ waits: true, rights: rightsToPath, plan: planWatch, fetch: fetchWatchStart, form: formEvents }),
   forward: kind({ plan: planForward }),
+  live: kind({ plan: planLive }),
   // Requests for one list with objects of several types.
   collection: kind({
     waits: true,

@@ -34,6 +34,17 @@ export interface ForwardQuestion {
   readonly query: string;
 }
 
+/** A request for objects of a type that the index does not hold: it is sent to the clusters. */
+export interface LiveQuestion {
+  readonly kind: 'live';
+  readonly path: AskedObjects;
+  /** The path on the member clusters. */
+  readonly memberPath: string;
+  /** The query string with its leading `?`; '' when there is none. */
+  readonly query: string;
+  readonly parameters: Parameters;
+}
+
 /** A request for a collection: one list, or one watch, with rows of several types. */
 export interface CollectionQuestion extends AboutRows {
   readonly kind: 'collection' | 'collection-watch';
@@ -141,6 +152,7 @@ export interface AboutQuestion {
 export type Question =
   | ObjectsQuestion
   | ForwardQuestion
+  | LiveQuestion
   | CollectionQuestion
   | PostedQuestion
   | CountsQuestion

@@ -27,6 +27,18 @@ export type IndexPart =
   | { readonly part: 'facets' | 'values' | 'counts' | 'freshness' | 'query' | 'status' | 'move' | 'rebuild' }
   | { readonly part: 'whocan' | 'whatcan' };
 
+/** A read request that is sent to many clusters. */
+export interface EveryCluster {
+  /** The path on each cluster, without query string. */
+  readonly path: string;
+  /** The query string with its leading `?`, or ''. */
+  readonly query: string;
+  /** Whether the cluster of this name is asked, if the caller may ask it at all. */
+  readonly isAsked: (cluster: string) => boolean;
+  /** A text for a `Warning` header of the answer; undefined for none. */
+  readonly notice: string | undefined;
+}
+
 /** A request to the index, with the functions to answer it. */
 export interface IndexRequest {
   readonly asked: IndexPart;
@@ -56,6 +68,12 @@ export interface IndexRequest {
    * @throws GatewayError (rejects) only while nothing has been sent; FORBIDDEN when the caller may not use the cluster
    */
   live(cluster: string, path: string, query: string): Promise<void>;
+  /**
+   * Sends the request to every cluster as the caller, passes on their answers as one list, object or watch, and ends
+   * the request. Resolves to false, with nothing sent, when the caller may ask none of these clusters.
+   * @throws GatewayError (rejects) before the answer began, or to cut an answer that has begun
+   */
+  everyCluster(asked: EveryCluster): Promise<boolean>;
   /** Reads and parses the JSON body. @throws GatewayError (rejects) UNSUPPORTED_MEDIA_TYPE, TOO_LARGE or BAD_REQUEST */
   body(): Promise<unknown>;
 }

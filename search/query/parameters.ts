@@ -104,23 +104,17 @@ function readFlag(value: string | undefined): boolean | undefined {
   return lower !== 'false' && lower !== '0';
 }
 
+/** The parameters that only the index has. API servers do not know them, and ignore them. */
+export const indexParameters: ReadonlySet<string> = new Set([
+  ...['namespaces', 'names', 'uids', 'nameContains', 'text', 'filter', 'since', 'before', 'orderby'],
+  ...['ownerUID', 'ownerName', 'ownerGR', 'ownerSeniority'],
+  ...['withContinue', 'withRemainingCount', 'onlyMetadata', 'injectEvents', 'fields'],
+]);
+
 /** The fields that a query as a JSON document may have: the parameters of the URL, and `resource`. */
 const documentFields: ReadonlySet<string> = new Set([
-  ...['resource', 'clusters', 'namespaces', 'names', 'uids', 'nameContains', 'text', 'labelSelector', 'fieldSelector'],
-  ...[
-    'filter',
-    'ownerUID',
-    'ownerName',
-    'ownerGR',
-    'ownerSeniority',
-    'since',
-    'before',
-    'orderby',
-    'limit',
-    'continue',
-  ],
-  ...['withContinue', 'withRemainingCount', 'onlyMetadata', 'injectEvents', 'fields'],
-  ...['resourceVersion', 'resourceVersionMatch'],
+  ...['resource', 'clusters', 'labelSelector', 'fieldSelector', ...indexParameters],
+  ...['limit', 'continue', 'resourceVersion', 'resourceVersionMatch'],
 ]);
 
 /**

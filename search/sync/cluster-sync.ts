@@ -57,7 +57,7 @@ class FollowedCluster implements ClusterSync {
       fault: this.#shownFault,
       types: this.#fault === undefined ? types : types.map((state) => this.#asChosen(state)),
       refused: this.#life?.refused ?? [],
-      measured: this.#life?.measured ?? [],
+      live: this.#life?.live,
     });
   }
 

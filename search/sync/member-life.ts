@@ -2,7 +2,7 @@
 // selected types.
 import { makeBackoff, type Backoff } from '../../lib/backoff.ts';
 import type { FencedError } from '../stores/fenced-error.ts';
-import { typeKey, type Incarnation, type TypeKey } from '../types.ts';
+import { typeKey, type Incarnation, type LiveType, type TypeKey } from '../types.ts';
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
 import { makeCustomTypes } from './discover/custom-resources.ts';
 import { crdType, discoverTypes, readCustomTypes, type MemberTypes } from './discover/discovery.ts';
@@ -56,9 +56,10 @@ export class MemberLife {
    * member cluster prefers.
    */
   #crdRefusal: Refusal | undefined = { resource: typeKey(crdType), message: 'not read yet' };
-  /** The types of `metrics.k8s.io` that the cluster serves. */
-  measured: MemberTypes['measured'] = [];
+  /** The types that the cluster serves and that are not selected; undefined until discovery was read. */
+  live: readonly LiveType[] | undefined;
   #types: MemberTypes['types'] = new Map();
+  #listed: MemberTypes['listed'] = [];
   #isWanted = true;
   /**
    * True when discovery lacks a type whose CRD is there. An API server serves a type some time after it has told of the
@@ -122,6 +123,8 @@ export class MemberLife {
     const types = await insist('discovery', () => this.#discover());
     this.#isBehind = this.#customTypes.served().some((name) => !types.has(name));
     const { chosen, refused } = chooseTypes(types, choice());
+    const selected = new Set(chosen.filter(({ isChosen }) => isChosen).map(({ type }) => typeKey(type)));
+    this.live = this.#listed.filter((type) => !selected.has(typeKey(type)));
     this.refused = this.#crdRefusal === undefined ? refused : [this.#crdRefusal, ...refused];
     await insist('index', () => this.set.follow(chosen, (key) => !types.has(key)));
     this.isFollowed = true;
@@ -155,7 +158,9 @@ export class MemberLife {
       if (found.unknownGroups.has(type.group) && !types.has(key)) types.set(key, type);
     }
     this.#types = types;
-    this.measured = found.measured;
+    const named = new Set(found.listed.map(typeKey));
+    const kept = this.#listed.filter((type) => found.unknownGroups.has(type.group) && !named.has(typeKey(type)));
+    this.#listed = [...found.listed, ...kept];
     return types;
   }
 

@@ -2,7 +2,7 @@
 // known to be up to date. Types that are stored only to decide access are included; only a type with `isChosen` may
 // appear in answers.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
-import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
+import type { Incarnation, LiveType, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 
 import { defaultRetryDelays, type RetryDelays } from './follow/retry-delays.ts';
 
@@ -77,11 +77,8 @@ export interface ClusterState {
   readonly types: readonly TypeState[];
   /** The selected resources that are not available, with the reason. */
   readonly refused: readonly { readonly resource: string; readonly message: string }[];
-  /**
-   * The types of `metrics.k8s.io` that the cluster serves, of which the index has no rows. Undefined when that is not
-   * known, which counts like an empty list.
-   */
-  readonly measured?: readonly TypeInfo[];
+  /** The types that the cluster serves and of which the index has no rows; undefined when that is not known. */
+  readonly live?: readonly LiveType[] | undefined;
 }
 
 /**

@@ -3,7 +3,7 @@
 // without credentials, never the headers that the caller sent.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { headerValues } from '../../../http/raw-headers.ts';
-import type { IndexRequest } from '../../../search/api/request.ts';
+import type { EveryCluster, IndexRequest } from '../../../search/api/request.ts';
 import type { Authorized } from '../../exchange.ts';
 import { jsonResponse } from '../../status.ts';
 import type { CompleteResponse } from '../../status.ts';
@@ -31,6 +31,8 @@ export interface IndexAnswers {
    * answer.
    */
   readonly owner: (state: Authorized, surface: ProxyingSurface) => Promise<void>;
+  /** Sends the read request to every cluster as the caller; see {@link IndexRequest.everyCluster}. */
+  readonly everyCluster: (state: Authorized, asked: EveryCluster) => Promise<boolean>;
   /** Asks the clusters for resource metrics, as the caller, and joins their answers. */
   readonly metrics: (state: Authorized, question: MetricsQuestion) => Promise<void>;
 }
@@ -45,7 +47,7 @@ export interface IndexAnswers {
 export function answerIndex(
   state: Authorized,
   surface: IndexSurface,
-  { answer, live, owner, metrics }: IndexAnswers,
+  { answer, live, everyCluster, owner, metrics }: IndexAnswers,
   discovery: DiscoveryDocuments,
 ): CompleteResponse | Promise<void> {
   if (surface.part === 'proxying' && !isForIndex(innerInfo(state, surface), state.inbound.method))
@@ -74,6 +76,7 @@ export function answerIndex(
     // X-Remote-User. If any other client sends this header, only its own watches end earlier, which does no harm.
     aggregated: headerValues(inbound.headers, 'x-remote-user').length > 0,
     live: (cluster, path, query) => live(state, { cluster, path, query }),
+    everyCluster: (asked) => everyCluster(state, asked),
     form: (forms) => acceptedForm(headers, forms),
     body: () => readJsonBody(inbound),
   });

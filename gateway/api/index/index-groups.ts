@@ -64,6 +64,9 @@ export type IndexSurface =
       readonly group: IndexGroup;
     };
 
+/** A path of the index that ends in a whole path of clusters. */
+export type InnerSurface = Extract<IndexSurface, { readonly segments: readonly string[] }>;
+
 /**
  * Karmada's path `proxying/<name>/proxy/…`. It is answered from the index, except for writes and subresources, which go
  * to the cluster that has the object.

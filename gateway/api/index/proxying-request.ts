@@ -1,17 +1,21 @@
-// What a request by Karmada's path `proxying/<name>/proxy/…` means inside a cluster, and whether the index answers it.
+// What a request to the index means inside a cluster, when its path ends in a path of clusters; and whether the index
+// answers it.
 import type { Described } from '../../exchange.ts';
 import { requestInfo } from '../../request/request-info.ts';
 import type { RequestInfo } from '../../request/request-info.ts';
-import type { ProxyingSurface } from './index-groups.ts';
+import type { InnerSurface } from './index-groups.ts';
 
-/**
- * Verb and resource that the request has in a cluster, read from the part of the path behind `proxying/<name>/proxy`.
- */
+/** The decoded segments of the path in a cluster, without Clusterpedia's `clusters/<name>` in front. */
+export function innerSegments({ part, segments }: InnerSurface): readonly string[] {
+  return part !== 'proxying' && segments[0] === 'clusters' ? segments.slice(2) : segments;
+}
+
+/** Verb and resource that the request has in a cluster. */
 export function innerInfo(
   { inbound, target, upgrade }: Pick<Described, 'inbound' | 'target' | 'upgrade'>,
-  { segments }: ProxyingSurface,
+  surface: InnerSurface,
 ): RequestInfo {
-  return requestInfo(inbound.method, segments, target.query, upgrade !== undefined);
+  return requestInfo(inbound.method, innerSegments(surface), target.query, upgrade !== undefined);
 }
 
 /**

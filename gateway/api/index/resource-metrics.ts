@@ -5,12 +5,10 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import type { IdentityMode } from '../../../cache/model/records.ts';
 import type { ChainDependencies } from '../../chain-dependencies.ts';
 import type { Authorized } from '../../exchange.ts';
-import { answerFanout } from '../../fanout/answer.ts';
 import { queryFlag, queryValue, requestInfo } from '../../request/request-info.ts';
 import { resourceMetricsGroup } from '../../../search/sync/discover/resource-metrics.ts';
-import type { ClusterAccess } from '../../start/cluster-access.ts';
-import { attributesOf } from '../../steps/authorize.ts';
 import type { IndexSurface } from './index-groups.ts';
+import { askEveryCluster } from './every-cluster.ts';
 import { askLive, liveSurface } from './index-live.ts';
 
 /** A request for resource metrics. */
@@ -52,27 +50,11 @@ export async function askMetrics(
     throw new GatewayError('METHOD_NOT_ALLOWED', 'metrics of pods and nodes can only be read');
   if (queryFlag(query, 'watch')) throw unwatched();
   if (cluster !== undefined) return await askLive(state, dependencies, identity, { cluster, path, query });
-  if (queryValue(query, 'clusters') !== undefined)
-    throw new GatewayError(
-      'BAD_REQUEST',
-      'clusters= is only for the index, and metrics come from the clusters themselves: choose clusters with clusterSelector=, a label selector',
-    );
-  const surface = liveSurface('*', path);
-  const info = requestInfo(method, surface.segments, query, false);
-  if (info.verb !== 'get' && info.verb !== 'list') throw unwatched();
-  const access: ClusterAccess = {
-    async mayReach({ name, uid, labels }) {
-      const outer = { ...surface.outer, httpVerb: 'get' };
-      const attributes = attributesOf(state.user, { name, uid, labels }, outer, info, path);
-      return (await dependencies.authorizer.authorize(attributes)).allowed;
-    },
-    // Rights are checked once and not again during the answer: only watches stay open long enough for a second check.
-    follow: () => () => {},
-  };
-  state.observation.cluster = '*';
-  await answerFanout({ ...state, surface, info, access }, surface, dependencies, (spec) =>
-    identity === 'self' ? 'self' : dependencies.outgoingIdentity(state.user, spec),
-  );
+  const { verb } = requestInfo(method, liveSurface('*', path).segments, query, false);
+  if (verb !== 'get' && verb !== 'list') throw unwatched();
+  const named = queryValue(query, 'clusters')?.split(',');
+  const isAsked = (name: string): boolean => named === undefined || named.includes(name);
+  await askEveryCluster(state, dependencies, identity, { path, query, isAsked, notice: undefined });
 }
 
 function unwatched(): GatewayError {

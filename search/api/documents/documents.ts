@@ -27,11 +27,8 @@ import type { Union } from './union-discovery.ts';
 /** The types of which the caller may list or get at least one object. */
 interface SeenTypes {
   readonly stored: readonly StoredType[];
-  /**
-   * The types of `metrics.k8s.io`. Their objects are read from the clusters themselves, since the index has no rows of
-   * them.
-   */
-  readonly measured: readonly ServedType[];
+  /** The types whose objects are read from the clusters themselves, since the index has no rows of them. */
+  readonly live: readonly ServedType[];
 }
 
 /**
@@ -45,8 +42,8 @@ export async function rightsToDocuments(
   const { cluster } = document;
   const known = await catalog();
   const isAsked = ({ incarnation }: ServedType): boolean => cluster === undefined || incarnation.cluster === cluster;
-  const [stored, measured] = [known.all.filter(isAsked), known.measured.filter(isAsked)];
-  const own: readonly ServedType[] = [...stored, ...measured];
+  const [stored, live] = [known.all.filter(isAsked), known.live.filter(isAsked)];
+  const own: readonly ServedType[] = [...stored, ...live];
   const types = [...new Map(own.map(({ type }) => [typeKey(type), type])).values()].map(({ group, resource }) => ({
     group,
     resource,
@@ -65,7 +62,7 @@ export async function rightsToDocuments(
   }
   const isSeen = (each: ServedType): boolean =>
     isListed(each) || scopeConcerns(got.scope, each.incarnation.id, typeKey(each.type));
-  return { stored: stored.filter(isSeen), measured: measured.filter(isSeen) };
+  return { stored: stored.filter(isSeen), live: live.filter(isSeen) };
 }
 
 /**
@@ -74,12 +71,12 @@ export async function rightsToDocuments(
  * @throws GatewayError NOT_FOUND when no cluster serves the group and version of an OpenAPI document
  */
 export function planDocument(
-  { request, question: { document: asked }, sight: { stored: types, measured } }: Seen<DocumentQuestion, SeenTypes>,
+  { request, question: { document: asked }, sight: { stored: types, live } }: Seen<DocumentQuestion, SeenTypes>,
   { sync }: AnswerDependencies,
 ): Union | EarlyAnswer {
   const { document, cluster, group, version } = asked;
   const isOpenapi = document === 'openapi-v2' || document === 'openapi-v3';
-  const union = unionOf(isOpenapi ? types : [...types, ...measured], cluster !== undefined);
+  const union = unionOf(isOpenapi ? types : [...types, ...live], cluster !== undefined);
   if (document === 'openapi-v2') return relayedOpenapi(request, asked, types, sync);
   if (document !== 'openapi-v3' || version === undefined) return union;
   if (union.groups.get(group!)?.get(version) === undefined) throw notFound();

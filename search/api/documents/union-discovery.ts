@@ -3,9 +3,8 @@
 // or a short name.
 import type { StoredType } from '../../stores/store.ts';
 import { typeKey } from '../../types.ts';
-import type { TypeInfo, TypeKey } from '../../types.ts';
+import type { LiveType, TypeInfo, TypeKey } from '../../types.ts';
 import { apiVersionOf } from '../catalog.ts';
-import { resourceMetricsGroup } from '../../sync/discover/resource-metrics.ts';
 
 /** A type in one of the versions in which it is offered. */
 interface Offered {
@@ -87,11 +86,9 @@ export function compareVersions(one: string, other: string): number {
 }
 
 const verbs = ['get', 'list', 'watch'];
-/** The resource metrics API has no watch. */
-const metricsVerbs = ['get', 'list'];
 
-function verbsOf({ group }: TypeInfo): readonly string[] {
-  return group === resourceMetricsGroup ? metricsVerbs : verbs;
+function verbsOf(type: TypeInfo & Partial<LiveType>): readonly string[] {
+  return type.verbs ?? verbs;
 }
 
 function groupEntry(group: string, versions: ReadonlyMap<string, unknown>): object {

@@ -3,7 +3,7 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { Parameters } from '../../query/parameters.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
-import { EarlyAnswer, jsonAnswer } from '../answer.ts';
+import { EarlyAnswer } from '../answer.ts';
 import type { IncludeObject } from '../forms.ts';
 import { notFound } from '../inner-path.ts';
 import type { AskedObjects } from '../inner-path.ts';
@@ -14,6 +14,7 @@ import type { Plan, Sight } from '../plan.ts';
 import type { ObjectsQuestion } from '../question.ts';
 import type { Form, IndexRequest } from '../request.ts';
 import type { Seen } from '../state.ts';
+import { isEventsOfObject, noEvents } from '../no-events.ts';
 import { aboutRequest } from './plan-types.ts';
 import type { PagePlan, RowsPlan } from './plan-types.ts';
 import { memberPath } from './read-objects.ts';
@@ -40,7 +41,8 @@ export async function planList(
   const { path, parameters, asked } = question;
   const plan = await planPath(request, path, sight, dependencies).catch((error: unknown) => {
     const isNotIndexed = error instanceof GatewayError && error.code === 'NOT_FOUND';
-    if (isNotIndexed && isEventsOfObject(path, parameters)) return noEvents(request, path, error, dependencies);
+    if (isNotIndexed && isEventsOfObject(path, parameters))
+      return new EarlyAnswer(noEvents(request, path, error, dependencies));
     throw error;
   });
   if (plan instanceof EarlyAnswer) return plan;
@@ -122,31 +124,6 @@ async function planPath(
   if (type.namespaced && namespace === undefined && name !== undefined) throw notFound();
   if (cluster === undefined || leftOut.size === 0) return plan;
   return new EarlyAnswer({ kind: 'relayed', clusters: [cluster], path: memberPath(path), query: request.query });
-}
-
-/**
- * Whether this is a request for the Events about one object, as kubectl describe sends it. For some kinds kubectl
- * describe fails when that request fails.
- */
-function isEventsOfObject({ group, resource }: AskedObjects, parameters: Parameters): boolean {
-  const selector = parameters.text('fieldSelector') ?? '';
-  return (
-    ['', 'events.k8s.io'].includes(group) && resource === 'events' && /involvedObject\.|regarding\./.test(selector)
-  );
-}
-
-/** An empty list of Events, with a warning that says why the index has none. */
-function noEvents(
-  request: IndexRequest,
-  { group, version }: AskedObjects,
-  why: GatewayError,
-  { store }: AnswerDependencies,
-): EarlyAnswer {
-  request.form(['']);
-  const apiVersion = group === '' ? version : `${group}/${version}`;
-  const metadata = { resourceVersion: store.resourceVersion() };
-  const list = { kind: 'EventList', apiVersion, metadata, items: [] };
-  return new EarlyAnswer(jsonAnswer(list, aboutRequest(why.message)));
 }
 
 function wantedForm(request: IndexRequest): Pick<ObjectsForm, 'as' | 'isPartial'> {

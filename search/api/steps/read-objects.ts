@@ -31,9 +31,14 @@ export function readObjects(request: IndexRequest, path: AskedObjects): ObjectsQ
     ...(namespace === undefined ? {} : { namespace }),
     ...(name === undefined ? {} : { name }),
   });
-  const { forward } = takeForwardLabel(parameters.text('labelSelector') ?? '');
-  if (forward || headerValue(request.headers, 'x-clusterpedia-forward') === 'true') return forwarded(request, path);
+  if (isForwarded(request, parameters)) return forwarded(request, path);
   return { kind, path: listsName ? { ...path, name: undefined } : path, parameters, asked };
+}
+
+/** Whether the request has Clusterpedia's label or header, which send it to the cluster itself. */
+export function isForwarded(request: IndexRequest, parameters: Parameters): boolean {
+  const { forward } = takeForwardLabel(parameters.text('labelSelector') ?? '');
+  return forward || headerValue(request.headers, 'x-clusterpedia-forward') === 'true';
 }
 
 /**

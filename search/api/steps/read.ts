@@ -3,10 +3,10 @@
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { readFleet } from '../fleet/fleet.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
-import type { CollectionDefinition } from '../collections/definitions.ts';
 import { urlParameters } from '../../query/parameters.ts';
 import { innerPath } from '../inner-path.ts';
 import type { AskedDocument } from '../inner-path.ts';
+import { readLive } from '../live-types.ts';
 import { readOperation } from '../operations/operations.ts';
 import type { Question } from '../question.ts';
 import type { IndexPart, IndexRequest } from '../request.ts';
@@ -35,7 +35,7 @@ export async function read(request: IndexRequest, dependencies: AnswerDependenci
   const isPosted = asked.part === 'query' || asked.part === 'move' || asked.part === 'rebuild';
   if (!isRead && !isPosted) throw readOnly(asked);
   if (isRead && !watchedOrNoResource.has(asked.part)) refuseWatch(request);
-  return { request, question: await questionOf(request, dependencies.collections()) };
+  return { request, question: await questionOf(request, dependencies) };
 }
 
 /** A client that asks for a watch waits for events; an object or a list would be read as a broken one. */
@@ -48,15 +48,17 @@ function refuseWatch({ asked: { part }, query }: IndexRequest): void {
   });
 }
 
-function questionOf(request: IndexRequest, collections: readonly CollectionDefinition[]): Question | Promise<Question> {
+async function questionOf(request: IndexRequest, dependencies: AnswerDependencies): Promise<Question> {
   const { asked } = request;
+  const collections = dependencies.collections();
   switch (asked.part) {
     case 'resources':
     case 'proxy':
     case 'proxying':
     case 'cache': {
       const path = innerPath(asked.segments);
-      return path.kind === 'objects' ? readObjects(request, path) : readDocument(request, path);
+      if (path.kind === 'document') return readDocument(request, path);
+      return (await readLive(request, path, dependencies)) ?? readObjects(request, path);
     }
     case 'collections':
       return asked.name === undefined

@@ -23,6 +23,10 @@ export async function send({ request, answer }: Formed, dependencies: AnswerDepe
       return watchRows(request, answer.watch, dependencies);
     case 'relayed':
       return relay(request, answer);
+    case 'live':
+      if (await request.everyCluster(answer)) return;
+      if (answer.otherwise instanceof GatewayError) throw answer.otherwise;
+      return sendAtOnce(request, answer.otherwise, dependencies);
   }
 }
 

@@ -59,6 +59,15 @@ export interface SearchLabels {
   readonly unknown: readonly string[];
 }
 
+function prefixOf(key: string): string | undefined {
+  return [searchPrefix, storagePrefix].find((start) => key.startsWith(start));
+}
+
+/** Whether a key of a label selector is a search label, known or not, and no label of objects. */
+export function isSearchLabel(key: string): boolean {
+  return prefixOf(key) !== undefined;
+}
+
 /**
  * Separates search labels from requirements on the labels of objects. A key such as `clusterpedia.io/x`, without one of
  * the two prefixes, is an ordinary label.
@@ -69,7 +78,7 @@ export function takeSearchLabels(requirements: readonly LabelRequirement[]): Sea
   const unknown: string[] = [];
   for (const requirement of requirements) {
     const { key } = requirement;
-    const prefix = [searchPrefix, storagePrefix].find((start) => key.startsWith(start));
+    const prefix = prefixOf(key);
     if (prefix === undefined) {
       labels.push(requirement);
       continue;

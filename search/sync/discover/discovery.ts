@@ -5,17 +5,17 @@ import { refusalOf } from '../member-faults.ts';
 import { Pages, readListItems } from '../follow/list-items.ts';
 import type { CustomTypes } from './custom-resources.ts';
 import { readServed, type Served, type ServedResource } from './discovery-documents.ts';
-import { measuredTypes } from './resource-metrics.ts';
+import { measuredTypes, resourceMetricsGroup } from './resource-metrics.ts';
 import type { AskMember, SyncTiming } from '../sync-types.ts';
-import { typeKey, type TypeInfo, type TypeKey } from '../../types.ts';
+import { typeKey, type LiveType, type TypeInfo, type TypeKey } from '../../types.ts';
 
 /** The types of a member cluster that can be indexed. */
 export interface MemberTypes {
   readonly types: ReadonlyMap<TypeKey, TypeInfo>;
   /** API groups whose aggregated server is down. Types of them that were known before count as still present. */
   readonly unknownGroups: ReadonlySet<string>;
-  /** The types of `metrics.k8s.io` that the cluster serves. They appear in discovery, but have no rows in the index. */
-  readonly measured: readonly TypeInfo[];
+  /** The types whose objects can be listed, whether they can be indexed or not. */
+  readonly listed: readonly LiveType[];
 }
 
 export const crdType = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' } as const;
@@ -42,7 +42,7 @@ export async function discoverTypes(
   return {
     types: followedTypes(served, customTypes),
     unknownGroups: served.unknownGroups,
-    measured: measuredTypes(served),
+    listed: listedTypes(served),
   };
 }
 
@@ -51,15 +51,35 @@ export function followedTypes(
   { resources }: Pick<Served, 'resources'>,
   customTypes: Pick<CustomTypes, 'get'>,
 ): ReadonlyMap<TypeKey, TypeInfo> {
+  const versions = versionsOf(resources, ['list', 'watch']);
+  return new Map([...versions].map(([key, of]) => [key, typeOf(of, customTypes.get(key))]));
+}
+
+/** The types that support list. Clusters answer requests for them in every version that they serve. */
+function listedTypes(served: Served): readonly LiveType[] {
+  const listed = [...versionsOf(served.resources, ['list']).values()].map((of) => {
+    const verbs = readVerbs.filter((verb) => of[0]!.verbs.includes(verb));
+    return Object.freeze({ ...typeOf(of, undefined), convertible: true, verbs });
+  });
+  return [...listed.filter(({ group }) => group !== resourceMetricsGroup), ...measuredTypes(served)];
+}
+
+const readVerbs = ['get', 'list', 'watch'];
+
+/** The usable resources that have these verbs, by type, each with one element for each version. */
+function versionsOf(
+  resources: readonly ServedResource[],
+  verbs: readonly string[],
+): ReadonlyMap<TypeKey, readonly ServedResource[]> {
   const versions = new Map<TypeKey, ServedResource[]>();
   for (const resource of resources) {
-    if (!isUsable(resource) || !resource.verbs.includes('list') || !resource.verbs.includes('watch')) continue;
+    if (!isUsable(resource) || !verbs.every((verb) => resource.verbs.includes(verb))) continue;
     const key = typeKey(resource);
     const of = versions.get(key);
     if (of !== undefined) of.push(resource);
     else if (versions.size < maxTypes) versions.set(key, [resource]);
   }
-  return new Map([...versions].map(([key, of]) => [key, typeOf(of, customTypes.get(key))]));
+  return versions;
 }
 
 function typeOf(served: readonly ServedResource[], custom: ReturnType<CustomTypes['get']>): TypeInfo {

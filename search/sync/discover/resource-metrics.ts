@@ -1,15 +1,15 @@
 // The types of `metrics.k8s.io`, for which kubectl top looks in discovery first. The index has no rows of them, since
 // API servers let nobody watch them; so only whether a member cluster serves them is remembered.
-import { typeKey, type TypeInfo } from '../../types.ts';
+import { typeKey, type LiveType } from '../../types.ts';
 import type { Served } from './discovery-documents.ts';
 
 /** The API group of the resource metrics API (k8s.io/metrics). */
 export const resourceMetricsGroup = 'metrics.k8s.io';
 
 /** PodMetrics and NodeMetrics, as metrics-server describes them. */
-const metricsTypes: readonly TypeInfo[] = [metricsType('nodes', false), metricsType('pods', true)];
+const metricsTypes: readonly LiveType[] = [metricsType('nodes', false), metricsType('pods', true)];
 
-function metricsType(resource: 'nodes' | 'pods', namespaced: boolean): TypeInfo {
+function metricsType(resource: 'nodes' | 'pods', namespaced: boolean): LiveType {
   const kind = namespaced ? 'PodMetrics' : 'NodeMetrics';
   const names = { singular: '', shortNames: [], categories: [] };
   const version = 'v1beta1';
@@ -21,7 +21,8 @@ function metricsType(resource: 'nodes' | 'pods', namespaced: boolean): TypeInfo 
     kind,
     ...names,
     namespaced,
-    convertible: false,
+    convertible: true,
+    verbs: ['get', 'list'],
   });
 }
 
@@ -29,7 +30,7 @@ function metricsType(resource: 'nodes' | 'pods', namespaced: boolean): TypeInfo 
  * The types of resource metrics that a member cluster serves. While its metrics-server is down, all of them are
  * returned, so that kubectl top reports unavailable metrics instead of a cluster without a metrics API.
  */
-export function measuredTypes({ resources, unknownGroups }: Served): readonly TypeInfo[] {
+export function measuredTypes({ resources, unknownGroups }: Served): readonly LiveType[] {
   if (unknownGroups.has(resourceMetricsGroup)) return metricsTypes;
   return metricsTypes.filter((type) =>
     resources.some((served) => served.version === type.version && typeKey(served) === typeKey(type)),

@@ -79,13 +79,13 @@ describe('what replicas tell each other of clusters', () => {
     assert.deepEqual(reader.of('r1')?.state, stateOf({ confirmedAtMs: 1_005_000, objects: 8 }));
   });
 
-  it('it is news when a cluster begins or ceases to serve resource metrics', async () => {
+  it('it is news when a cluster begins or ceases to serve a type that the index does not hold', async () => {
     const { owner, reader } = bench();
-    const metrics = { ...info, group: 'metrics.k8s.io' };
-    for (const measured of [[], [metrics], []]) {
-      await owner.tell([{ state: { ...stateOf(), measured }, lease }], held);
+    const metrics = { ...info, group: 'metrics.k8s.io', verbs: ['get', 'list'] };
+    for (const live of [[], [metrics], []]) {
+      await owner.tell([{ state: { ...stateOf(), live }, lease }], held);
       assert.equal(await reader.hear(), true);
-      assert.deepEqual(reader.of('r1')?.state.measured, measured);
+      assert.deepEqual(reader.of('r1')?.state.live, live);
     }
   });
 

@@ -144,7 +144,7 @@ function isSameInfo(one: ClusterState, other: ClusterState): boolean {
     one.types.length === other.types.length &&
     one.types.every((type, i) => isSameType(type, other.types[i]!)) &&
     JSON.stringify(one.refused) === JSON.stringify(other.refused) &&
-    JSON.stringify(one.measured) === JSON.stringify(other.measured)
+    (one.live === other.live || JSON.stringify(one.live) === JSON.stringify(other.live))
   );
 }
 

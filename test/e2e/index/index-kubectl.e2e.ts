@@ -221,13 +221,30 @@ test('what kubectl prints of both members is what it prints of each', async () =
     outputs('describe', 'configmap', 'only-described', '-n', 'team-a').catch(() => undefined),
   );
   assert.match(described.stdout, /Name:\s+only-described[^]*value/);
-  assert.match(described.stderr, /Warning: .*events in version v1 is not indexed/);
-  // The path of the context’s server comes before it.
-  const events = '/api/v1/namespaces/team-a/events';
-  const ofIt = 'fieldSelector=involvedObject.name%3Donly-described';
-  assert.match(await kubectl('get', '--raw', `${events}?${ofIt}`), /"kind":"EventList".*"items":\[\]/);
-  await assert.rejects(kubectl('get', '--raw', `${events}?${ofIt}&watch=1`), /not indexed/);
-  await assert.rejects(kubectl('get', '--raw', events), /not indexed/);
+  assert.match(described.stderr, /Warning: events are not in the index, so the clusters themselves were asked/);
+});
+
+test('kubectl get, describe and watch work with types that the index does not hold: the clusters are asked', async () => {
+  for (const member of plane.members)
+    await member.apply({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: `event-of-${member.name}`, namespace: 'team-a' },
+      involvedObject: { kind: 'ConfigMap', namespace: 'team-a', name: 'only-described' },
+      reason: `Seen-${member.name}`,
+      type: 'Normal',
+    });
+  const listed = await outputs('get', 'events', '-n', 'team-a');
+  assert.match(listed.stdout, /^CLUSTER\s+LAST SEEN\s+TYPE\s+REASON/);
+  assert.match(listed.stdout, /m1 .*Seen-m1[^]*m2 .*Seen-m2/);
+  assert.match(listed.stderr, /Warning: events are not in the index, so the clusters themselves were asked/);
+  assert.match(await kubectl('describe', 'configmap', 'only-described', '-n', 'team-a'), /Seen-m1[^]*Seen-m2|Seen-m2[^]*Seen-m1/);
+  assert.match(await kubectl('events', '-n', 'team-a'), /Seen-m1[^]*Seen-m2|Seen-m2[^]*Seen-m1/);
+  const leases = await kubectl('get', 'leases', '-n', 'kube-system', '-o', 'name');
+  assert.match(leases, /lease.coordination.k8s.io/);
+  const resources = await kubectl('api-resources', '--verbs=list', '-o', 'name');
+  for (const name of ['events', 'events.events.k8s.io', 'leases.coordination.k8s.io', 'pods'])
+    assert.ok(resources.split('\n').includes(name), name);
 });
 
 test('pages, orders and explain are as with one cluster; what is ambiguous is said', async () => {
