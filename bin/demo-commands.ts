@@ -59,6 +59,10 @@ Or copy into another terminal:
   kubectl --context portcullis-all get pods -A -l app=${deployment.metadata.labels?.['app'] ?? deployment.metadata.name}
   kubectl --context portcullis-all get deployments -A --sort-by=.metadata.creationTimestamp
 
+  # what the index does not hold is asked of every cluster
+  kubectl --context portcullis-all get events -A
+  kubectl --context portcullis-all top pods -A
+
   # who may delete Secrets, and where; what you may do yourself
   ${program} who-can delete secrets -A --context portcullis
   ${program} what-can --context portcullis

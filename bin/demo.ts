@@ -111,6 +111,7 @@ async function startMembers(count: number, closers: (() => void | Promise<void>)
       name,
       tokens: { [token]: { name: `system:serviceaccount:${account.namespace}:${account.name}`, groups: [] } },
       seed: memberAccess.map((object) => ({ ...object })),
+      metrics: true,
     });
     closers.push(() => simulator.close());
     const seeded = seedWorkloads(simulator.store, { name, seed: i + 1 });

@@ -11,6 +11,7 @@ import type { ControllerDelays } from './controllers/kubelet.ts';
 import { startControllers } from './controllers/loop.ts';
 import { followDefinitions } from './store/custom-resources.ts';
 import { listen } from './api/listener.ts';
+import { metricsResources } from './api/resource-metrics.ts';
 import { simulatedNode } from './workloads/nodes.ts';
 import { createObjects, type SimObjects } from './api/objects.ts';
 import { createRegistry } from './store/resources.ts';
@@ -46,6 +47,8 @@ export interface SimulatorOptions {
   readonly now?: () => Date;
   /** The specification from loadKubernetesSpec. Simulators in one process can share it to save memory. */
   readonly spec?: KubernetesSpec;
+  /** Whether it serves `metrics.k8s.io`, for kubectl top. Default false, as a cluster without metrics-server. */
+  readonly metrics?: boolean;
   /** Average time between two log lines of a container, in milliseconds. Default 2 s. */
   readonly logPeriodMs?: number;
 }
@@ -100,6 +103,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   });
   const objects = createObjects(cluster);
   followDefinitions(cluster);
+  if (options.metrics === true) cluster.registry.setCustom(metricsResources[0]!.group, metricsResources, {});
   bootstrap(cluster, spec);
   for (let n = 1; n <= (options.nodes ?? 2); n++) objects.apply(simulatedNode(`${name}-node-${n}`, n, version, now()));
   for (const object of options.seed ?? []) objects.apply(object);

@@ -9,6 +9,7 @@ import { getOne, listMany } from './list.ts';
 import { serveOpenApi } from './openapi.ts';
 import { patchOne } from '../apply/patch.ts';
 import type { Resource } from '../store/resources.ts';
+import { isMetrics, serveMetrics } from './resource-metrics.ts';
 import { createReview, createToken } from './reviews.ts';
 import { serveScale } from './scale.ts';
 import { StatusError, badRequest, methodNotAllowed, noSuchPath, noSuchResource } from './status-error.ts';
@@ -30,6 +31,7 @@ export async function dispatch(call: Call, streams: StreamHooks): Promise<void> 
     if (info.verb !== 'create') throw methodNotAllowed();
     return createReview(call, resource);
   }
+  if (isMetrics(resource)) return serveMetrics(call, resource);
   const scoped = resource.key === '/namespaces' ? withoutNamespace(call) : call;
   switch (info.verb) {
     case 'get':
