@@ -1,8 +1,11 @@
 // Entry point of this folder: elects a leader among all replicas, and executes works in the leader.
+import type { HubObject } from '../cache/hub/hub-types.ts';
+import { startReflector } from '../cache/hub/reflector.ts';
 import { startElected } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
 import { hashOfHub } from './inventory/applied-works.ts';
-import { Works, type WorkNumbers, type WorksOptions } from './works.ts';
+import { manifestWorks } from './work/manifest-work.ts';
+import { isExecuted, managedClusters, Works, type WorkNumbers, type WorksOptions } from './works.ts';
 
 export interface ExecutorOptions extends Omit<WorksOptions, 'hubHash' | 'agentId'> {
   readonly lease: { readonly namespace: string; readonly name: string };
@@ -35,6 +38,7 @@ export function startWorkExecutor({ lease, hubUrl, agentId, ...options }: Execut
     ...options,
     lease,
     what: 'works',
+    awaited: [{ type: manifestWorks, condition: 'Applied', choose: () => chosenWorks(options) }],
     lead: () => {
       const begun = new Works({ ...options, ...mark });
       works = begun;
@@ -45,4 +49,21 @@ export function startWorkExecutor({ lease, hubUrl, agentId, ...options }: Execut
     },
   });
   return { numbers: () => works?.numbers(), close: () => election.close() };
+}
+
+/** Which works are in clusters whose works the gateway executes. Agents execute the others. */
+function chosenWorks({ client, clusterSets, log }: Pick<WorksOptions, 'client' | 'clusterSets' | 'log'>) {
+  const clusters = startReflector({
+    client,
+    resource: managedClusters,
+    metadataOnly: true,
+    onError: (error) => log.error({ err: error }, 'works: a ManagedCluster could not be handled'),
+  });
+  return {
+    isChosen: ({ metadata: { namespace = '' } }: HubObject): boolean => {
+      const cluster = clusters.objects.get(namespace);
+      return cluster !== undefined && isExecuted(cluster, clusterSets);
+    },
+    close: () => clusters.close(),
+  };
 }

@@ -41,7 +41,7 @@ export interface WorksOptions
   readonly timing?: Partial<ReflectorTiming>;
 }
 
-const managedClusters: ResourceType = {
+export const managedClusters: ResourceType = {
   group: 'cluster.open-cluster-management.io',
   version: 'v1',
   resource: 'managedclusters',
@@ -211,7 +211,7 @@ export class Works {
   #choose(name: string): void {
     if (!this.#ready) return;
     const cluster = this.#clusters.objects.get(name);
-    const isChosen = cluster !== undefined && this.#isChosen(cluster);
+    const isChosen = cluster !== undefined && isExecuted(cluster, this.#options.clusterSets);
     const executor = this.#executors.get(name);
     if (isChosen === (executor !== undefined)) return;
     if (executor !== undefined) {
@@ -238,17 +238,21 @@ export class Works {
     this.#executors.set(name, made);
   }
 
-  #isChosen({ metadata: { labels = {}, annotations = {} } }: HubObject): boolean {
-    const said = annotations[chosenAnnotation];
-    if (said !== undefined) return said === 'true';
-    return this.#options.clusterSets.includes(labels[setLabel] ?? '');
-  }
-
   #recordOf(name: string): ClusterRecord | undefined {
     const record = this.#options.store.get(name);
     if (record === undefined || record.spec.originalName !== name) return undefined;
     return sources.has(record.spec.source) ? record : undefined;
   }
+}
+
+/** Whether the gateway executes the ManifestWorks of this ManagedCluster. */
+export function isExecuted(
+  { metadata: { labels = {}, annotations = {} } }: HubObject,
+  clusterSets: readonly string[],
+): boolean {
+  const said = annotations[chosenAnnotation];
+  if (said !== undefined) return said === 'true';
+  return clusterSets.includes(labels[setLabel] ?? '');
 }
 
 function stateOf(work: HubObject): keyof WorkNumbers['works'] {

@@ -5,13 +5,21 @@ import { startClusterControllers } from './cluster-controllers.ts';
 import type { ImportedClusters } from './clusters/cluster-facts.ts';
 import { startElected } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
+import type { AwaitedObjects } from '../controllers/leader/lease-notice.ts';
 import type { Election } from '../controllers/leader/lease.ts';
+import { lifecycles, policies } from './objects.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import { collectionStatus, type IndexedCollections } from './collections/collection-status.ts';
 import { startProfiles, type ProfilesOptions } from './profiles/publish-profiles.ts';
 import { registryStatus, type IndexedRegistries } from './registries/registry-status.ts';
 import { startStatusControllers } from './status-controllers.ts';
+
+/** The objects of import policies, with the conditions that their controllers set. */
+const awaited: readonly AwaitedObjects[] = [
+  { type: policies, condition: 'Reconciling' },
+  { type: lifecycles, condition: 'Created' },
+];
 
 /** The Lease by which replicas elect the one that writes the status of ResourceRegistries. */
 const registryLease = 'portcullis-karmada-search';
@@ -85,13 +93,19 @@ export function startImports({
   leases,
   timeScale,
 }: ImportOptions): Imports {
-  const elect = (namespace: string, name: string, lead: () => () => void): Election =>
-    startElected({ client, lease: { namespace, name }, log, what: 'import', lead, leases, timeScale });
+  const elect = (
+    namespace: string,
+    name: string,
+    lead: () => () => void,
+    awaited: readonly AwaitedObjects[] = [],
+  ): Election =>
+    startElected({ client, lease: { namespace, name }, log, what: 'import', lead, leases, awaited, timeScale });
   const elections: Election[] = [];
   if (policies !== undefined) {
     const { namespace, shardingName, clusters } = policies;
     // The names of the Leases are those that Clusterpedia's components use.
-    elections.push(elect(namespace, 'clusterpedia-controller-manager', () => startPolicyControllers({ client, log })));
+    const lead = (): (() => void) => startPolicyControllers({ client, log });
+    elections.push(elect(namespace, 'clusterpedia-controller-manager', lead, awaited));
     if (clusters !== undefined) {
       const name = `clusterpedia-clustersynchro-manager${shardingName === '' ? '' : `-${shardingName}`}`;
       elections.push(elect(namespace, name, () => startClusterControllers({ client, log, clusters, shardingName })));

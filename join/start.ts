@@ -2,6 +2,7 @@
 import { startElected } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
 import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
+import { clusterJoins } from './object/cluster-join.ts';
 import { Joins, type JoinNumbers, type JoinsOptions } from './joins.ts';
 
 export interface ClusterJoinsOptions extends Omit<JoinsOptions, 'writer'> {
@@ -23,6 +24,7 @@ export function startClusterJoins(options: ClusterJoinsOptions): ClusterJoins {
   const election = startElected({
     ...options,
     what: 'join',
+    awaited: [{ type: clusterJoins, condition: 'Ready' }],
     lead: () => {
       const ended = new AbortController();
       const led = new Joins({ ...options, writer: makeHubWriter(options.client, ended.signal) });

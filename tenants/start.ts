@@ -4,6 +4,8 @@ import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
 import { startElected } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
 import { Grants, type GrantsOptions } from './grants.ts';
+import { clusterPermissions } from './object/cluster-permission.ts';
+import { tenantBindings } from './object/tenant-binding.ts';
 import type { Phase } from './object/grant.ts';
 
 export interface TenantsOptions extends Omit<GrantsOptions, 'writer'> {
@@ -25,9 +27,11 @@ export interface Tenants {
 /** Starts the election and returns at once; requests to the hub follow in the background. */
 export function startTenants(options: TenantsOptions): Tenants {
   let grants: Grants | undefined;
+  const kinds = options.clusterPermissions ? [tenantBindings, clusterPermissions] : [tenantBindings];
   const election = startElected({
     ...options,
     what: 'tenants',
+    awaited: kinds.map(({ type, appliedType }) => ({ type, condition: appliedType })),
     lead: () => {
       const begun = new Grants({ ...options, writer: makeHubWriter(options.client) });
       grants = begun;

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { ControllerLog } from '../queue/logged-queue.ts';
 import type { LeaseFaults } from './lease-faults.ts';
+import { startLeaseNotice, type AwaitedObjects } from './lease-notice.ts';
 import { defaultLeaseTiming, startElection, type Election } from './lease.ts';
 
 export interface ElectedOptions {
@@ -18,6 +19,8 @@ export interface ElectedOptions {
   readonly lead: () => () => void;
   /** Is told when the Lease cannot be used. */
   readonly leases: LeaseFaults;
+  /** The objects that say so, too. Default: none. */
+  readonly awaited?: readonly AwaitedObjects[];
   /** Factor for the durations of the Lease; below 1 in tests, otherwise 1. */
   readonly timeScale?: number;
 }
@@ -27,11 +30,23 @@ export interface ElectedOptions {
  * Lease.
  */
 export function startElected(options: ElectedOptions): Election {
-  const { client, lease, log, what, lead, leases, timeScale = 1 } = options;
+  const { client, lease, log, what, lead, leases, awaited = [], timeScale = 1 } = options;
   const { durationMs, renewWithinMs, periodMs } = defaultLeaseTiming;
   const identity = `${hostname()}_${randomUUID()}`;
   const name = `${lease.namespace}/${lease.name}`;
-  return startElection({
+  let notices: (() => void)[] = [];
+  const endNotices = (): void => {
+    for (const end of notices) end();
+    notices = [];
+  };
+  const beginNotices = (fault: string): void => {
+    const message = `no gateway does anything about this, because the Lease ${name} cannot be used: ${fault}`;
+    const onError = (error: unknown): void =>
+      log.warn({ lease: name, err: error }, `${what}: an object cannot be told that a Lease cannot be used`);
+    const patienceMs = durationMs * timeScale;
+    notices = awaited.map((each) => startLeaseNotice({ client, awaited: each, message, patienceMs, onError }));
+  };
+  const election = startElection({
     client,
     ...lease,
     identity,
@@ -45,8 +60,16 @@ export function startElected(options: ElectedOptions): Election {
       log.info({ lease: name, leads: holder === identity, holder }, `${what}: the holder of a Lease`),
     onFault: (fault) => {
       leases.set(name, what, fault);
+      endNotices();
+      if (fault !== undefined) beginNotices(fault);
       if (fault === undefined) log.info({ lease: name }, `${what}: a Lease can be used`);
       else log.warn({ lease: name, fault }, `${what}: a Lease cannot be used; nothing is written meanwhile`);
     },
   });
+  return {
+    close: async () => {
+      await election.close();
+      endNotices();
+    },
+  };
 }

@@ -1,6 +1,6 @@
 // The resource metrics API (`metrics.k8s.io`) of a simulated cluster, as metrics-server serves it for kubectl top: get
-// and list of PodMetrics and NodeMetrics, without watch. The figures are invented, but a pod's stay near each other from
-// one window to the next, and a node's are those of its pods and a little more.
+// and list of PodMetrics and NodeMetrics, without watch. The figures are invented, but a pod's stay near each other
+// from one window to the next, and a node's are those of its pods and a little more.
 import { sendPieces } from './answer.ts';
 import type { Call, Cluster } from '../cluster.ts';
 import { includeObjectOf, sendShaped } from './list.ts';

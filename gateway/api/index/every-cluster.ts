@@ -1,5 +1,6 @@
-// Sends a read request below the paths of the index to every cluster, when the index has no rows to answer it from. Each
-// cluster is asked as the caller, and only if the gateway's authorizer allows the caller this request to this cluster.
+// Sends a read request below the paths of the index to every cluster, when the index has no rows to answer it from.
+// Each cluster is asked as the caller, and only if the gateway's authorizer allows the caller this request to this
+// cluster.
 import type { ClusterSpec, IdentityMode } from '../../../cache/model/records.ts';
 import type { EveryCluster } from '../../../search/api/request.ts';
 import type { ChainDependencies } from '../../chain-dependencies.ts';

@@ -63,6 +63,8 @@ export interface WorksSiteOptions extends Partial<ControlPlaneOptions> {
   readonly gatewayAudit?: boolean;
   /** Whether the gateway has its defaults about who is asked for works, in place of `unasked`. Default false. */
   readonly asks?: boolean;
+  /** The Lease of the gateway, `NAMESPACE/NAME`. Default: one that it may use. */
+  readonly lease?: string;
   /** Members whose works the gateway does not execute. Default none. */
   readonly unchosen?: readonly string[];
 }
@@ -93,7 +95,13 @@ export async function startWorksSite(options: WorksSiteOptions = {}): Promise<Wo
     const startGateway = async (further: Partial<GatewayOptions> = {}): Promise<GatewayProcess> => {
       const dataDir = path.join(plane.dir, `gateway-${gateways.length + 1}`);
       const args = [
-        ...['--execute-works', '--sources', 'ocm,cluster-gateway', '--works-lease', 'portcullis/works'],
+        ...[
+          '--execute-works',
+          '--sources',
+          'ocm,cluster-gateway',
+          '--works-lease',
+          options.lease ?? 'portcullis/works',
+        ],
         ...(options.asks === true ? [] : unasked),
         ...(options.gatewayAudit === false ? [] : auditArgs(dataDir)),
         ...(options.gateway?.args ?? []),

@@ -238,7 +238,10 @@ test('kubectl get, describe and watch work with types that the index does not ho
   assert.match(listed.stdout, /^CLUSTER\s+LAST SEEN\s+TYPE\s+REASON/);
   assert.match(listed.stdout, /m1 .*Seen-m1[^]*m2 .*Seen-m2/);
   assert.match(listed.stderr, /Warning: events are not in the index, so the clusters themselves were asked/);
-  assert.match(await kubectl('describe', 'configmap', 'only-described', '-n', 'team-a'), /Seen-m1[^]*Seen-m2|Seen-m2[^]*Seen-m1/);
+  assert.match(
+    await kubectl('describe', 'configmap', 'only-described', '-n', 'team-a'),
+    /Seen-m1[^]*Seen-m2|Seen-m2[^]*Seen-m1/,
+  );
   assert.match(await kubectl('events', '-n', 'team-a'), /Seen-m1[^]*Seen-m2|Seen-m2[^]*Seen-m1/);
   const leases = await kubectl('get', 'leases', '-n', 'kube-system', '-o', 'name');
   assert.match(leases, /lease.coordination.k8s.io/);
