@@ -22,6 +22,7 @@ import type { Asked, Fetched, Planned, Seen } from '../state.ts';
 import { scopeConcerns } from '../visible.ts';
 import type { UnionDocument } from './openapi-union.ts';
 import { aggregatedList, groupDocument, groupLists, openapiRoot, resourceList, unionOf } from './union-discovery.ts';
+import { resourceMetricsGroup } from '../../sync/discover/resource-metrics.ts';
 import type { Union } from './union-discovery.ts';
 
 /** The types of which the caller may list or get at least one object. */
@@ -71,16 +72,25 @@ export async function rightsToDocuments(
  * @throws GatewayError NOT_FOUND when no cluster serves the group and version of an OpenAPI document
  */
 export function planDocument(
-  { request, question: { document: asked }, sight: { stored: types, live } }: Seen<DocumentQuestion, SeenTypes>,
+  { request, question: { document: asked }, sight }: Seen<DocumentQuestion, SeenTypes>,
   { sync }: AnswerDependencies,
 ): Union | EarlyAnswer {
   const { document, cluster, group, version } = asked;
   const isOpenapi = document === 'openapi-v2' || document === 'openapi-v3';
-  const union = unionOf(isOpenapi ? types : [...types, ...live], cluster !== undefined);
+  const types = isOpenapi ? describedTypes(sight) : [...sight.stored, ...sight.live];
+  const union = unionOf(types, cluster !== undefined);
   if (document === 'openapi-v2') return relayedOpenapi(request, asked, types, sync);
   if (document !== 'openapi-v3' || version === undefined) return union;
   if (union.groups.get(group!)?.get(version) === undefined) throw notFound();
   return cluster !== undefined || isForProtobufAlone(request) ? relayedOpenapi(request, asked, types, sync) : union;
+}
+
+/**
+ * The types that OpenAPI documents have. Those of resource metrics are not among them: discovery has them while their
+ * server is down, too, and then there is no document.
+ */
+function describedTypes({ stored, live }: SeenTypes): readonly ServedType[] {
+  return [...stored, ...live.filter(({ type }) => type.group !== resourceMetricsGroup)];
 }
 
 /** The result of looking up a discovery or OpenAPI document. */
@@ -94,12 +104,7 @@ interface FoundDocument {
  * Reads the OpenAPI document of one group and version. When discovery would be empty, finds the warnings that say why.
  */
 export async function fetchDocument(
-  {
-    request,
-    question: { document: asked },
-    sight: { stored: types },
-    plan,
-  }: Planned<DocumentQuestion, SeenTypes, Union>,
+  { request, question: { document: asked }, sight, plan }: Planned<DocumentQuestion, SeenTypes, Union>,
   dependencies: AnswerDependencies,
 ): Promise<FoundDocument | EarlyAnswer> {
   const { document, cluster, group, version } = asked;
@@ -113,6 +118,7 @@ export async function fetchDocument(
       .get(version)!
       .map(({ resource }) => resource),
   );
+  const types = describedTypes(sight);
   const having = types.filter(
     ({ type }) => type.group === group && names.has(type.resource) && type.versions.includes(version),
   );
@@ -200,10 +206,10 @@ function isForProtobufAlone(request: IndexRequest): boolean {
 function relayedOpenapi(
   request: IndexRequest,
   { document, cluster, group, version }: AskedDocument,
-  types: readonly StoredType[],
+  types: readonly ServedType[],
   sync: Pick<SyncView, 'confirmedAtMs'>,
 ): EarlyAnswer {
-  const confirmedAtMs = ({ incarnation, type }: StoredType): number => sync.confirmedAtMs(incarnation.id, type) ?? 0;
+  const confirmedAtMs = ({ incarnation, type }: ServedType): number => sync.confirmedAtMs(incarnation.id, type) ?? 0;
   const isAny = document === 'openapi-v2';
   const having = types
     .filter(({ type }) => isAny || (type.group === group && type.versions.includes(version!)))
@@ -217,7 +223,7 @@ function relayedOpenapi(
  * The clusters sorted by how many of the types they have, most first. If custom types of a group differ between
  * clusters, the first cluster's document lacks the fewest.
  */
-function byTypes(having: readonly StoredType[]): readonly string[] {
+function byTypes(having: readonly ServedType[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const { incarnation } of having) counts.set(incarnation.cluster, (counts.get(incarnation.cluster) ?? 0) + 1);
   return [...counts].toSorted(([, one], [, other]) => other - one).map(([cluster]) => cluster);

@@ -3,9 +3,9 @@
 // caller may see, taken only from clusters where the caller may see them.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { StoredType } from '../../stores/store.ts';
 import type { Incarnation, TypeInfo } from '../../types.ts';
 import type { Warning } from '../answer/answer-body.ts';
+import type { ServedType } from '../catalog.ts';
 import { mergeOpenapi, parseOpenapi, root, surveyOpenapi } from './openapi-merge.ts';
 import type { OpenapiSurvey } from './openapi-merge.ts';
 import type { MemberDocument, ReadDocument } from './openapi-members.ts';
@@ -30,7 +30,7 @@ export interface UnionOpenapi {
    * @param having the types of the group and version that the caller may see, once for each cluster
    * @returns undefined when no cluster could describe any of the types
    */
-  document(group: string, version: string, having: readonly StoredType[]): Promise<UnionDocument | undefined>;
+  document(group: string, version: string, having: readonly ServedType[]): Promise<UnionDocument | undefined>;
 }
 
 /** The schemas of a custom type are compared in at most this number of clusters. */
@@ -112,14 +112,14 @@ interface Wish {
   readonly candidates: readonly Incarnation[];
 }
 
-function wishesOf(having: readonly StoredType[], versionOf: (incarnation: Incarnation) => string): readonly Wish[] {
+function wishesOf(having: readonly ServedType[], versionOf: (incarnation: Incarnation) => string): readonly Wish[] {
   const counts = new Map<string, number>();
   for (const { incarnation } of having) counts.set(incarnation.id, (counts.get(incarnation.id) ?? 0) + 1);
-  const rank = ({ incarnation }: StoredType): readonly number[] => [
+  const rank = ({ incarnation }: ServedType): readonly number[] => [
     ...versionNumbers(versionOf(incarnation)),
     counts.get(incarnation.id)!,
   ];
-  const compare = (one: StoredType, other: StoredType): number => {
+  const compare = (one: ServedType, other: ServedType): number => {
     const others = rank(other);
     for (const [i, value] of rank(one).entries()) if (value !== others[i]) return others[i]! - value;
     return one.incarnation.cluster < other.incarnation.cluster ? -1 : 1;
@@ -138,7 +138,7 @@ function versionNumbers(version: string): readonly number[] {
   return [0, 1, 2].map((i) => Number(numbers[i] ?? 0));
 }
 
-function isCustom({ type }: Pick<StoredType, 'type'>): boolean {
+function isCustom({ type }: Pick<ServedType, 'type'>): boolean {
   return type.printerColumns !== undefined;
 }
 

@@ -264,3 +264,14 @@ test('discovery has the types that the caller may list somewhere, with the verbs
   assert.equal(dev.get('secrets'), undefined);
   assert.deepEqual([...(await listed('reader')).keys()], []);
 });
+
+test('OpenAPI has these types, too, as kubectl explain needs; and none that the caller may not list', async () => {
+  const paths = async (user: string): Promise<string> => {
+    const { paths } = (await site.ask(`${proxy}/openapi/v3/api/v1`, user)).json<{ paths: Record<string, unknown> }>();
+    return Object.keys(paths).join('\n');
+  };
+  assert.match(await paths('admin'), /\/configmaps[^]*\/secrets/);
+  const dev = await paths('dev');
+  assert.match(dev, /\/configmaps/);
+  assert.doesNotMatch(dev, /\/secrets/);
+});
