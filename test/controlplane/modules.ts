@@ -178,6 +178,15 @@ export function goModules(): readonly GoModule[] {
       landing: false,
     },
     {
+      name: 'cel-oracle',
+      folder: 'clients/cel-oracle',
+      target: '.',
+      ldflags: [],
+      programs: ['cel-oracle'],
+      coldBuild: 'about 3 minutes on two cores',
+      landing: false,
+    },
+    {
       name: 'promql-oracle',
       folder: 'clients/promql-oracle',
       target: '.',

@@ -1,5 +1,5 @@
-// What users of other proxies and indexes over several clusters have reported as faults of those, tried here. The number
-// behind each name is that of the public report.
+// What users of other proxies and indexes over several clusters have reported as faults of those, tried here. The
+// number behind each name is that of the public report.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../sim/types.ts';

@@ -1,6 +1,6 @@
 // Every function that Kubernetes adds to CEL, against what Kubernetes itself answers. go-cases.fixture.json holds what
 // the libraries of k8s.io/apiserver 0.34.3 made of each expression, with cel-go 0.26.1 and the text library as OCM's
-// agent 1.2.0 has it.
+// agent 1.2.0 has it; test/peers/cel-cases.e2e.ts asks them again.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
