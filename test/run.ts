@@ -71,6 +71,10 @@ const groups = [
   ['anonymous', 'certificates', 'impersonation', 'smuggling', 'http2-conformance'],
   ['paths', 'secrets', 'upgrades', 'gateway-modes'],
   ['gateway-clusters', 'gateway-hub-api', 'gateway-stream-ends'],
+  ['index-collections', 'index-fleet', 'index-live', 'reported'],
+  ['index-forms', 'index-karmada', 'index-operations', 'index-questions'],
+  ['gateway-errors', 'gateway-drain', 'gateway-statistics'],
+  ['web-pages', 'shared-origin', 'fanout-forged', 'index-left-out', 'index-identity'],
 ] as const;
 /** Those alone in their process that take longest. */
 const longest = ['sim-kubectl', 'exhaustion', 'gateway-reload', 'cli', 'tokens', 'gateway-audit', 'gateway-bodies'];
