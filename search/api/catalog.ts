@@ -29,6 +29,8 @@ export interface Catalog {
   /** The types that clusters serve and of which the index has no rows of this cluster. */
   readonly live: readonly ServedLive[];
   of(type: TypeKey): readonly StoredType[];
+  /** The elements of `live` of this type. */
+  liveOf(type: TypeKey): readonly ServedLive[];
   has(incarnation: string, type: TypeKey): boolean;
   /** Whether the cluster of this name is known not to serve the type: its discovery was read and lacks the type. */
   lacks(cluster: string, type: TypeKey): boolean;
@@ -121,6 +123,7 @@ export function catalogOf(all: readonly StoredType[], states: readonly ClusterSt
   const live = states.flatMap(({ incarnation, live: types = [] }) =>
     incarnation === undefined ? [] : types.map((type) => ({ incarnation, type })),
   );
+  let liveByType: ReadonlyMap<TypeKey, readonly ServedLive[]> | undefined;
   const served = new Map(
     states.flatMap(({ cluster, types, live: others }) =>
       others === undefined ? [] : [[cluster, new Set([...types.map(({ type }) => type), ...others].map(typeKey))]],
@@ -130,6 +133,10 @@ export function catalogOf(all: readonly StoredType[], states: readonly ClusterSt
     all,
     live,
     of: (type) => byType.get(type) ?? [],
+    liveOf(type) {
+      liveByType ??= Map.groupBy(live, (each) => typeKey(each.type));
+      return liveByType.get(type) ?? [];
+    },
     has: (incarnation, type) => holders.get(type)?.has(incarnation) === true,
     lacks: (cluster, type) => served.get(cluster)?.has(type) === false,
   };

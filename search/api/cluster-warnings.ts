@@ -13,6 +13,21 @@ import { scopeConcerns } from './visible.ts';
 /** A warning about pruned fields names at most this number of clusters. */
 const mostNamed = 3;
 
+/** The clusters that a request names: one in its path, or several in its query. */
+interface NamedClusters {
+  readonly cluster: string | undefined;
+  readonly clusters: readonly string[] | undefined;
+}
+
+function isNamed({ cluster, clusters }: NamedClusters, name: string): boolean {
+  return (cluster === undefined || cluster === name) && (clusters === undefined || clusters.includes(name));
+}
+
+function clustersText(names: readonly string[]): string {
+  const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
+  return `${names.length === 1 ? 'cluster' : 'clusters'} ${names.toSorted().slice(0, mostNamed).join(', ')}${more}`;
+}
+
 /**
  * The warnings about fields that were dropped before objects were stored: one for each type and set of fields. Only
  * clusters of which the caller may see objects of the type are named.
@@ -20,14 +35,12 @@ const mostNamed = 3;
 export function prunedWarnings(
   catalog: Catalog,
   types: readonly ResourceType[],
-  { cluster, clusters }: { readonly cluster: string | undefined; readonly clusters: readonly string[] | undefined },
+  named: NamedClusters,
   scope: ScopeAnswer['scope'],
 ): readonly Warning[] {
-  const isAsked = (name: string): boolean =>
-    (cluster === undefined || cluster === name) && (clusters === undefined || clusters.includes(name));
   const lacking = types.flatMap((type) =>
     catalog.of(typeKey(type)).flatMap(({ incarnation, type: { pruned = [] } }) => {
-      const isShown = pruned.length > 0 && isAsked(incarnation.cluster);
+      const isShown = pruned.length > 0 && isNamed(named, incarnation.cluster);
       if (!isShown || !scopeConcerns(scope, incarnation.id, typeKey(type))) return [];
       return [{ what: typeName(type), without: pruned.join(', '), cluster: incarnation.cluster }];
     }),
@@ -35,11 +48,31 @@ export function prunedWarnings(
   const groups = Map.groupBy(lacking, ({ what, without }) => JSON.stringify([what, without]));
   return [...groups.values()].map((group) => {
     const { what, without } = group[0]!;
-    const names = group.map((each) => each.cluster).toSorted();
-    const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
-    const of = `${names.length === 1 ? 'cluster' : 'clusters'} ${names.slice(0, mostNamed).join(', ')}${more}`;
+    const of = clustersText(group.map((each) => each.cluster));
     const text = `${what} of ${of} are kept without ${without}: selectors and columns see these fields missing; edit such an object in its cluster, never from a copy`;
     return { cluster: undefined, text };
+  });
+}
+
+/**
+ * The warnings about clusters that serve a type and of which the index does not hold it, while it does of others: one
+ * for each type. Only clusters in which the caller may see objects of the type are named.
+ */
+export function unheldWarnings(
+  catalog: Catalog,
+  types: readonly ResourceType[],
+  named: NamedClusters,
+  scope: ScopeAnswer['scope'],
+): readonly Warning[] {
+  return types.flatMap((type) => {
+    const key = typeKey(type);
+    const names = catalog
+      .liveOf(key)
+      .filter(({ incarnation }) => isNamed(named, incarnation.cluster) && scopeConcerns(scope, incarnation.id, key))
+      .map(({ incarnation }) => incarnation.cluster);
+    if (names.length === 0) return [];
+    const text = `${typeName(type)} of ${clustersText(names)} are not in the index; ask /clusters/<name>/proxy`;
+    return [{ cluster: undefined, text }];
   });
 }
 

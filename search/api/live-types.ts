@@ -50,12 +50,12 @@ function isIndexed(catalog: Catalog, path: AskedObjects): boolean {
 
 function isServed(catalog: Catalog, path: AskedObjects): boolean {
   const { cluster, version } = path;
-  return catalog.live.some(
-    ({ incarnation, type }) =>
-      typeKey(type) === typeKey(path) &&
-      type.versions.includes(version) &&
-      (cluster === undefined || incarnation.cluster === cluster),
-  );
+  return catalog
+    .liveOf(typeKey(path))
+    .some(
+      ({ incarnation, type }) =>
+        type.versions.includes(version) && (cluster === undefined || incarnation.cluster === cluster),
+    );
 }
 
 function refuseIndexParameters(parameters: Parameters): void {

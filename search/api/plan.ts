@@ -10,7 +10,7 @@ import type { Warning } from './answer/answer-body.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import { notIndexed, scopeOfViews, typeView } from './catalog.ts';
 import type { Catalog, TypeView } from './catalog.ts';
-import { clusterWarnings, prunedWarnings } from './cluster-warnings.ts';
+import { clusterWarnings, prunedWarnings, unheldWarnings } from './cluster-warnings.ts';
 import type { ScopedPlan } from './current-rights.ts';
 import type { AskedType, PlanQuestion } from './plan-question.ts';
 
@@ -61,7 +61,8 @@ export async function planOf(sight: Sight, dependencies: AnswerDependencies): Pr
   const states = dependencies.sync.stateOf(new Set(asked.map(typeKey)));
   const faults = clusterWarnings({ types: asked, clusters }, answer, states, dependencies.now());
   const pruned = prunedWarnings(catalog, asked, of, shown.scope);
-  return { views, scope: shown.scope, rightsUpTo, warnings: [...faults, ...shown.warnings, ...pruned] };
+  const unheld = unheldWarnings(catalog, asked, of, answer.scope);
+  return { views, scope: shown.scope, rightsUpTo, warnings: [...faults, ...shown.warnings, ...pruned, ...unheld] };
 }
 
 /** The views in which the requested types are shown, and the rows that these views can show. */

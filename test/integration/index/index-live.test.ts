@@ -1,5 +1,5 @@
 // Types that the index does not hold, below the paths of the index: they are read from the clusters at the time of the
-// request, as the caller. Here the index holds pods alone.
+// request, as the caller. Here the index holds pods, and of one cluster services.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,6 +33,12 @@ function seedOf(cluster: string): readonly JsonObject[] {
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } },
     configMap(`of-${cluster}`),
     configMap('both'),
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'web', namespace: 'team' },
+      spec: { ports: [{ port: 80 }] },
+    },
     { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'secret', namespace: 'team' }, data: { key: 'aGlkZGVu' } },
     {
       apiVersion: 'v1',
@@ -68,7 +74,11 @@ before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'portcullis-live-'));
   const seeds = { alpha: seedOf('alpha'), beta: seedOf('beta') };
   const users = ['admin', 'dev', 'team', 'reader'];
-  site = await startIndexSite(users, seeds, { indexResources: 'pods', authorizationRules: rulesFile() });
+  site = await startIndexSite(users, seeds, {
+    indexResources: 'pods,services',
+    indexRules: [{ clusters: 'beta', exclude: ['services'] }],
+    authorizationRules: rulesFile(),
+  });
   await eventually('the types of both', async () =>
     (await Promise.all(['alpha', 'beta'].map((name) => site.ask(`${proxy}/clusters/${name}${maps}`)))).every(
       ({ status }) => status === 200,
@@ -246,6 +256,23 @@ test('the Events about an object come from the clusters; who may ask none gets a
   const none = await site.ask(path, 'reader');
   assert.equal(none.json<IndexedList>().kind, 'EventList');
   assert.deepEqual(none.json<IndexedList>().items, []);
+});
+
+test('a type that the index holds of one cluster only comes from the index, and a warning names the other', async () => {
+  const services = '/api/v1/namespaces/team/services';
+  const answer = await site.ask(proxy + services);
+  assert.deepEqual(namesOf(answer), ['alpha web']);
+  assert.match(
+    warnings(answer),
+    /^299 - "services of cluster beta are not in the index; ask \/clusters\/<name>\/proxy"$/,
+  );
+  assert.deepEqual(namesOf(await site.ask(`${proxy}/clusters/beta${services}`)), ['beta web']);
+  assert.equal(warnings(await site.ask(`${proxy}${services}?clusters=alpha`)), '');
+  for (const user of ['team', 'dev']) {
+    const other = await site.ask(proxy + services, user);
+    assert.deepEqual(namesOf(other), ['alpha web']);
+    assert.doesNotMatch(other.text + JSON.stringify(other.headers), /beta/, `${user} may read none of beta`);
+  }
 });
 
 test('discovery has the types that the caller may list somewhere, with the verbs that are served', async () => {
