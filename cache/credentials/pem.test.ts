@@ -43,6 +43,19 @@ test('a certificate comes with its own key or not at all, and the error shows ne
   assert.throws(() => readKeyPair('u', one.cert, String(encrypted)), refusal(/cannot be used/));
 });
 
+test('one file may be certificate and key, in either order and with text around them, as a kubelet keeps its own', async () => {
+  const { cert, key } = await testKeyPair('one');
+  const [certificate, secret] = [`${cert.trim()}\n`, `Bag Attributes\n  friendlyName: x\n${key.trim()}\n`];
+  for (const both of [certificate + secret, secret + certificate, (certificate + secret).replaceAll('\n', '\r\n')])
+    assert.ok(readKeyPair('u', both, both).expiresAtMs > Date.now());
+});
+
+test('a certificate that was encoded twice is refused (kubernetes/kubectl#1023)', async () => {
+  const { cert } = await testKeyPair('one');
+  const once = Buffer.from(cert).toString('base64');
+  assert.throws(() => readAuthorities('the ca', once), refusal(/^the ca holds no valid PEM certificate$/));
+});
+
 test('a text of nothing but beginnings of certificates is refused in one pass (ATT-29)', () => {
   const beginnings = '-----BEGIN CERTIFICATE-----\n'.repeat(40_000);
   assert.throws(() => readAuthorities('the bundle', beginnings), { code: 'CLUSTER_UNUSABLE' });

@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import { ConfigurationError } from '../../../lib/configuration-error.ts';
 import { parseKubeconfig } from './kubeconfig-file.ts';
 
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
 function faultsOf(text: string): string {
   try {
     parseKubeconfig('/k', text);
@@ -65,6 +67,22 @@ clusters: [{name: no, cluster: {insecure-skip-tls-verify: true}}]`,
     'extensions keep their types',
   );
   assert.equal(read.clusters.get('no')?.insecure, true);
+});
+
+test('base64 is read as Go reads it: over several lines, but with no blanks and no padding left out', () => {
+  const text = base64('-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n');
+  const [one, other] = [text.slice(0, 20), text.slice(20)];
+  const withData = (data: string): string =>
+    `clusters:\n- name: c\n  cluster:\n    server: https://x\n    certificate-authority-data: ${data}\n`;
+  // As in kubernetes/kubernetes#53661.
+  for (const data of [text, `|\n      ${one}\n      ${other}\n`, JSON.stringify(`${one}\r\n${other}`)])
+    assert.match(parseKubeconfig('/k', withData(data)).clusters.get('c')?.caData ?? '', /^-----BEGIN[^]*END/, data);
+  // As in hashicorp/terraform-provider-kubernetes#1385: the message says where.
+  for (const data of [`${one} ${other}`, `>\n      ${one}\n      ${other}\n`, `-_${text}`, text.replace(/=+$/, '')])
+    assert.match(
+      faultsOf(withData(data)),
+      /^\/k:5:33: clusters\[0\]\.cluster\.certificate-authority-data: is not valid base64/,
+    );
 });
 
 test('every fault is reported with file, line, column, path and reason', () => {
