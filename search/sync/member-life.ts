@@ -7,7 +7,7 @@ import type { ClusterSyncOptions } from './cluster-sync-options.ts';
 import { makeCustomTypes } from './discover/custom-resources.ts';
 import { crdType, discoverTypes, readCustomTypes, type MemberTypes } from './discover/discovery.ts';
 import { OtherIncarnation, readIncarnation, shareNext } from './discover/incarnation.ts';
-import { chooseTypes } from './discover/selection.ts';
+import { chooseTypes, liveTypes } from './discover/selection.ts';
 import { makeTypeSet, type TypeSet } from './discover/type-set.ts';
 import { pause } from './follow/bounds.ts';
 import { watchApiServices } from './follow/change-signal.ts';
@@ -56,7 +56,7 @@ export class MemberLife {
    * member cluster prefers.
    */
   #crdRefusal: Refusal | undefined = { resource: typeKey(crdType), message: 'not read yet' };
-  /** The types that the cluster serves and that are not selected; undefined until discovery was read. */
+  /** The types that are answered by the cluster itself; undefined until discovery was read. */
   live: readonly LiveType[] | undefined;
   #types: MemberTypes['types'] = new Map();
   #listed: MemberTypes['listed'] = [];
@@ -122,9 +122,9 @@ export class MemberLife {
     await insist('list of CustomResourceDefinitions', () => this.#readCustomTypes());
     const types = await insist('discovery', () => this.#discover());
     this.#isBehind = this.#customTypes.served().some((name) => !types.has(name));
-    const { chosen, refused } = chooseTypes(types, choice());
-    const selected = new Set(chosen.filter(({ isChosen }) => isChosen).map(({ type }) => typeKey(type)));
-    this.live = this.#listed.filter((type) => !selected.has(typeKey(type)));
+    const chooses = choice();
+    const { chosen, refused } = chooseTypes(types, chooses);
+    this.live = liveTypes(this.#listed, chosen, chooses);
     this.refused = this.#crdRefusal === undefined ? refused : [this.#crdRefusal, ...refused];
     await insist('index', () => this.set.follow(chosen, (key) => !types.has(key)));
     this.isFollowed = true;

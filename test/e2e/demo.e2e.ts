@@ -129,7 +129,11 @@ async function runPrinted(t: { diagnostic(text: string): void }, setup: string, 
   if (refused) assert.match(shell.output(), /Error from server \(Forbidden\): pods is forbidden: User "/);
   else assert.ok(shell.output().trim().split('\n').length >= 1 && shell.output().trim() !== '', command);
   // The cluster that goes away for a minute may be missing for a while, which a warning says.
-  assert.doesNotMatch(shell.output(), /No resources found|(?:Warning|Incomplete):(?!.*staging)/, command);
+  assert.doesNotMatch(
+    shell.output(),
+    /No resources found|(?:Warning|Incomplete):(?!.*(?:staging|not in the index))/,
+    command,
+  );
 }
 
 test('a fresh clone is ready in time, every printed command works, Ctrl-C stops it, a second start works', async (t) => {

@@ -3,7 +3,7 @@
 // because access to rows is decided with them. They appear in answers only when they are selected as well.
 import { defaultResources } from '../../../lib/indexed-resources.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
-import { typeKey, type ResourceType, type TypeInfo, type TypeKey } from '../../types.ts';
+import { typeKey, type LiveType, type ResourceType, type TypeInfo, type TypeKey } from '../../types.ts';
 import { clusterTest } from './cluster-test.ts';
 import { negotiateVersions } from './discovery.ts';
 import {
@@ -203,6 +203,19 @@ export function chooseTypes(
       });
   }
   return { chosen, refused: [...refused, ...notServed(types, choice)] };
+}
+
+/**
+ * Returns the types that are not stored and that the cluster itself answers for. A type that the options leave out as a
+ * whole is not among them: it is to be in no answer over many clusters.
+ */
+export function liveTypes(
+  listed: readonly LiveType[],
+  chosen: readonly ChosenType[],
+  { options = noOptions }: ClusterChoice,
+): readonly LiveType[] {
+  const stored = new Set(chosen.filter(({ isChosen }) => isChosen).map(({ type }) => typeKey(type)));
+  return listed.filter((type) => !stored.has(typeKey(type)) && narrowed(type, {}, options) !== undefined);
 }
 
 interface RefusedResource {

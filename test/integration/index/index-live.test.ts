@@ -74,11 +74,9 @@ before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'portcullis-live-'));
   const seeds = { alpha: seedOf('alpha'), beta: seedOf('beta') };
   const users = ['admin', 'dev', 'team', 'reader'];
-  site = await startIndexSite(users, seeds, {
-    indexResources: 'pods,services',
-    indexRules: [{ clusters: 'beta', exclude: ['services'] }],
-    authorizationRules: rulesFile(),
-  });
+  const flags = { indexResources: 'pods', indexExclude: 'leases.coordination.k8s.io', authorizationRules: rulesFile() };
+  const labels = { alpha: { 'search.portcullis.io/resources': 'pods_services' } };
+  site = await startIndexSite(users, seeds, flags, undefined, labels);
   await eventually('the types of both', async () =>
     (await Promise.all(['alpha', 'beta'].map((name) => site.ask(`${proxy}/clusters/${name}${maps}`)))).every(
       ({ status }) => status === 200,
@@ -273,6 +271,15 @@ test('a type that the index holds of one cluster only comes from the index, and 
     assert.deepEqual(namesOf(other), ['alpha web']);
     assert.doesNotMatch(other.text + JSON.stringify(other.headers), /beta/, `${user} may read none of beta`);
   }
+});
+
+test('a type that the operator leaves out of the index is in no answer', async () => {
+  for (const below of ['', '/clusters/alpha']) {
+    const answer = await site.ask(`${proxy}${below}/apis/coordination.k8s.io/v1/leases`);
+    assert.equal(answer.status, 404, answer.text);
+    assert.match(answer.text, /leases\.coordination\.k8s\.io in version v1 is not indexed/);
+  }
+  assert.equal((await site.ask(`${proxy}/apis/coordination.k8s.io/v1`)).status, 404, 'nor in discovery');
 });
 
 test('discovery has the types that the caller may list somewhere, with the verbs that are served', async () => {

@@ -118,7 +118,11 @@ export interface CredentialRights {
 /** As the how-to says it. */
 const usualRights: CredentialRights = { groups: [], seed: gatewayRights };
 
-/** Starts it. @param seeds objects by name of the member, made before the gateway begins */
+/**
+ * Starts it.
+ * @param seeds objects by name of the member, made before the gateway begins
+ * @param labels labels of the clusters, by their names
+ */
 export async function startIndexSite(
   users: readonly string[],
   seeds: Readonly<Record<string, readonly JsonObject[]>>,
@@ -126,6 +130,7 @@ export async function startIndexSite(
     indexResources: 'configmaps,deployments.apps,horizontalpodautoscalers.autoscaling,namespaces,nodes,pods,secrets',
   },
   rights: CredentialRights = usualRights,
+  labels: Readonly<Record<string, Readonly<Record<string, string>>>> = {},
 ): Promise<IndexSite> {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-index-'));
   const members: Record<string, Simulator> = {};
@@ -143,7 +148,10 @@ export async function startIndexSite(
       cluster: { server: url, 'certificate-authority-data': Buffer.from(caPem).toString('base64') },
     })),
     users: [{ name: 'gateway', user: { token: 'gateway-token' } }],
-    contexts: each.map(([name]) => ({ name, context: { cluster: name, user: 'gateway' } })),
+    contexts: each.map(([name]) => {
+      const extensions = [{ name: 'gateway.portcullis.io/labels', extension: labels[name] ?? {} }];
+      return { name, context: { cluster: name, user: 'gateway', extensions } };
+    }),
   });
   writeFileSync(kubeconfig, text, { mode: 0o600 });
   const tokenAuthFile = join(folder, 'tokens.csv');
