@@ -269,13 +269,21 @@ test('each cluster decides by its own RBAC what a user of kubectl top sees', asy
   assert.equal(all.stdout, '');
 });
 
-test('metrics cannot be watched or written, and are chosen by cluster selectors', async () => {
-  const of = async (method: string, query: string): Promise<number> =>
-    (await ask(gateway, carol.token, method, `${proxy}${metricsApi}/pods${query}`)).status;
+test('metrics cannot be watched or written, and are chosen by the names of clusters', async () => {
+  const answerOf = (method: string, query: string): ReturnType<typeof ask> =>
+    ask(gateway, carol.token, method, `${proxy}${metricsApi}/pods${query}`);
+  const of = async (method: string, query: string): Promise<number> => (await answerOf(method, query)).status;
   assert.equal(await of('GET', '?watch=true'), 405);
   assert.equal(await of('POST', ''), 405);
   assert.equal(await of('DELETE', ''), 405);
-  assert.equal(await of('GET', '?clusters=m1'), 400);
+  const clustersIn = (body: Buffer): readonly string[] => [
+    ...new Set(
+      Array.from(body.toString().matchAll(/"shadow\.clusterpedia\.io\/cluster-name":"([^"]+)"/g), ([, name]) => name!),
+    ),
+  ];
+  assert.deepEqual(clustersIn((await answerOf('GET', '')).body), ['m1', 'm2']);
+  assert.deepEqual(clustersIn((await answerOf('GET', '?clusters=m1')).body), ['m1']);
+  assert.deepEqual(clustersIn((await answerOf('GET', '?clusters=m2,none')).body), ['m2']);
   assert.equal(await of('GET', '?partial=false'), 503);
 });
 
