@@ -63,18 +63,41 @@ for (const how of ['status', 'event'] as const) {
   });
 }
 
-test('a hub that forgets at once what it listed is not made to list again and again', async (t) => {
-  const { collection, fault, start, lists, states } = await scene(t);
+test('after an answer of 410 right behind a list it waits before it lists again', async (t) => {
+  const { collection, fault, start, lists, watches } = await scene(t);
+  fault((url, response) => {
+    if (!isWatch(url)) return false;
+    answerStatus(response, 410, 'Expired');
+    fault(undefined);
+    return true;
+  });
+  start({ timing: { firstBackoffMs: 60_000, maxBackoffMs: 60_000 }, random: () => 0.5 });
+  await until(() => watches() === 1);
+  const other = start();
+  await until(() => collection.watches.size === 1);
+  collection.put('later');
+  await until(() => other.objects.has('ns/later'));
+  assert.equal(lists(), 2, 'one list of each');
+});
+
+test('a hub that forgets at once what it listed is told as a fault, with what it does', async (t) => {
+  const { collection, fault, start, lists } = await scene(t);
   collection.put('a');
   fault((url, response) => {
     if (!isWatch(url)) return false;
     answerStatus(response, 410, 'Expired');
     return true;
   });
-  const reflector = start({ timing: { firstBackoffMs: 200, maxBackoffMs: 400 } });
+  let listsThen = 0;
+  const reflector = start({
+    timing: { firstBackoffMs: 200, maxBackoffMs: 400 },
+    onState: (state) => {
+      if (state.phase === 'failing' && listsThen === 0) listsThen = lists();
+    },
+  });
   await reflector.synced;
-  await until(() => states.includes('failing Refused'));
-  assert.ok(lists() <= 2, `${lists()} lists`);
+  await until(() => listsThen > 0);
+  assert.equal(listsThen, 2, 'it was told after the second');
   assert.match(
     reflector.state().fault?.message ?? '',
     /answers 410 to the watch of things\.example\.io in namespace ns \(a=b\) right after each list/,
