@@ -5,7 +5,8 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import type { IdentityMode } from '../../../cache/model/records.ts';
 import type { ChainDependencies } from '../../chain-dependencies.ts';
 import type { Authorized } from '../../exchange.ts';
-import { queryFlag, queryValue, requestInfo } from '../../request/request-info.ts';
+import { queryFlag, requestInfo } from '../../request/request-info.ts';
+import { urlParameters } from '../../../search/query/parameters.ts';
 import { resourceMetricsGroup } from '../../../search/sync/discover/resource-metrics.ts';
 import type { IndexSurface } from './index-groups.ts';
 import { askEveryCluster } from './every-cluster.ts';
@@ -52,7 +53,7 @@ export async function askMetrics(
   if (cluster !== undefined) return await askLive(state, dependencies, identity, { cluster, path, query });
   const { verb } = requestInfo(method, liveSurface('*', path).segments, query, false);
   if (verb !== 'get' && verb !== 'list') throw unwatched();
-  const named = queryValue(query, 'clusters')?.split(',');
+  const named = urlParameters(query.slice(1)).list('clusters');
   const isAsked = (name: string): boolean => named === undefined || named.includes(name);
   await askEveryCluster(state, dependencies, identity, { path, query, isAsked, notice: undefined });
 }

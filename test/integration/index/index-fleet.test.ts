@@ -142,6 +142,8 @@ test('metrics of pods come from the clusters that the rules give, as lists and g
   assert.deepEqual(await namesOf('admin'), ['of-alpha', 'of-beta']);
   assert.deepEqual(await namesOf('team'), ['of-alpha']);
   assert.deepEqual(await namesOf('reader'), []);
+  const all = await site.ask(`${podMetrics}?clusters=`);
+  assert.equal(all.json<{ items: unknown[] }>().items.length, 2, 'an empty parameter chooses nothing');
   const inBeta = `${proxy}/clusters/beta/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods/of-beta`;
   assert.equal((await site.ask(inBeta)).status, 200);
   assert.equal((await site.ask(inBeta, 'team')).status, 403);
