@@ -32,8 +32,8 @@ export interface Catalog {
   /** The elements of `live` of this type. */
   liveOf(type: TypeKey): readonly ServedLive[];
   has(incarnation: string, type: TypeKey): boolean;
-  /** Whether the cluster of this name is known not to serve the type: its discovery was read and lacks the type. */
-  lacks(cluster: string, type: TypeKey): boolean;
+  /** The names of the clusters whose discovery was read, so that `live` has all of their types that belong there. */
+  readonly discovered: ReadonlySet<string>;
 }
 
 /** The apiVersion of a group and version: `group/version`, in the core group only the version. */
@@ -124,11 +124,7 @@ export function catalogOf(all: readonly StoredType[], states: readonly ClusterSt
     incarnation === undefined ? [] : types.map((type) => ({ incarnation, type })),
   );
   let liveByType: ReadonlyMap<TypeKey, readonly ServedLive[]> | undefined;
-  const served = new Map(
-    states.flatMap(({ cluster, types, live: others }) =>
-      others === undefined ? [] : [[cluster, new Set([...types.map(({ type }) => type), ...others].map(typeKey))]],
-    ),
-  );
+  const discovered = new Set(states.filter((state) => state.live !== undefined).map(({ cluster }) => cluster));
   return {
     all,
     live,
@@ -138,7 +134,7 @@ export function catalogOf(all: readonly StoredType[], states: readonly ClusterSt
       return liveByType.get(type) ?? [];
     },
     has: (incarnation, type) => holders.get(type)?.has(incarnation) === true,
-    lacks: (cluster, type) => served.get(cluster)?.has(type) === false,
+    discovered,
   };
 }
 

@@ -130,6 +130,11 @@ test('an object whose cluster is asked instead is relayed without rights of the 
     ),
     live: async (cluster, path, query) => void relayed.push(`${cluster} ${path}${query}`),
   };
-  await answerIndexRequest(asked, site.dependencies);
-  assert.deepEqual([relayed, site.asked], [['c1 /api/v1/pods?labelSelector=a%3Db'], []]);
+  const lost = {
+    ...site.dependencies,
+    catalog: () => Promise.reject(new GatewayError('INDEX_UNAVAILABLE', 'no store')),
+  };
+  for (const dependencies of [site.dependencies, lost]) await answerIndexRequest(asked, dependencies);
+  const wanted = 'c1 /api/v1/pods?labelSelector=a%3Db';
+  assert.deepEqual([relayed, site.asked], [[wanted, wanted], []], 'also while the store cannot be read');
 });

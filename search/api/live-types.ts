@@ -6,6 +6,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { indexParameters, urlParameters, type Parameters } from '../query/parameters.ts';
 import { parseLabelSelector } from '../query/selectors/label-selector.ts';
 import { isSearchLabel } from '../query/selectors/search-labels.ts';
+import { typeName } from '../sync/member-paths.ts';
 import { typeKey } from '../types.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import { EarlyAnswer } from './answer.ts';
@@ -31,7 +32,9 @@ export async function readLive(
 ): Promise<LiveQuestion | undefined> {
   const { part } = request.asked;
   if (part !== 'resources' && part !== 'proxy') return undefined;
-  if (isIndexed(await catalog(), path)) return undefined;
+  // Without a store nothing is known of types, and a request that is forwarded does not need to.
+  const first = await catalog().catch(() => undefined);
+  if (first === undefined || isIndexed(first, path)) return undefined;
   const parameters = urlParameters(request.query.slice(1));
   if (isForwarded(request, parameters)) return undefined;
   await settled();
@@ -74,8 +77,8 @@ export async function planLive(
   { request, question: { path, memberPath: asked, query, parameters } }: Seen<LiveQuestion>,
   dependencies: AnswerDependencies,
 ): Promise<EarlyAnswer> {
-  const known = await dependencies.catalog();
-  const key = typeKey(path);
+  const { liveOf, discovered } = await dependencies.catalog();
+  const serving = new Set(liveOf(typeKey(path)).map(({ incarnation }) => incarnation.cluster));
   const { cluster } = path;
   const named = cluster === undefined ? parameters.list('clusters') : [cluster];
   // A cluster that the caller may not ask is treated as one that does not exist.
@@ -84,8 +87,9 @@ export async function planLive(
     kind: 'live',
     path: asked,
     query,
-    isAsked: (name) => !known.lacks(name, key) && (named === undefined || named.includes(name)),
-    notice: `${key.replace(/\.$/, '')} are not in the index, so the clusters themselves were asked`,
+    // A cluster whose discovery was not read yet may serve the type; if it cannot be reached, the answer says so.
+    isAsked: (name) => (serving.has(name) || !discovered.has(name)) && (named === undefined || named.includes(name)),
+    notice: `${typeName(path)} are not in the index, so the clusters themselves were asked`,
     otherwise: isEventsOfObject(path, parameters) ? noEvents(request, path, why, dependencies) : why,
   });
 }

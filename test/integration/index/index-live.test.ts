@@ -74,7 +74,12 @@ before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'portcullis-live-'));
   const seeds = { alpha: seedOf('alpha'), beta: seedOf('beta') };
   const users = ['admin', 'dev', 'team', 'reader'];
-  const flags = { indexResources: 'pods', indexExclude: 'leases.coordination.k8s.io', authorizationRules: rulesFile() };
+  const flags = {
+    indexResources: 'pods',
+    indexExclude: 'leases.coordination.k8s.io',
+    indexRules: [{ clusters: 'alpha', exclude: ['clusterroles.rbac.authorization.k8s.io'] }],
+    authorizationRules: rulesFile(),
+  };
   const labels = { alpha: { 'search.portcullis.io/resources': 'pods_services' } };
   site = await startIndexSite(users, seeds, flags, undefined, labels);
   await eventually('the types of both', async () =>
@@ -280,6 +285,11 @@ test('a type that the operator leaves out of the index is in no answer', async (
     assert.match(answer.text, /leases\.coordination\.k8s\.io in version v1 is not indexed/);
   }
   assert.equal((await site.ask(`${proxy}/apis/coordination.k8s.io/v1`)).status, 404, 'nor in discovery');
+});
+
+test('a type that is left out of the index of one cluster comes from the others alone, though it decides rights', async () => {
+  const answer = await site.ask(`${proxy}/apis/rbac.authorization.k8s.io/v1/clusterroles?limit=500`);
+  assert.deepEqual([...new Set(namesOf(answer).map((text) => text.split(' ')[0]))], ['beta']);
 });
 
 test('discovery has the types that the caller may list somewhere, with the verbs that are served', async () => {
