@@ -11,7 +11,7 @@ import {
   type KubeObject,
   type TableColumn,
 } from './printer.ts';
-import { parsePrinterPath, type PrinterPath, type ValueBudget } from './printer-path.ts';
+import { parsePrinterPath, TooManyValues, ValueBudget, type PrinterPath } from './printer-path.ts';
 
 /** One column of a custom resource's table, with the function that makes the column's cell for one object. */
 export interface CustomColumn {
@@ -28,21 +28,25 @@ const ageOnly: readonly PrinterColumn[] = [
 
 /**
  * Prepares the columns of one version of a CRD. As in kube-apiserver, a column with an invalid path is dropped together
- * with all columns after it.
+ * with all columns after it. A column whose path is too much to read, after those before it, has empty cells.
  */
 export function customPrinter(columns: readonly PrinterColumn[]): CustomPrinter {
   const printer: CustomColumn[] = [];
+  const parsing = ValueBudget.ofAllPaths();
   for (const column of columns.length > 0 ? columns : ageOnly) {
     let path: PrinterPath;
     try {
-      path = parsePrinterPath(column.jsonPath);
-    } catch {
-      break;
+      path = parsePrinterPath(column.jsonPath, parsing);
+    } catch (error) {
+      if (!(error instanceof TooManyValues)) break;
+      path = findsNothing;
     }
     printer.push({ column: columnOf(column), cell: cellsOf(path, column.type) });
   }
   return printer;
 }
+
+const findsNothing: PrinterPath = () => [];
 
 function columnOf({ name, type, format = '', description, priority = 0, jsonPath }: PrinterColumn): TableColumn {
   const text = description || `Custom resource definition column (in JSONPath format): ${jsonPath}`;
@@ -136,11 +140,12 @@ function goJson(value: unknown, budget: ValueBudget): string {
     budget.print(json.length);
     return escaped(json);
   }
-  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  budget.spend(members.length);
-  const texts = members.map(([key, member]) => {
-    budget.print(key.length);
-    return `${escaped(JSON.stringify(key))}:${goJson(member, budget)}`;
+  // Each key is at least one value to sort and one to print, which is known before they are sorted.
+  const keys = Object.keys(value);
+  budget.spend(2 * keys.length);
+  const texts = keys.sort().map((key) => {
+    budget.print(key.length - 1);
+    return `${escaped(JSON.stringify(key))}:${goJson((value as Readonly<Record<string, unknown>>)[key], budget)}`;
   });
   return `{${texts.join(',')}}`;
 }

@@ -63,6 +63,30 @@ test('a column that asks for too much is empty, and the others of its row are th
   assert.deepEqual(cells, [null, 'here']);
 });
 
+test('paths of one author that are much to read leave cells empty, and the columns before them are there (ATT-56)', () => {
+  const column = (jsonPath: string) => ({ name: 'c', type: 'string', description: '', jsonPath });
+  const long = `.spec.list[${Array.from({ length: 900 }, (_, i) => i % 10).join(',')}]`;
+  const { columns, row } = rowsOfCustomType([column('.spec.a'), ...Array.from({ length: 100 }, () => column(long))]);
+  const { cells } = row({ spec: { a: 'here', list: Array.from({ length: 10 }, () => 'x') } } as never, 0);
+  assert.equal(columns.length, 102);
+  assert.deepEqual([cells[1], cells[2], cells[101]], ['here', 'x', null]);
+  const parsing = ValueBudget.ofAllPaths();
+  const parseAll = () => {
+    for (let i = 0; i < 100; i++) parsePrinterPath(long, parsing);
+  };
+  assert.throws(parseAll, TooManyValues);
+});
+
+test('a cell is empty for an object with too many fields, before they are sorted', () => {
+  const column = { name: 'c', type: 'string', description: '', jsonPath: '.spec' };
+  const withFields = (count: number) => {
+    const spec = Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]));
+    return rowsOfCustomType([column]).row({ spec } as never, 0).cells[1];
+  };
+  assert.equal(withFields(40_000), null);
+  assert.match(withFields(5_000) as string, /^\{"k0":0,"k1":1,"k10":10,/);
+});
+
 test('the columns of one row together take little more than one of them may (ATT-56)', () => {
   const object = {
     metadata: { name: 'x' },

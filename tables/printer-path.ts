@@ -74,13 +74,18 @@ export class ValueBudget {
 
 const longestPath = 2048;
 const deepestFilter = 4;
+const stepBeginnings = /[.,[@$ "'+-]/g;
 
 /**
  * Parses a path such as `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status` or `.metadata.labels.a\.b`.
+ * @param parsing what this path and others of its author may be made of together
  * @throws SyntaxError for an invalid path
+ * @throws TooManyValues when `parsing` is used up
  */
-export function parsePrinterPath(text: string): PrinterPath {
+export function parsePrinterPath(text: string, parsing?: ValueBudget): PrinterPath {
   if (text.length > longestPath) throw new SyntaxError('the path is too long');
+  // Each step has a character that begins or parts it from the one before. The others are names, which cost little.
+  parsing?.spend(1 + (text.match(stepBeginnings)?.length ?? 0));
   const steps = readSteps(text, 0);
   return (object, shared) => run(steps, [object], ValueBudget.ofOnePath(shared));
 }

@@ -44,7 +44,7 @@ function removePath(object: JsonObject, path: string, budget: ValueBudget): void
   if (dotted !== undefined) removePath(object, dotted, budget);
   let parents: readonly unknown[] = [];
   try {
-    parents = parent === '' ? [object] : parsePrinterPath(parent)(object, budget);
+    parents = parent === '' ? [object] : parsePrinterPath(parent, budget)(object, budget);
   } catch (error) {
     // An index behind the end of a list finds nothing.
     const isNothing = error instanceof RangeError && !(error instanceof TooManyValues);

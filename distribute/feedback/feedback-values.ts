@@ -89,7 +89,7 @@ function valueAt(
     return `version set in the path ${name} is not matched for the related resource`;
   let found: readonly unknown[];
   try {
-    found = parsePrinterPath(path)(object, budget);
+    found = parsePrinterPath(path, budget)(object, budget);
   } catch (error) {
     const words = error instanceof Error ? error.message : 'unknown fault';
     if (error instanceof SyntaxError) return `failed to parse json path ${path} of ${name} with error: ${words}`;
