@@ -21,6 +21,25 @@ test('a server URL gives scheme, host, port and the path before the API', () => 
   }
 });
 
+test('a host with or without a port has the scheme that its cluster’s trust says, as for kubectl', () => {
+  const cases: readonly (readonly [string, string, number])[] = [
+    ['10.0.0.1:6443', '10.0.0.1', 6443],
+    ['localhost:8001', 'localhost', 8001],
+    ['k8s.example/', 'k8s.example', 80],
+    ['[::1]:6443', '::1', 6443],
+  ];
+  for (const [text, host, port] of cases) {
+    assert.deepEqual(parseServer(text, 'server', 'http'), { scheme: 'http', host, port, basePath: '' }, text);
+    const secure = { scheme: 'https', host, port: port === 80 ? 443 : port, basePath: '' };
+    assert.deepEqual(parseServer(text, 'server', 'https'), secure, text);
+    assert.throws(() => parseServer(text), /form https/, text);
+  }
+  // client-go takes neither a path nor anything else there.
+  for (const text of ['k8s.example/path', '//k8s.example', 'u@k8s.example', '::1', 'k8s.example:x', 'https:k8s', ':1'])
+    assert.throws(() => parseServer(text, 'server', 'https'), GatewayError, text);
+  assert.throws(() => parseServer('2130706433:6443', 'server', 'https'), /IPv4/);
+});
+
 test('what a URL parser would repair or drop is refused', () => {
   const refused: readonly (readonly [string, RegExp])[] = [
     ['', /no server/],

@@ -17,15 +17,22 @@ interface Parts {
   readonly path: string;
 }
 
+/** A host name or IP address with or without a port, which may end in a slash. */
+const hostAndPort = /^(?:\[[^\]/?#@]*\]|[^/?#@:[\]]+)(?::\d{1,6})?\/?$/;
+
 /**
  * Parses `clusters[].cluster.server`. The default port is 443 for https and 80 for http. `basePath` has no trailing
  * slash.
  * @param field name of the field that holds the text, for messages
+ * @param defaultScheme of an address that is a host, or a host and a port, as `DefaultServerURL` of client-go takes it:
+ *   https where a certificate authority is given or verification is off, else http. Without it, such an address is
+ *   refused.
  * @throws GatewayError CLUSTER_UNUSABLE with the reason; the message does not contain the address
  */
-export function parseServer(text: string, field = 'server'): Endpoint {
+export function parseServer(text: string, field = 'server', defaultScheme?: Endpoint['scheme']): Endpoint {
   if (text === '') throw unusable(`the cluster has no ${field}`);
-  const parts = split(field, text);
+  const isBare = defaultScheme !== undefined && hostAndPort.test(text);
+  const parts = split(field, isBare ? `${defaultScheme}://${text}` : text);
   if (parts.userinfo !== undefined) throw unusable(`${field} must not hold a user name or password`);
   if (parts.scheme !== 'https' && parts.scheme !== 'http')
     throw unusable(`${field} must start with https:// or http://`);

@@ -26,3 +26,22 @@ export function goList<Item extends z.ZodType>(item: Item) {
     .nullish()
     .transform((items) => items ?? []);
 }
+
+/**
+ * An object that Go's encoding/json reads into a struct: names of fields count without regard to case. Of two names
+ * that differ only in case Go takes the later one; here they are refused, since nobody can have meant both.
+ */
+export function goStruct<Shape extends z.ZodRawShape>(shape: Shape) {
+  const names = new Map(Object.keys(shape).map((name) => [name.toLowerCase(), name]));
+  return z.preprocess((value, context) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    const fields = new Map<string, unknown>();
+    for (const [key, given] of Object.entries(value)) {
+      const name = names.get(key.toLowerCase());
+      if (name === undefined) continue;
+      if (fields.has(name)) context.addIssue({ code: 'custom', message: 'stands twice', path: [name] });
+      fields.set(name, given);
+    }
+    return Object.fromEntries(fields);
+  }, z.object(shape));
+}

@@ -19,6 +19,21 @@ function configMap(name: string, data: Readonly<Record<string, string>> = {}): J
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'team' }, data };
 }
 
+/** Names that stand for something in paths of gateways, indexes and API servers. */
+const wordsOfPaths = ['proxy', 'clusters', 'watch', 'exec', 'apis', 'namespaces'];
+
+/** In a cluster called `proxy`, a namespace of each of those names with an object of each of them. */
+const seedOfWords = (): readonly JsonObject[] => [
+  binding('admin', 'cluster-admin', 'admin'),
+  ...wordsOfPaths.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+  ...wordsOfPaths.flatMap((namespace) =>
+    wordsOfPaths.map((name) => ({
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', data: { in: namespace } },
+      metadata: { name, namespace, labels: { 'example.org/word': name, is: 'word' } },
+    })),
+  ),
+];
+
 before(async () => {
   const seed = (cluster: string): readonly JsonObject[] => [
     binding('admin', 'cluster-admin', 'admin'),
@@ -32,7 +47,11 @@ before(async () => {
     },
   ];
   const indexResources = 'configmaps,namespaces,nodes';
-  site = await startIndexSite(['admin'], { alpha: seed('alpha'), beta: seed('beta') }, { indexResources });
+  site = await startIndexSite(
+    ['admin'],
+    { alpha: seed('alpha'), beta: seed('beta'), proxy: seedOfWords() },
+    { indexResources },
+  );
   await eventually('both are indexed', async () => (await list(`${proxy}${maps}`)).items.length === 6);
 });
 after(() => site?.close());
@@ -136,6 +155,35 @@ test('the scheme and port of a service in a path to its proxy come to the cluste
     assert.equal(answer.status, 503);
     assert.match(answer.text, new RegExp(`service \\\\"${name}\\\\"`));
   }
+});
+
+test('clusters, namespaces and objects may be called as parts of paths are (kubermatic#12224)', async () => {
+  for (const base of ['/clusters/proxy/proxy', `${proxy}/clusters/proxy`, proxy, proxying, '/clusters/*/proxy'])
+    for (const namespace of wordsOfPaths) {
+      const all = await list(`${base}/api/v1/namespaces/${namespace}/configmaps`);
+      const found = all.items.map(({ metadata }) => metadata.name);
+      assert.deepEqual(found.toSorted(), wordsOfPaths.toSorted(), base + namespace);
+      for (const name of wordsOfPaths) {
+        const answer = await site.ask(`${base}/api/v1/namespaces/${namespace}/configmaps/${name}`);
+        assert.equal(answer.status, 200, `${base} ${namespace}/${name}: ${answer.text}`);
+        assert.deepEqual(answer.json<IndexedObject>().data, { in: namespace });
+      }
+    }
+});
+
+test('label selectors may be written in every form that a query has (kubernetes#26460, kubetui#996)', async () => {
+  const path = '/api/v1/namespaces/proxy/configmaps?labelSelector=';
+  for (const base of ['/clusters/proxy/proxy', proxy, proxying, '/clusters/*/proxy'])
+    for (const [selector, count] of [
+      ['is=word', 6],
+      ['is%3Dword', 6],
+      ['is%3D%3Dword,example.org/word!=watch', 5],
+      ['example.org%2Fword+in+(proxy,exec)', 2],
+      ['example.org/word%20in%20%28proxy%2C%20exec%29%2Cis', 2],
+      ['example.org/word%20notin%20(proxy)', 5],
+      ['%21is', 0],
+    ] as const)
+      assert.equal((await list(`${base}${path}${selector}`)).items.length, count, `${base} ${selector}`);
 });
 
 test('objects of one name in two clusters stay two objects, each with its cluster and its uid (kube-ops-view#46)', async () => {

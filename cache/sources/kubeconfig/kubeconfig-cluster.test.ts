@@ -178,6 +178,20 @@ contexts:
   );
 });
 
+test('a server without a scheme is asked as kubectl asks it (kubernetes-client/java#88, kubesphere#917)', () => {
+  const server = '192.168.1.135:8001';
+  const plain = draft({ server }, { token: 't' });
+  assert.deepEqual([plain.spec.endpoint?.scheme, plain.spec.endpoint?.port, plain.plan.kind], ['http', 8001, 'none']);
+  for (const trust of [
+    { 'certificate-authority-data': base64(one.cert) },
+    { 'insecure-skip-tls-verify': true },
+    { 'certificate-authority': '/ca.pem' },
+  ]) {
+    const { spec, plan } = draft({ server, ...trust }, { token: 't' }, { '/ca.pem': one.cert });
+    assert.deepEqual([spec.problem, spec.endpoint?.scheme, plan.kind], [undefined, 'https', 'token']);
+  }
+});
+
 test('over plain http no credential is used, as in client-go', () => {
   assert.equal(draft({ server: 'http://127.0.0.1:8001' }, { token: 't' }).plan.kind, 'none');
 });

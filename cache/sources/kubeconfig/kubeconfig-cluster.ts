@@ -135,7 +135,7 @@ function draftCluster(
     if (context.name.trim() === '') throw unusable('the context has no name; rename the context');
     if (cluster === undefined) throw unusable(missing('cluster', context.cluster));
     if (user === undefined && context.user !== '') throw unusable(missing('user', context.user));
-    const endpoint = parseServer(cluster.server);
+    const endpoint = parseServer(cluster.server, 'server', hasTls(cluster) ? 'https' : 'http');
     const tls = trustOf(file, cluster, read);
     const proxy = proxyOf(cluster, endpoint, environment);
     const labels = labelsOf(context);
@@ -176,6 +176,14 @@ function proxyOf({ proxyUrl }: ClusterEntry, endpoint: Endpoint, environment: En
 
 function missing(what: string, name: string): string {
   return name === '' ? `the context names no ${what}` : `the ${what} "${name}" is not in this file`;
+}
+
+/**
+ * Whether the cluster says how to verify its API server. By this, client-go decides what an address without a scheme
+ * means.
+ */
+export function hasTls({ caData, caFile, insecure }: ClusterEntry): boolean {
+  return caData !== '' || caFile !== '' || insecure;
 }
 
 /** How the API server's certificate is verified. @throws GatewayError CLUSTER_UNUSABLE with the reason */

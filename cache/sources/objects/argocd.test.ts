@@ -67,6 +67,23 @@ test('client certificate, password, server name, insecure and proxy of its confi
   assert.equal(basic.tls.insecure, true);
 });
 
+test('names in its config count without regard to case, as Go reads them; one that stands twice is refused', () => {
+  const spec = only(configured({ BearerToken: 't', TLSClientConfig: { CAData: base64(values.CA), INSECURE: false } }));
+  assert.equal(credentialOf(spec).authorization, 'Bearer t');
+  assert.equal(spec.tls.ca, values.CA);
+  assert.match(problemOf(configured({ bearerToken: 't', AWSAuthConfig: { clusterName: 'x' } })), /awsAuthConfig/);
+  assert.match(problemOf(configured({ bearerToken: 't', bearertoken: 'u' })), /of Argo CD \(bearerToken\)/);
+  const twice = { tlsClientConfig: { insecure: true, Insecure: false }, bearerToken: 't' };
+  assert.match(problemOf(configured(twice)), /\(tlsClientConfig.insecure\)/);
+});
+
+test('a server without a scheme is one of https where the config says how to verify it, and else refused', () => {
+  const server = '10.1.2.3:6443';
+  const trusted = { bearerToken: 't', tlsClientConfig: { caData: base64(values.CA) } };
+  assert.equal(only(configured(trusted, { server })).endpoint?.scheme, 'https');
+  assert.match(problemOf(configured({ bearerToken: 't' }, { server })), /must start with https/);
+});
+
 test('the cluster Argo CD runs in has no credential of its own, and ours is not lent to it', () => {
   assert.match(problemOf(inCluster), /^HubItself: Secret argocd\/cluster-kubernetes/);
   const given = withData(inCluster, { config: JSON.stringify({ bearerToken: 'own' }) });

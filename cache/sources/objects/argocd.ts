@@ -7,7 +7,7 @@ import { namespacesOf, type NamespacedOptions } from './cluster-api.ts';
 import { onlyPlan, trustIn } from './hub-credential.ts';
 import { about, bytesField, labelOf, labelsOf, oldestFirst, secretText, titleOf, trimLineEnd } from './hub-object.ts';
 import { makeRegistry, memberAddress, memberProxy, type Access, type Registration } from './registration.ts';
-import { goFlag, goText } from '../../../lib/yaml/go-fields.ts';
+import { goFlag, goStruct, goText } from '../../../lib/yaml/go-fields.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
@@ -18,15 +18,14 @@ const defaultNamespaces = ['argocd'];
 const inClusterHosts: ReadonlySet<string> = new Set(['kubernetes.default.svc', 'kubernetes.default']);
 
 // The fields of ClusterConfig (Argo CD pkg/apis/application/v1alpha1). caData, certData and keyData are base64.
-const schema = z.object({
+const schema = goStruct({
   username: goText,
   password: goText,
   bearerToken: goText,
   proxyUrl: goText,
   awsAuthConfig: z.unknown().optional(),
   execProviderConfig: z.unknown().optional(),
-  tlsClientConfig: z
-    .object({ insecure: goFlag, serverName: goText, caData: goText, certData: goText, keyData: goText })
+  tlsClientConfig: goStruct({ insecure: goFlag, serverName: goText, caData: goText, certData: goText, keyData: goText })
     .nullish()
     .transform((value) => value ?? { insecure: false, serverName: '', caData: '', certData: '', keyData: '' }),
 });
@@ -80,8 +79,10 @@ function nameOf(secret: HubObject): string {
 }
 
 function accessTo(secret: HubObject): Access {
-  const endpoint = memberAddress('data["server"]', trimLineEnd(secretText(secret, 'server') ?? ''));
   const config = readConfig(secretText(secret, 'config') ?? '');
+  const hasTls =
+    config.tlsClientConfig.insecure || config.tlsClientConfig.caData !== '' || config.tlsClientConfig.certData !== '';
+  const endpoint = memberAddress('data["server"]', trimLineEnd(secretText(secret, 'server') ?? ''), hasTls);
   if (config.awsAuthConfig !== undefined && config.awsAuthConfig !== null) throw foreign('awsAuthConfig');
   if (config.execProviderConfig !== undefined && config.execProviderConfig !== null)
     throw foreign('execProviderConfig');

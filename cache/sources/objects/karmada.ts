@@ -171,8 +171,9 @@ function karmadaConditions(cluster: HubObject): readonly SourceCondition[] {
 
 function accessTo(cluster: HubObject, secretOf: (reference: Reference) => HubObject): Access {
   const spec = (field: string): unknown => fieldOf(cluster, 'spec', field);
-  const endpoint = memberAddress('spec.apiEndpoint', textField('spec.apiEndpoint', spec('apiEndpoint')));
   const insecure = flagField('spec.insecureSkipTLSVerification', spec('insecureSkipTLSVerification'));
+  const hasTls = insecure || spec('secretRef') !== undefined;
+  const endpoint = memberAddress('spec.apiEndpoint', textField('spec.apiEndpoint', spec('apiEndpoint')), hasTls);
   // As in Karmada: without secretRef the system roots verify the API server, and a secretRef without caBundle is an
   // error.
   let ca = '';

@@ -213,7 +213,7 @@ function singleFields(
   const end = at === 'spec' ? 'Data' : '';
   const name = (field: string): string => `${at}.${field}${end}`;
   return {
-    endpoint: memberAddress('spec.apiserver', server),
+    endpoint: memberAddress('spec.apiserver', server, ca !== '' || cert !== ''),
     tls: trustIn(name('ca'), ca, false),
     plan: onlyPlan({ token: name('token'), cert: name('cert'), key: name('key') }, { token, cert, key }),
   };

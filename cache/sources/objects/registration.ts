@@ -253,10 +253,12 @@ function execClusterInfo(endpoint: Endpoint, tls: TlsTrust): ExecClusterInfo {
 /**
  * Parses the address of a member cluster; only https is permitted, since plain http would show the credential to anyone
  * on the network path.
+ * @param hasTls whether the object says how to verify the cluster. client-go then takes a host and port for https, and
+ *   else for http.
  * @throws GatewayError CLUSTER_UNUSABLE when the address is malformed or not https
  */
-export function memberAddress(field: string, text: string): Endpoint {
-  const endpoint = parseServer(text, field);
+export function memberAddress(field: string, text: string, hasTls = false): Endpoint {
+  const endpoint = parseServer(text, field, hasTls ? 'https' : 'http');
   if (endpoint.scheme !== 'https') throw unusable(`${field} must start with https://`);
   return endpoint;
 }

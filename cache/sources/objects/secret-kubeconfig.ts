@@ -3,7 +3,7 @@
 // would run in the gateway's pod. So kubeconfigs with a file path or an exec plugin are refused, and no file is opened.
 import { ConfigurationError, faultText } from '../../../lib/configuration-error.ts';
 import { hasTooManyParts, mostParts } from '../../../lib/yaml/yaml-parts.ts';
-import { trustOf } from '../kubeconfig/kubeconfig-cluster.ts';
+import { hasTls, trustOf } from '../kubeconfig/kubeconfig-cluster.ts';
 import {
   parseKubeconfig,
   type ClusterEntry,
@@ -37,7 +37,7 @@ export function readSecretKubeconfig(what: string, text: string): Access {
   if (cluster === undefined) throw unusable(`${what}: the cluster of its current context is not in it`);
   if (user === undefined) throw unusable(`${what}: the user of its current context is not in it`);
   refuseForeign(what, cluster, user);
-  const endpoint = memberAddress(`the server in ${what}`, cluster.server);
+  const endpoint = memberAddress(`the server in ${what}`, cluster.server, hasTls(cluster));
   const tls = trustOf(what, cluster, refuseFile);
   const proxy = memberProxy(`the proxy-url in ${what}`, cluster.proxyUrl);
   const plan = planCredential(what, { ...user, token: user.token.trim() }, refuseFile, false);
