@@ -1,7 +1,6 @@
 // The resources that the index has by default. The gateway lists and watches them, and a command prints the RBAC rules
 // that let it read them.
-const rbac = 'rbac.authorization.k8s.io';
-
+import { rbacGroup } from './objects/api-names.ts';
 /** The resources that are indexed by default: common workload, configuration and RBAC kinds, but no Secrets. */
 export const defaultResources: readonly string[] = [
   'pods',
@@ -27,8 +26,8 @@ export const defaultResources: readonly string[] = [
   'poddisruptionbudgets.policy',
   'storageclasses.storage.k8s.io',
   'customresourcedefinitions.apiextensions.k8s.io',
-  `roles.${rbac}`,
-  `rolebindings.${rbac}`,
-  `clusterroles.${rbac}`,
-  `clusterrolebindings.${rbac}`,
+  `roles.${rbacGroup}`,
+  `rolebindings.${rbacGroup}`,
+  `clusterroles.${rbacGroup}`,
+  `clusterrolebindings.${rbacGroup}`,
 ];

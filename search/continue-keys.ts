@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ContinueKeys } from './query/continue.ts';
+import type { ContinueKeys } from '../query/continue.ts';
 
 const keyBytes = 32;
 

@@ -7,9 +7,9 @@ import type { User } from '../cache/model/user.ts';
 import { callMember, readWhole } from '../routing/members/member-call.ts';
 import { locate } from '../routing/members/target.ts';
 import type { Connections } from '../routing/members/target.ts';
-import type { MemberReviews } from './rights/review.ts';
-import { indexUser } from './sync/ask-member.ts';
-import type { IndexIdentity } from './sync/index-identity.ts';
+import type { MemberReviews } from '../rights/review.ts';
+import { indexUser } from '../sync/ask-member.ts';
+import type { IndexIdentity } from '../sync/index-identity.ts';
 
 const path = '/apis/authorization.k8s.io/v1/';
 const timeoutMs = 10_000;

@@ -6,15 +6,15 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readContinueKeys } from './continue-keys.ts';
 import { requestsInDatabase, requestsInFolder, type RebuildRequests } from './operate/rebuild-requests.ts';
-import type { IndexPeers } from './peers.ts';
-import type { ContinueKeys } from './query/continue.ts';
-import { makeModeFile } from './rights/mode-file.ts';
-import { mergeModes, type ModeMemory } from './rights/modes.ts';
-import type { Leases } from './stores/leases.ts';
-import type { DatabaseStatus, PostgresStore, PostgresStoreOptions } from './stores/postgres/store.ts';
-import type { IndexStore } from './stores/store.ts';
-import { openSharedStore } from './stores/sqlite/shared/shared-store.ts';
-import { openSqliteStore, type SqliteOptions } from './stores/sqlite/store.ts';
+import type { IndexPeers } from '../sync/shared/peers.ts';
+import type { ContinueKeys } from '../query/continue.ts';
+import { makeModeFile } from '../rights/mode-file.ts';
+import { mergeModes, type ModeMemory } from '../rights/modes.ts';
+import type { Leases } from '../store/leases.ts';
+import type { DatabaseStatus, PostgresStore, PostgresStoreOptions } from '../store/postgres/store.ts';
+import type { IndexStore } from '../store/store.ts';
+import { openSharedStore } from '../store/sqlite/shared/shared-store.ts';
+import { openSqliteStore, type SqliteOptions } from '../store/sqlite/store.ts';
 
 /** The methods of a logger (pino) that the index uses. */
 export interface IndexLog {
@@ -112,7 +112,7 @@ async function openInDatabase(
   postgres: NonNullable<StoreOptions['postgres']>,
 ): Promise<OpenedStore> {
   // The PostgreSQL libraries are loaded only now, because a gateway with SQLite does not need them.
-  const { openPostgresStore } = await import('./stores/postgres/store.ts');
+  const { openPostgresStore } = await import('../store/postgres/store.ts');
   const store = await openPostgresStore({
     ...postgres,
     onTrouble: (message) => log.warn({}, `index: ${message}`),

@@ -1,6 +1,7 @@
 // Reads the authorization rules file. Easy to get wrong: an empty list or a misspelt field must never make a rule allow
 // more. So an unknown field, an empty list or a pattern that RBAC does not have is a fault, and one fault makes the
 // whole file invalid.
+import { rbacGroup } from '../../lib/objects/api-names.ts';
 import { z } from 'zod';
 import { faultText } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -56,7 +57,6 @@ export interface AuthorizationRules {
   readonly rules: readonly Rule[];
 }
 
-const rbacGroup = 'rbac.authorization.k8s.io';
 const labelText = '[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?';
 const text = z.string().min(1, 'must not be empty');
 

@@ -1,7 +1,7 @@
 // The generated objects as batches for a store, as the index writes them: each batch has objects of one type of one
 // cluster.
-import type { TypeInfo } from '../../search/types.ts';
-import type { WriteBatch } from '../../search/stores/store.ts';
+import type { TypeInfo } from '../../query/types.ts';
+import type { WriteBatch } from '../../store/store.ts';
 import { clusterName, clusterObjects, type GeneratedObject } from './generator.ts';
 
 const batchRows = 500;

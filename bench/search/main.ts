@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import type { ListQuery } from '../../search/query/list-query.ts';
-import type { RowScope } from '../../search/rights/scope.ts';
-import { openSqliteStore, type SqliteStore } from '../../search/stores/sqlite/store.ts';
-import type { PageRequest } from '../../search/stores/store.ts';
+import type { ListQuery } from '../../query/list-query.ts';
+import type { RowScope } from '../../query/scope/scope.ts';
+import { openSqliteStore, type SqliteStore } from '../../store/sqlite/store.ts';
+import type { PageRequest } from '../../store/store.ts';
 import { median } from '../figures/statistics.ts';
 import { batchesOf, incarnationId } from './batches.ts';
 import { benchFleet } from './fleet.ts';

@@ -1,8 +1,8 @@
 // The queries for both stores: each as a query of the index and as the SQL that Clusterpedia sends. Both forms must
 // find the same rows, so the benchmark compares the numbers of rows before it measures.
-import { allOf, type ListQuery } from '../../search/query/list-query.ts';
-import { parsePath } from '../../search/query/path.ts';
-import type { FacetBy, PageRequest } from '../../search/stores/store.ts';
+import { allOf, type ListQuery } from '../../query/list-query.ts';
+import { parsePath } from '../../query/path.ts';
+import type { FacetBy, PageRequest } from '../../store/store.ts';
 import { clusterName } from './generator.ts';
 
 export interface Question {

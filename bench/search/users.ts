@@ -1,10 +1,10 @@
 // Compares queries of users who may see little, much or everything: CPU time of a query, relative to the same query of
 // an administrator. The first query of a user fills caches for later ones, so its time is printed separately and not
 // compared.
-import type { ListQuery } from '../../search/query/list-query.ts';
-import type { Grant } from '../../search/rights/scope.ts';
-import { openReader, type Reader } from '../../search/stores/sqlite/read/reader.ts';
-import type { FacetBy } from '../../search/stores/store.ts';
+import type { ListQuery } from '../../query/list-query.ts';
+import type { Grant } from '../../query/scope/scope.ts';
+import { openReader, type Reader } from '../../store/sqlite/read/reader.ts';
+import type { FacetBy } from '../../store/store.ts';
 import { median } from '../figures/statistics.ts';
 import { clusterObjects } from './generator.ts';
 import { newest, pods, webByName, webLabels } from './questions.ts';

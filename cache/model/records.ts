@@ -204,7 +204,7 @@ export interface ClusterSpec {
   readonly indexing?: SourceIndexing;
   /**
    * Annotations below `index.portcullis.io/` of the object that registers the cluster, by their full name; parsed by
-   * search/sync/discover/index-options.ts. Absent when there are none.
+   * sync/discover/index-options.ts. Absent when there are none.
    */
   readonly indexOptions?: Readonly<Record<string, string>>;
   /**

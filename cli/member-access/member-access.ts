@@ -4,6 +4,7 @@
 // nothing, and "*" would allow everything.
 import { impersonationRules, userExtras } from '../../lib/rights/impersonation-rules.ts';
 import { indexRules, parseIndexResource, reviewRules } from '../../lib/rights/index-rules.ts';
+import { rbacGroup } from '../../lib/objects/api-names.ts';
 import type { PolicyRule } from '../../lib/rights/policy-rule.ts';
 import { usageFailure } from '../failure.ts';
 import type { MemberResource } from './member-discovery.ts';
@@ -30,7 +31,6 @@ export interface MemberAccess {
 }
 
 const authentication = 'authentication.k8s.io';
-const rbac = 'rbac.authorization.k8s.io';
 /** The user that the gateway impersonates when it probes a cluster. */
 const probeUser = 'portcullis:probe';
 const roleName = 'portcullis-impersonator';
@@ -87,7 +87,7 @@ export interface AccessObject {
 export function indexAccessObjects(index: NonNullable<MemberAccess['index']>): readonly AccessObject[] {
   return [
     clusterRole(indexRoleName, index === 'default' ? indexRules() : indexRules(index.map(checkedResource))),
-    binding(indexRoleName, [{ kind: 'User', apiGroup: rbac, name: indexUser }]),
+    binding(indexRoleName, [{ kind: 'User', apiGroup: rbacGroup, name: indexUser }]),
   ];
 }
 
@@ -121,7 +121,7 @@ export function memberAccessObjects(access: MemberAccess): readonly AccessObject
       },
       { nonResourceURLs: ['/readyz', '/version'], verbs: ['get'] },
     ]),
-    binding(probeRoleName, [account, { kind: 'User', apiGroup: rbac, name: probeUser }]),
+    binding(probeRoleName, [account, { kind: 'User', apiGroup: rbacGroup, name: probeUser }]),
     ...(access.index === undefined
       ? []
       : [
@@ -207,7 +207,7 @@ function clusterRole(
   name: string,
   rules: readonly PolicyRule[],
 ): AccessObject & { readonly rules: readonly PolicyRule[] } {
-  return { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules };
+  return { apiVersion: `${rbacGroup}/v1`, kind: 'ClusterRole', metadata: { name }, rules };
 }
 
 function binding(
@@ -215,10 +215,10 @@ function binding(
   subjects: readonly object[],
 ): AccessObject & { readonly roleRef: object; readonly subjects: readonly object[] } {
   return {
-    apiVersion: `${rbac}/v1`,
+    apiVersion: `${rbacGroup}/v1`,
     kind: 'ClusterRoleBinding',
     metadata: { name },
-    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
+    roleRef: { apiGroup: rbacGroup, kind: 'ClusterRole', name },
     subjects,
   };
 }

@@ -1,8 +1,7 @@
 // The kinds of RBAC, and the kinds that RBAC objects refer to. Every member serves them in version v1, so discovery is
 // not needed.
+import { rbacGroup } from '../../lib/objects/api-names.ts';
 import type { ServedKind } from './kinds.ts';
-
-export const rbacGroup = 'rbac.authorization.k8s.io';
 
 /** The kinds by their names. */
 export const accessKinds = {

@@ -1,6 +1,6 @@
 // Checks the database of the index: whether `serve` could use it, and whether others on the network could read or
 // change the data on the connection to it.
-import { isThisMachine, serverAddress } from '../../search/stores/postgres/connection/address.ts';
+import { isThisMachine, serverAddress } from '../../store/postgres/connection/address.ts';
 import type { IndexStoreConfig } from '../config/index-store-config.ts';
 import type { CheckOptions, Weakness } from './weakness.ts';
 
@@ -13,7 +13,7 @@ export async function indexStoreWeaknesses(store: IndexStoreConfig, options: Che
   const { config, name } = await serverAddress(store);
   const { ssl, host = '' } = config;
   if (!options.offline) {
-    const { tryMigration } = await import('../../search/stores/postgres/connection/migrate.ts');
+    const { tryMigration } = await import('../../store/postgres/connection/migrate.ts');
     await tryMigration(store);
   }
   const where = `--index-store (${name})`;

@@ -3,7 +3,7 @@
 // file.
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { checkServerUrl } from '../../search/stores/postgres/connection/address.ts';
+import { checkServerUrl } from '../../store/postgres/connection/address.ts';
 import type { Fault } from './values.ts';
 
 /** Settings of the PostgreSQL database that holds the index. */

@@ -3,7 +3,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Registry } from 'prom-client';
 import type { Index } from '../../search/index.ts';
-import type { DatabaseStatus } from '../../search/stores/postgres/store.ts';
+import type { DatabaseStatus } from '../../store/postgres/store.ts';
 import { by, registerRead, single } from './read-metric.ts';
 import type { MetricValues } from './read-metric.ts';
 

@@ -4,9 +4,9 @@
 import type { ClusterSpec, ClusterStatus } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Index } from '../../search/index.ts';
-import { indexedOf } from '../../search/sync/indexed.ts';
-import type { Indexed } from '../../search/sync/indexed.ts';
-import { mendCommand } from '../../search/sync/read-as.ts';
+import { indexedOf } from '../../sync/indexed.ts';
+import type { Indexed } from '../../sync/indexed.ts';
+import { mendCommand } from '../../sync/read-as.ts';
 
 type Followed = Pick<Index, 'state' | 'onChange' | 'settled'>;
 type Records = Pick<ClusterStore, 'list' | 'getByUid' | 'setStatus'>;

@@ -5,7 +5,7 @@ import type { Server } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { ExecSettings } from '../../cache/sources/kubeconfig/kubeconfig-credential.ts';
 import type { HostPort } from '../../lib/text/host-port.ts';
-import type { IndexPeers } from '../../search/peers.ts';
+import type { IndexPeers } from '../../sync/shared/peers.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
 import type { MetricsPage } from '../operations/operations.ts';
 import type { ConnectionGiver } from './tls-server.ts';

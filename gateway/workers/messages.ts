@@ -1,7 +1,7 @@
 // The messages between the first process and its workers. No message says who a caller is or which clusters exist: each
 // worker finds out both by itself.
 import type { ExecResult, ExecRun } from '../../cache/credentials/exec-run.ts';
-import type { PeerMessage } from '../../search/peers.ts';
+import type { PeerMessage } from '../../sync/shared/peers.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
 import type { Config } from '../config/configuration.ts';
 import type { Gateway } from '../start/gateway.ts';

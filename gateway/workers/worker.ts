@@ -3,7 +3,7 @@
 import type { Server, Socket } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { ExecResult } from '../../cache/credentials/exec-run.ts';
-import type { PeerMessage } from '../../search/peers.ts';
+import type { PeerMessage } from '../../sync/shared/peers.ts';
 import { makeLog } from '../operations/log.ts';
 import { startGateway } from '../start/gateway.ts';
 import type { OwnGateway } from '../start/gateway.ts';

@@ -4,7 +4,8 @@ import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts'
 import { impersonationRules } from '../../lib/rights/impersonation-rules.ts';
 import { indexRules, reviewRules } from '../../lib/rights/index-rules.ts';
 import type { PolicyRule } from '../../lib/rights/policy-rule.ts';
-import { accessKinds, rbacGroup as rbac } from '../../distribute/member/rbac-kinds.ts';
+import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
+import { rbacGroup as rbac } from '../../lib/objects/api-names.ts';
 import type { ObjectName } from '../../distribute/member/member-objects.ts';
 import { textAt } from '../../controllers/objects.ts';
 import { defaultMemberNamespace, type InstalledObject, type JoinSpec } from '../object/cluster-join.ts';

@@ -1,6 +1,8 @@
 // The forms that Kubernetes requires of the parts of an API path. Groups, versions and names that were read from an
 // object may have been written by anybody, and a path that is built of unchecked text may lead to another object.
 
+export const rbacGroup = 'rbac.authorization.k8s.io';
+
 const label = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const subdomain = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 const kindForm = /^[A-Za-z][A-Za-z0-9]{0,62}$/;

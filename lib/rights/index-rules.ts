@@ -2,19 +2,23 @@
 // impersonates when it reads objects for the index. Security: Secrets become readable only when they are among the
 // chosen resources; `*` includes them.
 import { defaultResources } from '../indexed-resources.ts';
+import { rbacGroup } from '../objects/api-names.ts';
 import type { PolicyRule } from './policy-rule.ts';
 
-const rbac = 'rbac.authorization.k8s.io';
 const follow = ['list', 'watch'];
 
 /**
  * Rights that the index always needs: these objects tell it who may see what, and which types exist (rightsTypes in
- * search/sync/discover/selection.ts).
+ * sync/discover/selection.ts).
  */
 const always: readonly PolicyRule[] = [
   // The index reads the UID of the Namespace kube-system, which changes when a cluster is set up anew.
   { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [rbac], resources: ['clusterrolebindings', 'clusterroles', 'rolebindings', 'roles'], verbs: follow },
+  {
+    apiGroups: [rbacGroup],
+    resources: ['clusterrolebindings', 'clusterroles', 'rolebindings', 'roles'],
+    verbs: follow,
+  },
   { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: follow },
   { apiGroups: ['apiregistration.k8s.io'], resources: ['apiservices'], verbs: follow },
 ];

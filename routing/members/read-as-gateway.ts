@@ -1,6 +1,6 @@
 // Reads from a member with the gateway's own credential, without impersonation. Only GET requests are possible, without
 // a body and without headers of a caller. The data goes into the index, which shows each row only to users whose own
-// rights allow it. Only search/sync/ask-member.ts, which reads for the index, may import this file
+// rights allow it. Only sync/ask-member.ts, which reads for the index, may import this file
 // (test/house/imports.test.ts).
 import { callMember } from './member-call.ts';
 import type { MemberAnswer, MemberCall } from './member-call.ts';

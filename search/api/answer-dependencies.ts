@@ -2,11 +2,11 @@
 // and the set of indexed types can change while an answer is made. So a step reads them once and passes the result to
 // the next steps.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
-import type { ContinueKeys } from '../query/continue.ts';
+import type { ContinueKeys } from '../../query/continue.ts';
 import type { IndexOperations } from '../operate/operations.ts';
-import type { IndexStore } from '../stores/store.ts';
-import type { SyncView } from '../sync/sync-view.ts';
-import type { ResourceType } from '../types.ts';
+import type { IndexStore } from '../../store/store.ts';
+import type { SyncView } from '../../sync/sync-view.ts';
+import type { ResourceType } from '../../query/types.ts';
 import type { ChangeFeed } from '../watch/feed.ts';
 import type { IssuedRights } from '../watch/issued-rights.ts';
 import type { Catalog } from './catalog.ts';

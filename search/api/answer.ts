@@ -1,6 +1,6 @@
 // The kinds of answers. steps/send.ts sends them.
 import type { GatewayError } from '../../cache/model/errors.ts';
-import type { Page } from '../stores/store.ts';
+import type { Page } from '../../store/store.ts';
 import type { WatchQuestion } from '../watch/watch-question.ts';
 import type { Warning } from './answer/answer-body.ts';
 import type { RowDocument } from './answer/row-stream.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { StoredType } from '../stores/store.ts';
-import type { ClusterState, PartState, TypeState } from '../sync/sync-types.ts';
-import { typeKey, type TypeKey } from '../types.ts';
-import type { TypeInfo } from '../types.ts';
-import type { Grant } from '../rights/scope.ts';
+import type { StoredType } from '../../store/store.ts';
+import type { ClusterState, PartState, TypeState } from '../../sync/sync-types.ts';
+import { typeKey, type TypeKey } from '../../query/types.ts';
+import type { TypeInfo } from '../../query/types.ts';
+import type { Grant } from '../../query/scope/scope.ts';
 import { catalogOf, makeCatalogReader, scopeOfViews, servedTypes, typeView } from './catalog.ts';
 import { clusterWarnings, prunedWarnings } from './cluster-warnings.ts';
 

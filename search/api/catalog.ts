@@ -2,13 +2,13 @@
 // index stores an object in one version only. It can be shown in another version by changing its apiVersion, but only
 // when the CRD has the conversion strategy None.
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { StoredType } from '../stores/store.ts';
-import type { StoredTypes } from '../stores/stored-types.ts';
-import type { RowScope } from '../rights/scope.ts';
-import type { ClusterState, TypeState } from '../sync/sync-types.ts';
-import type { SyncView } from '../sync/sync-view.ts';
-import { typeKey } from '../types.ts';
-import type { Incarnation, LiveType, ResourceType, TypeInfo, TypeKey } from '../types.ts';
+import type { StoredType } from '../../store/store.ts';
+import type { StoredTypes } from '../../store/stored-types.ts';
+import type { RowScope } from '../../query/scope/scope.ts';
+import type { ClusterState, TypeState } from '../../sync/sync-types.ts';
+import type { SyncView } from '../../sync/sync-view.ts';
+import { typeKey } from '../../query/types.ts';
+import type { Incarnation, LiveType, ResourceType, TypeInfo, TypeKey } from '../../query/types.ts';
 import type { Warning } from './answer/answer-body.ts';
 import { scopeConcerns, scopeWithout } from './visible.ts';
 

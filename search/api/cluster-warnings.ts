@@ -1,11 +1,11 @@
 // Makes warnings about clusters whose rows are missing, outdated or hidden. A warning may only name clusters that the
 // caller may reach, and types of which the caller may see something. Which other types a cluster has, and why the index
 // cannot read them, must not be revealed.
-import type { ScopeAnswer } from '../rights/scopes.ts';
-import type { PartState, TypeState } from '../sync/sync-types.ts';
-import { typeKey } from '../types.ts';
-import type { ResourceType } from '../types.ts';
-import { typeName } from '../sync/member-paths.ts';
+import type { ScopeAnswer } from '../../rights/scopes.ts';
+import type { PartState, TypeState } from '../../sync/sync-types.ts';
+import { typeKey } from '../../query/types.ts';
+import type { ResourceType } from '../../query/types.ts';
+import { typeName } from '../../sync/member-paths.ts';
 import type { Warning } from './answer/answer-body.ts';
 import type { Catalog } from './catalog.ts';
 import { scopeConcerns } from './visible.ts';

@@ -3,8 +3,8 @@
 // store names the newest RBAC change in it (`rightsVersion`). When that change is newer than the scope, the scope is
 // computed again, and the answer is used only if the scope is still the same.
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { RowScope } from '../rights/scope.ts';
-import type { IndexStore, Page } from '../stores/store.ts';
+import type { RowScope } from '../../query/scope/scope.ts';
+import type { IndexStore, Page } from '../../store/store.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 
 /** The part of a plan that the caller's rights decide. */

@@ -1,10 +1,10 @@
 // Turns rows into answers: lists, PartialObjectMetadata, selected fields, collections and watch events. An item of an
 // answer consists of the stored bytes. If the request asks for another version or a part of the object, the bytes are
 // edited, but never parsed and serialised again.
-import type { RowRead } from '../stores/store.ts';
+import type { RowRead } from '../../store/store.ts';
 import type { Table } from '../table/table.ts';
 import type { PathStep } from '../../lib/json/raw-json.ts';
-import { cachedAnnotation, typeKey, type TypeInfo, type TypeKey } from '../types.ts';
+import { cachedAnnotation, typeKey, type TypeInfo, type TypeKey } from '../../query/types.ts';
 import type { EventForm } from '../watch/watch-question.ts';
 import { apiVersionOf } from './catalog.ts';
 import type { TypeView } from './catalog.ts';

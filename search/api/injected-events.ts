@@ -2,9 +2,9 @@
 // Events that the caller may list are added. They are matched by uid, so an object that was created again does not get
 // the Events of its predecessor, and by namespace: whoever may create Events in one namespace can give them any uid.
 import type { User } from '../../cache/model/user.ts';
-import { allOf } from '../query/list-query.ts';
-import { parsePath } from '../query/path.ts';
-import type { RowRead } from '../stores/store.ts';
+import { allOf } from '../../query/list-query.ts';
+import { parsePath } from '../../query/path.ts';
+import type { RowRead } from '../../store/store.ts';
 import type { Warning } from './answer/answer-body.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import { readWithinRights } from './current-rights.ts';

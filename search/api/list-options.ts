@@ -2,8 +2,8 @@
 // (apimachinery pkg/apis/internalversion/validation). Only the index's own resourceVersions are accepted. A
 // resourceVersion of a member cluster says nothing about the index, so it gets 410.
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { Parameters } from '../query/parameters.ts';
-import type { IndexStore } from '../stores/store.ts';
+import type { Parameters } from '../../query/parameters.ts';
+import type { IndexStore } from '../../store/store.ts';
 
 /** Milliseconds that a request waits for a resourceVersion that the index has not reached yet. */
 const futureWaitMs = 3_000;

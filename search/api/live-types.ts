@@ -3,11 +3,11 @@
 // the caller. Easy to get wrong: clusters do not know the parameters of the index, and ignore them. So a request with
 // one of them is refused, because its answer would have objects that nobody asked for.
 import { GatewayError } from '../../cache/model/errors.ts';
-import { indexParameters, urlParameters, type Parameters } from '../query/parameters.ts';
-import { parseLabelSelector } from '../query/selectors/label-selector.ts';
-import { isSearchLabel } from '../query/selectors/search-labels.ts';
-import { typeName } from '../sync/member-paths.ts';
-import { typeKey } from '../types.ts';
+import { indexParameters, urlParameters, type Parameters } from '../../query/parameters.ts';
+import { parseLabelSelector } from '../../query/selectors/label-selector.ts';
+import { isSearchLabel } from '../../query/selectors/search-labels.ts';
+import { typeName } from '../../sync/member-paths.ts';
+import { typeKey } from '../../query/types.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import { EarlyAnswer } from './answer.ts';
 import { notIndexed } from './catalog.ts';

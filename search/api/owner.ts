@@ -2,8 +2,8 @@
 // write, or a subresource such as a pod's log. Only clusters from which the caller may get the object count, so the
 // answer tells nobody of an object that they cannot read.
 import type { User } from '../../cache/model/user.ts';
-import { urlParameters } from '../query/parameters.ts';
-import { readQuery } from '../query/read-query.ts';
+import { urlParameters } from '../../query/parameters.ts';
+import { readQuery } from '../../query/read-query.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import { readWithinRights } from './current-rights.ts';
 import { planOf, queryOf } from './plan.ts';

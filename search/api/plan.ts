@@ -1,11 +1,11 @@
 // Decides from which types, versions and rows a request can be answered. A cluster that the caller may not reach is
 // treated as absent, so the messages for it and for a cluster that does not exist are the same.
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { ListQuery } from '../query/list-query.ts';
-import type { RowScope } from '../rights/scope.ts';
-import type { ScopeAnswer } from '../rights/scopes.ts';
-import type { StoredType } from '../stores/store.ts';
-import { typeKey } from '../types.ts';
+import type { ListQuery } from '../../query/list-query.ts';
+import type { RowScope } from '../../query/scope/scope.ts';
+import type { ScopeAnswer } from '../../rights/scopes.ts';
+import type { StoredType } from '../../store/store.ts';
+import { typeKey } from '../../query/types.ts';
 import type { Warning } from './answer/answer-body.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import { notIndexed, scopeOfViews, typeView } from './catalog.ts';

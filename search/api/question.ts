@@ -1,10 +1,10 @@
 // The kinds of requests to the index, as steps/read.ts reads them from path, parameters and body. kinds.ts says how
 // each kind is answered.
-import type { AskedQuery } from '../query/read-query.ts';
-import type { Parameters } from '../query/parameters.ts';
-import type { AccessQuestion } from '../rights/access/who-can.ts';
-import type { FacetBy } from '../stores/store.ts';
-import type { TypeKey } from '../types.ts';
+import type { AskedQuery } from '../../query/read-query.ts';
+import type { Parameters } from '../../query/parameters.ts';
+import type { AccessQuestion } from '../../rights/access/who-can.ts';
+import type { FacetBy } from '../../store/store.ts';
+import type { TypeKey } from '../../query/types.ts';
 import type { CollectionTypes } from './collection-types.ts';
 import type { AskedDocument, AskedObjects } from './inner-path.ts';
 import type { AskedType } from './plan-question.ts';

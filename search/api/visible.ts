@@ -1,9 +1,9 @@
 // Functions about a RowScope, which says what one caller may see of each cluster and type. It contains no cluster that
 // the caller may not reach, so it is safe to make answers, warnings and errors from it.
-import { grantAllows, grantDigest, isNothing } from '../rights/grants.ts';
-import type { RowScope } from '../rights/scope.ts';
-import type { OpenScopes } from '../rights/scopes.ts';
-import type { TypeKey } from '../types.ts';
+import { grantAllows, grantDigest, isNothing } from '../../query/scope/grants.ts';
+import type { RowScope } from '../../query/scope/scope.ts';
+import type { OpenScopes } from '../../rights/scopes.ts';
+import type { TypeKey } from '../../query/types.ts';
 
 /** Functions that say which rows of the index a user may see, and what the user may know of each cluster's RBAC. */
 export type IndexRights = Pick<OpenScopes, 'scope' | 'scopeAt' | 'onChange' | 'current' | 'access'>;

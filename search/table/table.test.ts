@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { humanDuration } from '../../tables/human-duration.ts';
 import type { PrinterColumn } from '../../tables/printer-column.ts';
 import type { TableRow } from '../../tables/rows.ts';
-import type { TypeInfo } from '../types.ts';
+import type { TypeInfo } from '../../query/types.ts';
 import { collectionTable, tableOf } from './table.ts';
 
 const nowMs = Date.UTC(2024, 4, 1, 12);

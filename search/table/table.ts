@@ -10,7 +10,7 @@ import {
   type TableColumn,
 } from '../../tables/printer.ts';
 import { rowsOfCustomType, rowsOfType, type TableRow } from '../../tables/rows.ts';
-import type { TypeInfo } from '../types.ts';
+import type { TypeInfo } from '../../query/types.ts';
 
 /** The object of which a row is made, with the name of its cluster. */
 export interface TableSource {

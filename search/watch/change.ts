@@ -1,10 +1,10 @@
 // Turns one entry of the change log into what one watcher sees: an addition, a change, a deletion or nothing. When an
 // object stops matching the watch's selector, the watcher gets a deletion with the last body that matched. When the
 // watcher loses the right to see an object, the deletion has only the object's identity, never a newer body.
-import type { LogEntry } from '../stores/store.ts';
-import type { RowKey } from '../query/match.ts';
-import { typeKey } from '../types.ts';
-import type { TypeInfo } from '../types.ts';
+import type { LogEntry } from '../../store/store.ts';
+import type { RowKey } from '../../query/match.ts';
+import { typeKey } from '../../query/types.ts';
+import type { TypeInfo } from '../../query/types.ts';
 
 /** A watch event before it is written: its type and the JSON bytes of its object. */
 export interface Change {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { LogEntry } from '../stores/store.ts';
+import type { LogEntry } from '../../store/store.ts';
 import { makeChangeFeed } from './feed.ts';
 
 /** A store whose log grows by an entry of a type for each commit. */

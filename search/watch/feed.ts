@@ -1,8 +1,8 @@
 // Reads the store's change log for all watchers together. A watcher keeps only its position in the log, not the
 // entries, so a slow watcher costs no memory. Watchers at the same position share one read. A commit wakes only
 // watchers of the types that changed.
-import type { IndexStore, LogEntry } from '../stores/store.ts';
-import type { TypeKey } from '../types.ts';
+import type { IndexStore, LogEntry } from '../../store/store.ts';
+import type { TypeKey } from '../../query/types.ts';
 
 /** The result of one read of the change log: some entries, and the resourceVersion from which to read on. */
 export interface Reading {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeUser } from '../../cache/model/user.ts';
 import type { PlanQuestion } from '../api/plan-question.ts';
-import type { RowScope } from '../rights/scope.ts';
-import type { LogEntry } from '../stores/store.ts';
+import type { RowScope } from '../../query/scope/scope.ts';
+import type { LogEntry } from '../../store/store.ts';
 import { makeIssuedRights } from './issued-rights.ts';
 
 const alice = makeUser({ name: 'alice', groups: ['dev'], origin: 'hub' });

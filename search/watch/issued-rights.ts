@@ -6,10 +6,10 @@ import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 import type { PlanQuestion } from '../api/plan-question.ts';
-import { rightsTypes } from '../rights/mirror.ts';
-import type { RowScope } from '../rights/scope.ts';
-import type { IndexStore } from '../stores/store.ts';
-import { typeKey } from '../types.ts';
+import { rightsTypes } from '../../rights/mirror.ts';
+import type { RowScope } from '../../query/scope/scope.ts';
+import type { IndexStore } from '../../store/store.ts';
+import { typeKey } from '../../query/types.ts';
 
 /**
  * The rights under which resourceVersions ("positions") were given to clients. They are kept in memory only. For a

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { allOf } from '../query/list-query.ts';
-import type { RowScope } from '../rights/scope.ts';
+import { allOf } from '../../query/list-query.ts';
+import type { RowScope } from '../../query/scope/scope.ts';
 import { scopeAllows } from '../api/visible.ts';
-import type { LogEntry, RowRead } from '../stores/store.ts';
+import type { LogEntry, RowRead } from '../../store/store.ts';
 import { makeChangeFeed } from './feed.ts';
 import type { ChangeFeed } from './feed.ts';
 import { rightsEvents } from './rights-change.ts';

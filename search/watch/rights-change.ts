@@ -3,10 +3,10 @@
 // last event may be sent, not even changes from before the right was lost.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { differingScopes, scopeAllows } from '../api/visible.ts';
-import type { ListQuery } from '../query/list-query.ts';
-import type { RowScope } from '../rights/scope.ts';
-import type { IndexStore, LogEntry, ReadPoint, RowRead } from '../stores/store.ts';
-import type { TypeKey } from '../types.ts';
+import type { ListQuery } from '../../query/list-query.ts';
+import type { RowScope } from '../../query/scope/scope.ts';
+import type { IndexStore, LogEntry, ReadPoint, RowRead } from '../../store/store.ts';
+import type { TypeKey } from '../../query/types.ts';
 import { rowIdentity } from './change.ts';
 import type { Identity } from './change.ts';
 import type { ChangeFeed } from './feed.ts';

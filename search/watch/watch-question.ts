@@ -2,11 +2,11 @@
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Warning } from '../api/answer/answer-body.ts';
 import type { StatusJson } from '../api/request.ts';
-import type { ListQuery } from '../query/list-query.ts';
-import type { RowKey } from '../query/match.ts';
-import type { RowScope } from '../rights/scope.ts';
-import type { IndexStore, RowRead } from '../stores/store.ts';
-import type { TypeInfo, TypeKey } from '../types.ts';
+import type { ListQuery } from '../../query/list-query.ts';
+import type { RowKey } from '../../query/match.ts';
+import type { RowScope } from '../../query/scope/scope.ts';
+import type { IndexStore, RowRead } from '../../store/store.ts';
+import type { TypeInfo, TypeKey } from '../../query/types.ts';
 import type { ChangeFeed } from './feed.ts';
 
 /** The parts of the index that a watch uses. */

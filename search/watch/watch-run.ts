@@ -3,8 +3,8 @@
 // with the loss of the right to see it would be sent.
 import type { AnswerBody } from '../api/answer/answer-body.ts';
 import { scopeAllows } from '../api/visible.ts';
-import type { RowScope } from '../rights/scope.ts';
-import type { LogEntry, RowRead } from '../stores/store.ts';
+import type { RowScope } from '../../query/scope/scope.ts';
+import type { LogEntry, RowRead } from '../../store/store.ts';
 import { changeOf, identityObject, typeOf } from './change.ts';
 import type { Change } from './change.ts';
 import { rightsEvents, type RightsEvents } from './rights-change.ts';

@@ -4,8 +4,8 @@ import { beginBody, ClientGone, errorEvent } from '../api/answer/answer-body.ts'
 import type { AnswerBody } from '../api/answer/answer-body.ts';
 import { mostReadings, restlessRights } from '../api/current-rights.ts';
 import { isError, type IndexRequest } from '../api/request.ts';
-import type { RowScope } from '../rights/scope.ts';
-import type { Page } from '../stores/store.ts';
+import type { RowScope } from '../../query/scope/scope.ts';
+import type { Page } from '../../store/store.ts';
 import { WatchAlarms } from './watch-alarms.ts';
 import type { WatchDependencies, WatchQuestion } from './watch-question.ts';
 import { WatchRun } from './watch-run.ts';

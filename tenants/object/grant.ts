@@ -5,7 +5,7 @@ import type { ClusterSelector } from '../../auth/rules/rules.ts';
 import type { Condition } from '../../controllers/conditions.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt, textsAt, type ResourceType } from '../../controllers/objects.ts';
-import { rbacGroup } from '../../distribute/member/rbac-kinds.ts';
+import { rbacGroup } from '../../lib/objects/api-names.ts';
 import type { Modifier } from '../../distribute/work/last-modifier.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 

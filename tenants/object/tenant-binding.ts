@@ -2,7 +2,7 @@
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { generationOf } from '../../controllers/conditions.ts';
 import { listAt, textAt, textsAt } from '../../controllers/objects.ts';
-import { rbacGroup } from '../../distribute/member/rbac-kinds.ts';
+import { rbacGroup } from '../../lib/objects/api-names.ts';
 import { lastModifierOf } from '../../distribute/work/last-modifier.ts';
 import {
   GrantFault,

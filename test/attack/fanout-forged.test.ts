@@ -3,7 +3,7 @@
 // last or the first), so what could be read in two ways is not passed on.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { clusterAnnotation } from '../../search/types.ts';
+import { clusterAnnotation } from '../../query/types.ts';
 import { openRaw, requestBytes } from '../site/raw-client.ts';
 import { startSite } from '../site/site.ts';
 import type { Site } from '../site/site.ts';

@@ -24,7 +24,7 @@ test('a path that is not there is noticed', () => {
   ];
   const anyName = [
     'http/http2/http2-*.ts',
-    'search/{query,rights}',
+    'search/{table,watch}',
     'test/e2e/<name>.e2e.ts',
     'docs/decisions/0001-….md',
   ];

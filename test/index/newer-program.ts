@@ -4,9 +4,9 @@ import { registerHooks } from 'node:module';
 
 /** What the newer release has changed: in which file, and which text became which. */
 const changes = [
-  ['/search/stores/row-form.ts', 'rowForm: number = 1;', 'rowForm: number = 2;'],
-  ['/search/stores/indexed-paths.ts', "['pods.', ofPods],", "['pods.', ofPods], ['configmaps.', ['data.value']],"],
-  ['/search/stores/indexed-paths.ts', '> = new Map();', "> = new Map([['configmaps. data.value', 2]]);"],
+  ['/store/row-form.ts', 'rowForm: number = 1;', 'rowForm: number = 2;'],
+  ['/store/indexed-paths.ts', "['pods.', ofPods],", "['pods.', ofPods], ['configmaps.', ['data.value']],"],
+  ['/store/indexed-paths.ts', '> = new Map();', "> = new Map([['configmaps. data.value', 2]]);"],
 ] as const;
 
 registerHooks({

@@ -3,10 +3,10 @@
 import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
 import { makeConnections } from '../../routing/members/target.ts';
 import { createClusterStore } from '../../cache/model/store.ts';
-import { openPostgresStore } from '../../search/stores/postgres/store.ts';
-import { makeAsks } from '../../search/sync/ask-member.ts';
-import { makeSelection } from '../../search/sync/discover/selection.ts';
-import { startShardedSync } from '../../search/sync/shards/sharded-sync.ts';
+import { openPostgresStore } from '../../store/postgres/store.ts';
+import { makeAsks } from '../../sync/ask-member.ts';
+import { makeSelection } from '../../sync/discover/selection.ts';
+import { startShardedSync } from '../../sync/shards/sharded-sync.ts';
 import { memberSpec } from './sync-site.ts';
 
 /** What the one argument holds, as JSON. */

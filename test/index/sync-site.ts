@@ -5,15 +5,15 @@ import type { ClusterSpec } from '../../cache/model/records.ts';
 import { createClusterStore, type ClusterStore } from '../../cache/model/store.ts';
 import { makeConnections } from '../../routing/members/target.ts';
 import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
-import { allOf } from '../../search/query/list-query.ts';
-import { openSqliteStore } from '../../search/stores/sqlite/store.ts';
-import type { IndexStore, WriteBatch } from '../../search/stores/store.ts';
-import { makeAsks } from '../../search/sync/ask-member.ts';
-import type { IndexIdentity } from '../../search/sync/index-identity.ts';
-import { makeSelection } from '../../search/sync/discover/selection.ts';
-import { startSync } from '../../search/sync/sync.ts';
-import type { SyncHandle, SyncTiming, TypeState } from '../../search/sync/sync-types.ts';
-import { typeKey, type ResourceType } from '../../search/types.ts';
+import { allOf } from '../../query/list-query.ts';
+import { openSqliteStore } from '../../store/sqlite/store.ts';
+import type { IndexStore, WriteBatch } from '../../store/store.ts';
+import { makeAsks } from '../../sync/ask-member.ts';
+import type { IndexIdentity } from '../../sync/index-identity.ts';
+import { makeSelection } from '../../sync/discover/selection.ts';
+import { startSync } from '../../sync/sync.ts';
+import type { SyncHandle, SyncTiming, TypeState } from '../../sync/sync-types.ts';
+import { typeKey, type ResourceType } from '../../query/types.ts';
 
 /** A cluster as a source would give it. */
 export function memberSpec(

@@ -1,9 +1,9 @@
 // Opens the index in a database of its own, for tests that do the same with every store.
 import { Client, type QueryResultRow } from 'pg';
 
-import type { OpenedStore, OpenStore } from '../../search/stores/conformance/tested-store.fixture.ts';
-import { shardOfIncarnation } from '../../search/stores/postgres/shard.ts';
-import { openPostgresStore } from '../../search/stores/postgres/store.ts';
+import type { OpenedStore, OpenStore } from '../../store/conformance/tested-store.fixture.ts';
+import { shardOfIncarnation } from '../../store/postgres/shard.ts';
+import { openPostgresStore } from '../../store/postgres/store.ts';
 import type { PostgresServer } from './postgres.fixture.ts';
 
 /** A way to open empty stores on a server. */

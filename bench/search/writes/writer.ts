@@ -3,8 +3,8 @@
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 
-import { openPostgresStore } from '../../../search/stores/postgres/store.ts';
-import type { IndexStore, WriteBatch } from '../../../search/stores/store.ts';
+import { openPostgresStore } from '../../../store/postgres/store.ts';
+import type { IndexStore, WriteBatch } from '../../../store/store.ts';
 import { batchesOf } from '../batches.ts';
 import { clusterObjects, type GeneratedObject } from '../generator.ts';
 

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
-import { openPostgresStore } from '../../../search/stores/postgres/store.ts';
+import { openPostgresStore } from '../../../store/postgres/store.ts';
 import { startPostgresServer, type PostgresServer } from '../../../test/site/postgres.fixture.ts';
 import { cpuSecondsBetween, readCpu } from '../../figures/accounting.ts';
 import { quantile } from '../../figures/statistics.ts';

@@ -1,8 +1,8 @@
 // Label and field selectors, for the gateway's own API and for requests to many clusters. They are read as strictly as
 // kube-apiserver reads them. A looser reading would select clusters that the caller did not mean.
 import { GatewayError } from '../../../cache/model/errors.ts';
-import { parseLabelSelector } from '../../../search/query/selectors/label-selector.ts';
-import { compileLabel } from '../../../search/query/match.ts';
+import { parseLabelSelector } from '../../../query/selectors/label-selector.ts';
+import { compileLabel } from '../../../query/match.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 export type LabelMatcher = (labels: Labels) => boolean;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeDocumentReader } from '../../../search/sync/document/document.ts';
+import { makeDocumentReader } from '../../../sync/document/document.ts';
 import { asInCluster } from './put-back.ts';
 
 const type = { group: '', version: 'v1', kind: 'Secret', namespaced: true };

@@ -3,8 +3,8 @@
 // out something is refused: the cluster would take what is missing for removed.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { textAt, withoutAnnotations, withResourceVersion } from '../../../lib/json/raw-json.ts';
-import { ownAnnotations } from '../../../search/sync/document/document-shape.ts';
-import { cachedAnnotation, clusterAnnotation } from '../../../search/types.ts';
+import { ownAnnotations } from '../../../sync/document/document-shape.ts';
+import { cachedAnnotation, clusterAnnotation } from '../../../query/types.ts';
 
 /**
  * The object as the cluster expects it. A body that is not a JSON object is returned unchanged, so that the cluster

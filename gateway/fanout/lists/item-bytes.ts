@@ -5,7 +5,7 @@
 import { ElementCursor, MemberCursor } from '../../../lib/json/json-cursor.ts';
 import { byte, skipSpace, textOf } from '../../../lib/json/json-scan.ts';
 import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
-import { clusterAnnotation } from '../../../search/types.ts';
+import { clusterAnnotation } from '../../../query/types.ts';
 
 /** Where a JSON value begins and ends in a buffer; `end` is the position after its last byte. */
 export interface Span {

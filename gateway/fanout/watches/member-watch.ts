@@ -8,7 +8,7 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { byteLinesOf } from '../../../lib/watch-lines.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
-import { readMemberEvent } from '../../../search/sync/follow/watch-event.ts';
+import { readMemberEvent } from '../../../sync/follow/watch-event.ts';
 import type { ListOutcome, MemberList } from '../lists/member-list.ts';
 import { missingByAnswer, missingByError } from '../missing.ts';
 import type { Missing } from '../missing.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeOpenStreams } from '../../../routing/forward/open-streams.ts';
-import type { RowRead } from '../../stores/store.ts';
+import type { RowRead } from '../../../store/store.ts';
 import type { IndexRequest } from '../request.ts';
 import { sendRows } from './row-stream.ts';
 

@@ -2,7 +2,7 @@
 // a Status. After a later error the connection is closed, so that the client does not take the part it has for a
 // complete list.
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Page, RowRead } from '../../stores/store.ts';
+import type { Page, RowRead } from '../../../store/store.ts';
 import type { Warning } from './answer-body.ts';
 import { sendParts, sendPieces } from './compressed-body.ts';
 import type { AnswerParts, Write } from './compressed-body.ts';

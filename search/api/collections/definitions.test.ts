@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { urlParameters } from '../../query/parameters.ts';
+import { urlParameters } from '../../../query/parameters.ts';
 import { collectionTypes, typesOf } from '../collection-types.ts';
 import { readDefinition } from './definitions.ts';
 

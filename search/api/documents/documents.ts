@@ -3,9 +3,9 @@
 // clusters.
 import type { User } from '../../../cache/model/user.ts';
 import { hasEtag } from '../../../routing/forward/headers.ts';
-import type { StoredType } from '../../stores/store.ts';
-import type { SyncView } from '../../sync/sync-view.ts';
-import { typeKey } from '../../types.ts';
+import type { StoredType } from '../../../store/store.ts';
+import type { SyncView } from '../../../sync/sync-view.ts';
+import { typeKey } from '../../../query/types.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { Warning } from '../answer/answer-body.ts';
 import { EarlyAnswer, jsonAnswer } from '../answer.ts';
@@ -22,7 +22,7 @@ import type { Asked, Fetched, Planned, Seen } from '../state.ts';
 import { scopeConcerns } from '../visible.ts';
 import type { UnionDocument } from './openapi-union.ts';
 import { aggregatedList, groupDocument, groupLists, openapiRoot, resourceList, unionOf } from './union-discovery.ts';
-import { resourceMetricsGroup } from '../../sync/discover/resource-metrics.ts';
+import { resourceMetricsGroup } from '../../../sync/discover/resource-metrics.ts';
 import type { Union } from './union-discovery.ts';
 
 /** The types of which the caller may list or get at least one object. */

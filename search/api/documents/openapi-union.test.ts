@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
-import type { StoredType } from '../../stores/store.ts';
-import type { MemberQuestion } from '../../sync/sync-types.ts';
-import type { TypeInfo } from '../../types.ts';
+import type { StoredType } from '../../../store/store.ts';
+import type { MemberQuestion } from '../../../sync/sync-types.ts';
+import type { TypeInfo } from '../../../query/types.ts';
 import { makeReadDocument } from './openapi-members.ts';
 import { makeUnionOpenapi } from './openapi-union.ts';
 import type { UnionOpenapi } from './openapi-union.ts';

@@ -3,7 +3,7 @@
 // caller may see, taken only from clusters where the caller may see them.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Incarnation, TypeInfo } from '../../types.ts';
+import type { Incarnation, TypeInfo } from '../../../query/types.ts';
 import type { Warning } from '../answer/answer-body.ts';
 import type { ServedType } from '../catalog.ts';
 import { mergeOpenapi, parseOpenapi, root, surveyOpenapi } from './openapi-merge.ts';

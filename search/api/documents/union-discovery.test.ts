@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { StoredType } from '../../stores/store.ts';
-import type { TypeInfo } from '../../types.ts';
+import type { StoredType } from '../../../store/store.ts';
+import type { TypeInfo } from '../../../query/types.ts';
 import { aggregatedList, compareVersions, groupLists, openapiRoot, resourceList, unionOf } from './union-discovery.ts';
 
 function stored(cluster: string, changes: Partial<TypeInfo>): StoredType {

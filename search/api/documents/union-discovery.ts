@@ -1,9 +1,9 @@
 // Makes discovery documents for the types that the caller may see, as if one API server had them all, in the old and in
 // the aggregated form (KEP-3352). Nothing of a cluster that the caller may not reach may be visible, not even a version
 // or a short name.
-import type { StoredType } from '../../stores/store.ts';
-import { typeKey } from '../../types.ts';
-import type { LiveType, TypeInfo, TypeKey } from '../../types.ts';
+import type { StoredType } from '../../../store/store.ts';
+import { typeKey } from '../../../query/types.ts';
+import type { LiveType, TypeInfo, TypeKey } from '../../../query/types.ts';
 import { apiVersionOf } from '../catalog.ts';
 
 /** A type in one of the versions in which it is offered. */

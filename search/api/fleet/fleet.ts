@@ -1,13 +1,13 @@
 // Answers `/metrics/fleet`: numbers of pods, deployments and nodes of all clusters, for Prometheus. Security: they are
 // numbers of the rows that the caller may list, by the same rights as a list. So two callers may get different numbers,
 // and a cluster in which the caller may list nothing is not mentioned.
-import { documentPaths, readDocument, readValues } from '../../query/document.ts';
-import { allOf } from '../../query/list-query.ts';
-import { parsePath } from '../../query/path.ts';
-import type { RowScope } from '../../rights/scope.ts';
-import type { IndexStore, RowRead } from '../../stores/store.ts';
-import { typeKey } from '../../types.ts';
-import type { ResourceType } from '../../types.ts';
+import { documentPaths, readDocument, readValues } from '../../../query/document.ts';
+import { allOf } from '../../../query/list-query.ts';
+import { parsePath } from '../../../query/path.ts';
+import type { RowScope } from '../../../query/scope/scope.ts';
+import type { IndexStore, RowRead } from '../../../store/store.ts';
+import { typeKey } from '../../../query/types.ts';
+import type { ResourceType } from '../../../query/types.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { WholeAnswer } from '../answer.ts';
 import { notIndexed } from '../catalog.ts';

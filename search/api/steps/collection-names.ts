@@ -1,6 +1,6 @@
 // Answers the list of collections. Each one names the types in it that the caller may list.
-import { urlParameters } from '../../query/parameters.ts';
-import { typeKey } from '../../types.ts';
+import { urlParameters } from '../../../query/parameters.ts';
+import { typeKey } from '../../../query/types.ts';
 import { jsonAnswer } from '../answer.ts';
 import type { WholeAnswer } from '../answer.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';

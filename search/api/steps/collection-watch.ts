@@ -2,10 +2,10 @@
 // the collection had when it began. So the watch is ended when the collection gets another type, and the client lists
 // again.
 import { GatewayError } from '../../../cache/model/errors.ts';
-import { compileMatcher } from '../../query/match.ts';
-import { readQuery } from '../../query/read-query.ts';
+import { compileMatcher } from '../../../query/match.ts';
+import { readQuery } from '../../../query/read-query.ts';
 import { collectionTable } from '../../table/table.ts';
-import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
+import { typeKey, type ResourceType, type TypeKey } from '../../../query/types.ts';
 import type { WatchQuestion } from '../../watch/watch-question.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { WatchAnswer } from '../answer.ts';

@@ -1,7 +1,7 @@
 // Reports how up to date the index is, for each cluster and each type that the caller may list.
-import { indexedOf } from '../../sync/indexed.ts';
-import type { TypeState } from '../../sync/sync-types.ts';
-import { typeKey } from '../../types.ts';
+import { indexedOf } from '../../../sync/indexed.ts';
+import type { TypeState } from '../../../sync/sync-types.ts';
+import { typeKey } from '../../../query/types.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { searchVersion } from '../catalog.ts';
 import type { FreshnessQuestion } from '../question.ts';

@@ -1,7 +1,7 @@
 // Reads one object by name. Several clusters may have an object of that name. If the path names no cluster, exactly one
 // must have it among those that the caller may get.
 import { GatewayError } from '../../../cache/model/errors.ts';
-import type { RowRead } from '../../stores/store.ts';
+import type { RowRead } from '../../../store/store.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { ObjectsQuestion } from '../question.ts';
 import type { RowsPlan } from './plan-types.ts';

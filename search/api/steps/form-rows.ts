@@ -1,9 +1,9 @@
 // Turns rows into the requested form: a list, a Table, a collection, a single object, or events of a watch.
-import { documentPaths, readDocument } from '../../query/document.ts';
-import { compileMatcher } from '../../query/match.ts';
-import type { RowRead } from '../../stores/store.ts';
+import { documentPaths, readDocument } from '../../../query/document.ts';
+import { compileMatcher } from '../../../query/match.ts';
+import type { RowRead } from '../../../store/store.ts';
 import { collectionTable, tableOf } from '../../table/table.ts';
-import { typeKey } from '../../types.ts';
+import { typeKey } from '../../../query/types.ts';
 import type { WatchQuestion } from '../../watch/watch-question.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { apiVersionOf } from '../catalog.ts';

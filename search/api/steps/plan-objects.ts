@@ -1,7 +1,7 @@
 // Decides how list, get and watch requests for one type are answered from the index.
 import { GatewayError } from '../../../cache/model/errors.ts';
-import type { ListQuery } from '../../query/list-query.ts';
-import type { Parameters } from '../../query/parameters.ts';
+import type { ListQuery } from '../../../query/list-query.ts';
+import type { Parameters } from '../../../query/parameters.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { EarlyAnswer } from '../answer.ts';
 import type { IncludeObject } from '../forms.ts';

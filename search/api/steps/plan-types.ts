@@ -1,8 +1,8 @@
 // Decides how requests are answered that name their types in a parameter, that are for a collection, or that are
 // forwarded to a cluster.
-import { readQuery } from '../../query/read-query.ts';
-import { typeKey } from '../../types.ts';
-import type { TypeInfo } from '../../types.ts';
+import { readQuery } from '../../../query/read-query.ts';
+import { typeKey } from '../../../query/types.ts';
+import type { TypeInfo } from '../../../query/types.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { Warning } from '../answer/answer-body.ts';
 import { EarlyAnswer } from '../answer.ts';
@@ -20,7 +20,7 @@ import type {
   ValuesQuestion,
 } from '../question.ts';
 import type { Seen } from '../state.ts';
-import type { ListQuery } from '../../query/list-query.ts';
+import type { ListQuery } from '../../../query/list-query.ts';
 import type { CollectionSight } from './rights-to-types.ts';
 
 /** The plan of a request about rows, with the query for the index store. */

@@ -1,12 +1,12 @@
 // Reads requests that name their types in a parameter: POSTed queries, counts, facets, values and freshness.
 import { GatewayError } from '../../../cache/model/errors.ts';
-import { columnOf, readColumnPath } from '../../query/columns.ts';
-import { jsonParameters, urlParameters } from '../../query/parameters.ts';
-import type { Parameters } from '../../query/parameters.ts';
-import { printPath } from '../../query/path.ts';
-import { readQuery } from '../../query/read-query.ts';
-import type { FacetBy } from '../../stores/store.ts';
-import { typeKey } from '../../types.ts';
+import { columnOf, readColumnPath } from '../../../query/columns.ts';
+import { jsonParameters, urlParameters } from '../../../query/parameters.ts';
+import type { Parameters } from '../../../query/parameters.ts';
+import { printPath } from '../../../query/path.ts';
+import { readQuery } from '../../../query/read-query.ts';
+import type { FacetBy } from '../../../store/store.ts';
+import { typeKey } from '../../../query/types.ts';
 import { mostTypes } from '../inner-path.ts';
 import type { AskedType } from '../plan-question.ts';
 import type { CountsQuestion, FreshnessQuestion, PostedQuestion, ValuesQuestion } from '../question.ts';

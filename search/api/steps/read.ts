@@ -3,7 +3,7 @@
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { readFleet } from '../fleet/fleet.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
-import { urlParameters } from '../../query/parameters.ts';
+import { urlParameters } from '../../../query/parameters.ts';
 import { innerPath } from '../inner-path.ts';
 import type { AskedDocument } from '../inner-path.ts';
 import { readLive } from '../live-types.ts';

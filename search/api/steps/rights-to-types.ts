@@ -1,6 +1,6 @@
 // Reads the caller's rights to the requested types.
-import type { ScopeAnswer } from '../../rights/scopes.ts';
-import { typeKey } from '../../types.ts';
+import type { ScopeAnswer } from '../../../rights/scopes.ts';
+import { typeKey } from '../../../query/types.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { askedAbout } from '../catalog.ts';
 import type { Catalog } from '../catalog.ts';

@@ -1,10 +1,10 @@
 // Reads the parameters of `indexes/whocan` and `indexes/whatcan`. An empty parameter such as `name=` means "none": a
 // request without a name, or outside of namespaces. An absent parameter means "any".
 import { splitAccountName } from '../../../auth/callers/reserved.ts';
-import { urlParameters } from '../../query/parameters.ts';
-import { bad } from '../../query/parameters.ts';
-import type { Parameters } from '../../query/parameters.ts';
-import type { AccessQuestion } from '../../rights/access/who-can.ts';
+import { urlParameters } from '../../../query/parameters.ts';
+import { bad } from '../../../query/parameters.ts';
+import type { Parameters } from '../../../query/parameters.ts';
+import type { AccessQuestion } from '../../../rights/access/who-can.ts';
 import type { WhatCanQuestion, WhoCanQuestion } from '../question.ts';
 import type { IndexRequest } from '../request.ts';
 

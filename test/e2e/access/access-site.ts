@@ -5,7 +5,7 @@ import { parse, stringify } from 'yaml';
 import { makeUser } from '../../../cache/model/user.ts';
 import type { User } from '../../../cache/model/user.ts';
 import { indexRules, reviewRules } from '../../../lib/rights/index-rules.ts';
-import { rightsLabel } from '../../../search/rights/modes.ts';
+import { rightsLabel } from '../../../rights/modes.ts';
 import { gatewayUser, startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';

@@ -4,14 +4,14 @@
 import * as fc from 'fast-check';
 
 import type { PathStep } from '../../../lib/json/raw-json.ts';
-import type { FieldRequirement, ListQuery } from '../../../search/query/list-query.ts';
-import { parsePath } from '../../../search/query/path.ts';
-import type { Grant, RowScope } from '../../../search/rights/scope.ts';
-import { rowWrite, typeInfo, type ModelRow } from '../../../search/stores/conformance/model.fixture.ts';
-import { rowKey } from '../../../search/stores/conformance/random.fixture.ts';
-import type { FacetBy, PageRequest, WriteBatch } from '../../../search/stores/store.ts';
+import type { FieldRequirement, ListQuery } from '../../../query/list-query.ts';
+import { parsePath } from '../../../query/path.ts';
+import type { Grant, RowScope } from '../../../query/scope/scope.ts';
+import { rowWrite, typeInfo, type ModelRow } from '../../../store/conformance/model.fixture.ts';
+import { rowKey } from '../../../store/conformance/random.fixture.ts';
+import type { FacetBy, PageRequest, WriteBatch } from '../../../store/store.ts';
 import type { AskedQuestion } from './store-answers.ts';
-import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../../../search/types.ts';
+import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../../../query/types.ts';
 
 const pods = typeInfo('', 'pods');
 const replicaSets = typeInfo('apps', 'replicasets');

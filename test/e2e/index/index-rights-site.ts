@@ -1,8 +1,8 @@
 // The members' objects as rows of an index: what of a member is listed and written, and when its RBAC is complete.
 // Aggregated roles are written by a controller some time later, and what was deleted must be deleted from the index,
 // too.
-import type { IndexStore } from '../../../search/stores/store.ts';
-import type { Incarnation, TypeInfo } from '../../../search/types.ts';
+import type { IndexStore } from '../../../store/store.ts';
+import type { Incarnation, TypeInfo } from '../../../query/types.ts';
 import type { ListedObject, RightsMember } from './index-rights-member.ts';
 import { randomRbac, worldData, worldTypes } from './index-rights-world.ts';
 import type { Pick, WorldType } from './index-rights-world.ts';

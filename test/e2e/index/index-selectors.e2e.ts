@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { GatewayError } from '../../../cache/model/errors.ts';
-import { parseLabelSelector } from '../../../search/query/selectors/label-selector.ts';
-import { allOf, type LabelRequirement } from '../../../search/query/list-query.ts';
-import { compileMatcher } from '../../../search/query/match.ts';
-import { urlParameters } from '../../../search/query/parameters.ts';
-import { readQuery } from '../../../search/query/read-query.ts';
+import { parseLabelSelector } from '../../../query/selectors/label-selector.ts';
+import { allOf, type LabelRequirement } from '../../../query/list-query.ts';
+import { compileMatcher } from '../../../query/match.ts';
+import { urlParameters } from '../../../query/parameters.ts';
+import { readQuery } from '../../../query/read-query.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 

@@ -2,10 +2,10 @@
 // two answers, so durations are compared by their length.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { compilePaths, readPaths } from '../../../search/query/json-path.ts';
-import { parsePath } from '../../../search/query/path.ts';
+import { compilePaths, readPaths } from '../../../query/json-path.ts';
+import { parsePath } from '../../../query/path.ts';
 import { tableOf } from '../../../search/table/table.ts';
-import type { TypeInfo } from '../../../search/types.ts';
+import type { TypeInfo } from '../../../query/types.ts';
 import type { PrinterColumn } from '../../../tables/printer-column.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';

@@ -1,7 +1,8 @@
 // What a store answers to a question, as a text in which nothing of the answer is lost but the times of its commits.
-import type { ListQuery } from '../../../search/query/list-query.ts';
-import type { RowScope } from '../../../search/rights/scope.ts';
-import type { Cursor, FacetBy, IndexStore, PageRequest } from '../../../search/stores/store.ts';
+import type { ListQuery } from '../../../query/list-query.ts';
+import type { RowScope } from '../../../query/scope/scope.ts';
+import type { Cursor } from '../../../query/continue.ts';
+import type { FacetBy, IndexStore, PageRequest } from '../../../store/store.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
 
 /** One question with the ways in which it is asked. */

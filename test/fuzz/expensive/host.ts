@@ -14,8 +14,8 @@ import { makeOpenStreams } from '../../../routing/forward/open-streams.ts';
 import { sendRows } from '../../../search/api/answer/row-stream.ts';
 import { tableDocument } from '../../../search/api/forms.ts';
 import { tableOf } from '../../../search/table/table.ts';
-import type { RowRead } from '../../../search/stores/store.ts';
-import type { TypeInfo } from '../../../search/types.ts';
+import type { RowRead } from '../../../store/store.ts';
+import type { TypeInfo } from '../../../query/types.ts';
 import type { IndexRequest } from '../../../search/api/request.ts';
 import { objects, type ExpensiveCase } from './grammar.ts';
 

@@ -6,13 +6,13 @@ import { Client } from 'pg';
 
 import { eventually } from '../../../site/polling.ts';
 import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
-import { rowWrite, typeInfo } from '../../../../search/stores/conformance/model.fixture.ts';
-import { FencedError } from '../../../../search/stores/fenced-error.ts';
-import { openDatabase } from '../../../../search/stores/postgres/connection/database.ts';
-import { Partitions } from '../../../../search/stores/postgres/feed/partitions.ts';
-import { shardOfIncarnation } from '../../../../search/stores/postgres/shard.ts';
-import { openPostgresStore, type PostgresStoreOptions } from '../../../../search/stores/postgres/store.ts';
-import type { IndexStore, WriteBatch } from '../../../../search/stores/store.ts';
+import { rowWrite, typeInfo } from '../../../../store/conformance/model.fixture.ts';
+import { FencedError } from '../../../../store/fenced-error.ts';
+import { openDatabase } from '../../../../store/postgres/connection/database.ts';
+import { Partitions } from '../../../../store/postgres/feed/partitions.ts';
+import { shardOfIncarnation } from '../../../../store/postgres/shard.ts';
+import { openPostgresStore, type PostgresStoreOptions } from '../../../../store/postgres/store.ts';
+import type { IndexStore, WriteBatch } from '../../../../store/store.ts';
 
 const pods = typeInfo('', 'pods');
 const roles = typeInfo('rbac.authorization.k8s.io', 'roles');

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createAuthority } from '../../../controlplane/certificates.ts';
 import { freePort } from '../../../controlplane/processes.ts';
 import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
-import { openPostgresStore, type PostgresStoreOptions } from '../../../../search/stores/postgres/store.ts';
+import { openPostgresStore, type PostgresStoreOptions } from '../../../../store/postgres/store.ts';
 
 let server: PostgresServer;
 /** Files of certificates by name. */

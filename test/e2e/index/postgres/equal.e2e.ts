@@ -9,9 +9,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 
-import type { BodyLimits } from '../../../../search/stores/body-budget.ts';
-import { TestedStore } from '../../../../search/stores/conformance/tested-store.fixture.ts';
-import { openSqliteStore } from '../../../../search/stores/sqlite/store.ts';
+import type { BodyLimits } from '../../../../store/body-budget.ts';
+import { TestedStore } from '../../../../store/conformance/tested-store.fixture.ts';
+import { openSqliteStore } from '../../../../store/sqlite/store.ts';
 import { postgresStores } from '../../../site/postgres-store.fixture.ts';
 import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
 import { askedArbitrary, hostileBatches } from '../hostile-questions.ts';

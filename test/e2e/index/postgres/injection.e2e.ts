@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import type { PathStep } from '../../../../lib/json/raw-json.ts';
-import { allOf, type ListQuery } from '../../../../search/query/list-query.ts';
-import { printPath } from '../../../../search/query/path.ts';
-import type { RowScope } from '../../../../search/rights/scope.ts';
-import { rowWrite, typeInfo, type ModelRow } from '../../../../search/stores/conformance/model.fixture.ts';
-import { rowsOf, TestedStore } from '../../../../search/stores/conformance/tested-store.fixture.ts';
+import { allOf, type ListQuery } from '../../../../query/list-query.ts';
+import { printPath } from '../../../../query/path.ts';
+import type { RowScope } from '../../../../query/scope/scope.ts';
+import { rowWrite, typeInfo, type ModelRow } from '../../../../store/conformance/model.fixture.ts';
+import { rowsOf, TestedStore } from '../../../../store/conformance/tested-store.fixture.ts';
 import { hostileValues, loneSurrogate } from '../../../attack/index/index-corpus.ts';
 import { postgresStores } from '../../../site/postgres-store.fixture.ts';
 import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';

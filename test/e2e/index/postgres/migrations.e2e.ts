@@ -6,11 +6,11 @@ import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { Client } from 'pg';
 
-import { migrations, schemaForm } from '../../../../search/stores/postgres/schema.ts';
-import { shardOfIncarnation } from '../../../../search/stores/postgres/shard.ts';
-import { openPostgresStore, type PostgresStore } from '../../../../search/stores/postgres/store.ts';
-import type { LogEntry, WriteBatch } from '../../../../search/stores/store.ts';
-import { typeKey } from '../../../../search/types.ts';
+import { migrations, schemaForm } from '../../../../store/postgres/schema.ts';
+import { shardOfIncarnation } from '../../../../store/postgres/shard.ts';
+import { openPostgresStore, type PostgresStore } from '../../../../store/postgres/store.ts';
+import type { LogEntry, WriteBatch } from '../../../../store/store.ts';
+import { typeKey } from '../../../../query/types.ts';
 import { copyAsOlder, olderSchema } from '../../../site/older-tables.fixture.ts';
 import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
 import { askedArbitrary, hostileBatches } from '../hostile-questions.ts';

@@ -2,7 +2,7 @@
 // Landing tier: the index in PostgreSQL answers as in SQLite.
 import { after, before, describe } from 'node:test';
 
-import { conformance } from '../../../../search/stores/conformance/conformance.fixture.ts';
+import { conformance } from '../../../../store/conformance/conformance.fixture.ts';
 import { postgresStores } from '../../../site/postgres-store.fixture.ts';
 import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
 

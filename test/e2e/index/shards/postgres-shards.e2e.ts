@@ -12,9 +12,9 @@ import { Client } from 'pg';
 
 import { loadKubernetesSpec } from '../../../../sim/schema/spec.ts';
 import { startSimulator, type Simulator } from '../../../../sim/server.ts';
-import { allOf } from '../../../../search/query/list-query.ts';
-import { openPostgresStore, type PostgresStore } from '../../../../search/stores/postgres/store.ts';
-import type { LogEntry } from '../../../../search/stores/store.ts';
+import { allOf } from '../../../../query/list-query.ts';
+import { openPostgresStore, type PostgresStore } from '../../../../store/postgres/store.ts';
+import type { LogEntry } from '../../../../store/store.ts';
 import type { ShardProcessOptions, ShardReport } from '../../../index/shard-process.ts';
 import { eventually } from '../../../site/polling.ts';
 import { startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';

@@ -1,0 +1,182 @@
+// The RBAC objects of one cluster, compiled so that deciding for a user only looks at the bindings of that user.
+// Bindings refer to roles by name, because a binding may arrive before its role and a role may change later.
+import { mastersGroup } from '../auth/callers/reserved.ts';
+import type { User } from '../cache/model/user.ts';
+import type { ResourceType } from '../query/types.ts';
+import { intersectGrants, isNothing, makeGrant, noGrant } from '../query/scope/grants.ts';
+import type { GrantedName } from '../query/scope/grants.ts';
+import { reachOfRules, readBinding, readRules, subjectKeysOf } from './rbac.ts';
+import type { Binding, PolicyRule, RoleReference, RuleReach, SubjectKey } from './rbac.ts';
+import type { Grant } from '../query/scope/scope.ts';
+
+/** The verbs for which the index shows rows. */
+export type RowVerb = 'get' | 'list' | 'watch';
+
+/** The resources whose objects an {@link RbacView} is compiled from. */
+export type RbacKind = 'roles' | 'rolebindings' | 'clusterroles' | 'clusterrolebindings' | 'namespaces';
+
+/** A type, and whether its objects live in namespaces: that decides whether RoleBindings can grant it. */
+export interface ScopedType extends ResourceType {
+  /** Whether objects of the type are in namespaces; undefined while the gateway does not know it. */
+  readonly namespaced: boolean | undefined;
+}
+
+/** The compiled RBAC objects of one incarnation of a cluster (see `Incarnation` in query/types.ts). */
+export interface RbacView {
+  /** A number that is new after every change of a role or binding. */
+  readonly generation: number;
+  /** Names of the Namespaces that exist. */
+  readonly namespaces: ReadonlySet<string>;
+  /**
+   * The objects of the type that the cluster would show this user with this verb: by a list or watch of everything, of
+   * one namespace or of one name, or by a get of each object.
+   */
+  grant(user: Pick<User, 'name' | 'groups'>, verb: RowVerb, type: ScopedType): Grant;
+  /** Every binding that can allow something, with the rules of its role; no rules while there is no such role. */
+  bindings(): Iterable<BoundRules>;
+}
+
+/** A binding with the rules of its role. */
+export interface BoundRules {
+  readonly binding: Binding;
+  readonly rules: readonly PolicyRule[];
+}
+
+/** An {@link RbacView} to which RBAC objects and Namespaces can be added. */
+export interface RbacFeed extends RbacView {
+  /**
+   * Adds, replaces or removes one object.
+   * @param object the parsed object; undefined when it was deleted
+   * @returns keys of users and groups whose rights may have changed; undefined when anybody's may have
+   */
+  put(kind: RbacKind, namespace: string, name: string, object: unknown): Iterable<SubjectKey> | undefined;
+}
+
+const noRules: readonly PolicyRule[] = Object.freeze([]);
+
+type Subject = Pick<User, 'name' | 'groups'>;
+
+/**
+ * Makes an empty view.
+ * @param nextGeneration gives a number that no other view has used, so that a view which replaces an older one is not
+ *   mistaken for it
+ */
+export function makeRbacView(nextGeneration: () => number): RbacFeed {
+  return new CompiledRbac(nextGeneration);
+}
+
+class CompiledRbac implements RbacFeed {
+  readonly namespaces = new Set<string>();
+  readonly #roles = new Map<string, readonly PolicyRule[]>();
+  readonly #bindings = new Map<string, Binding>();
+  readonly #bySubject = new Map<SubjectKey, Set<Binding>>();
+  readonly #nextGeneration: () => number;
+  #generation: number;
+
+  constructor(nextGeneration: () => number) {
+    this.#nextGeneration = nextGeneration;
+    this.#generation = nextGeneration();
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  grant(user: Subject, verb: RowVerb, type: ScopedType): Grant {
+    if (user.groups.includes(mastersGroup)) return 'all';
+    if (verb !== 'watch') return this.#granted(user, verb, type);
+    // A watch from the beginning sends all existing objects first, so the user must be allowed to list them as well.
+    const listed = this.#granted(user, 'list', type);
+    return isNothing(listed) ? noGrant : intersectGrants(listed, this.#granted(user, 'watch', type));
+  }
+
+  put(kind: RbacKind, namespace: string, name: string, object: unknown): Iterable<SubjectKey> | undefined {
+    const isNamespaced = kind === 'roles' || kind === 'rolebindings';
+    // A namespaced object without a namespace, or a cluster-scoped one with a namespace, is an error of the cluster. It
+    // grants nothing.
+    if (isNamespaced !== (namespace !== '')) return [];
+    if (kind === 'namespaces') {
+      if (object === undefined) this.namespaces.delete(name);
+      else this.namespaces.add(name);
+      return undefined;
+    }
+    this.#generation = this.#nextGeneration();
+    if (kind === 'roles' || kind === 'clusterroles') {
+      const key = roleKey({ kind: kind === 'roles' ? 'Role' : 'ClusterRole', namespace, name });
+      if (object === undefined) this.#roles.delete(key);
+      else this.#roles.set(key, readRules(object));
+      return this.#boundTo(key);
+    }
+    const key = `${namespace}/${name}`;
+    const before = this.#unbind(key);
+    const binding = object === undefined ? undefined : readBinding(object, { namespace, name });
+    if (binding !== undefined) this.#bind(key, binding);
+    return [...(before?.subjects ?? []), ...(binding?.subjects ?? [])];
+  }
+
+  *bindings(): Generator<BoundRules> {
+    for (const binding of this.#bindings.values())
+      yield { binding, rules: this.#roles.get(roleKey(binding.role)) ?? noRules };
+  }
+
+  *#boundTo(role: string): Generator<SubjectKey> {
+    for (const binding of this.#bindings.values()) if (roleKey(binding.role) === role) yield* binding.subjects;
+  }
+
+  #bind(key: string, binding: Binding): void {
+    this.#bindings.set(key, binding);
+    for (const subject of binding.subjects) {
+      const bound = this.#bySubject.get(subject);
+      if (bound === undefined) this.#bySubject.set(subject, new Set([binding]));
+      else bound.add(binding);
+    }
+  }
+
+  #unbind(key: string): Binding | undefined {
+    const old = this.#bindings.get(key);
+    if (old === undefined) return undefined;
+    this.#bindings.delete(key);
+    for (const subject of old.subjects) {
+      const bound = this.#bySubject.get(subject);
+      bound?.delete(old);
+      if (bound?.size === 0) this.#bySubject.delete(subject);
+    }
+    return old;
+  }
+
+  #granted(user: Subject, verb: RowVerb, type: ScopedType): Grant {
+    const reaches = new Map<readonly PolicyRule[], RuleReach>();
+    // The namespaces in which a role was looked at: whoever may write in one namespace can bind a role with thousands
+    // of names to everybody, thousands of times.
+    const looked = new Map<readonly PolicyRule[], Set<string>>();
+    const isNamespace = type.group === '' && type.resource === 'namespaces';
+    const inNamespaces: string[] = [];
+    const names: GrantedName[] = [];
+    for (const subject of subjectKeysOf(user)) {
+      for (const binding of this.#bySubject.get(subject) ?? []) {
+        const { namespace } = binding;
+        // RoleBindings do not apply to cluster-scoped types. The exception is a get of one Namespace: Kubernetes treats
+        // that as a request inside this namespace (apiserver:pkg/endpoints/request).
+        if (namespace !== '' && (isNamespace ? verb !== 'get' : type.namespaced === false)) continue;
+        const rules = this.#roles.get(roleKey(binding.role)) ?? noRules;
+        const places = looked.get(rules) ?? new Set();
+        if (places.has(namespace)) continue;
+        looked.set(rules, places.add(namespace));
+        let reach = reaches.get(rules);
+        if (reach === undefined) reaches.set(rules, (reach = reachOfRules(rules, verb, type)));
+        if (namespace === '') {
+          if (reach === 'all') return 'all';
+          for (const name of reach) names.push({ namespace: undefined, name });
+        } else if (isNamespace) {
+          if (reach === 'all' || reach.has(namespace)) names.push({ namespace: undefined, name: namespace });
+        } else if (reach === 'all') inNamespaces.push(namespace);
+        else for (const name of reach) names.push({ namespace, name });
+      }
+    }
+    return inNamespaces.length + names.length === 0 ? noGrant : makeGrant(inNamespaces, names);
+  }
+}
+
+function roleKey({ kind, namespace, name }: RoleReference): string {
+  return kind === 'Role' ? `${namespace}/${name}` : `/${name}`;
+}

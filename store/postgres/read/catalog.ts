@@ -1,0 +1,47 @@
+// The types and incarnations of the database with their numbers, in memory. Nothing is removed, and nothing changes but
+// the cluster name of an incarnation.
+import type { TypeKey } from '../../../query/types.ts';
+import { shardOfIncarnation } from '../shard.ts';
+import { piece, type Piece } from './sql.ts';
+
+export interface IncarnationRecord {
+  readonly number: number;
+  /** The incarnation's id, `<record uid>/<uid of kube-system>`. */
+  readonly id: string;
+  readonly cluster: string;
+  /** The shard that holds the rows of the incarnation. */
+  readonly shard: number;
+}
+
+/** The types and incarnations that one transaction sees. */
+export interface Catalog {
+  /** The version of the catalog in the database (`sequencer.catalog`) when this copy was read. */
+  readonly version: number;
+  readonly types: ReadonlyMap<TypeKey, number>;
+  readonly typeKeys: ReadonlyMap<number, TypeKey>;
+  readonly incarnations: ReadonlyMap<string, IncarnationRecord>;
+  readonly byNumber: ReadonlyMap<number, IncarnationRecord>;
+  /** The oldest form (stores/row-form.ts) in which rows of the database are written; undefined while no row says so. */
+  readonly oldestForm: number | undefined;
+}
+
+export type RunPiece = <Row extends readonly unknown[]>(statement: Piece) => Promise<readonly Row[]>;
+
+export async function readCatalog(rows: RunPiece, version: number): Promise<Catalog> {
+  const types = await rows<readonly [number, string]>(piece('SELECT id, key FROM type'));
+  const records = await rows<readonly [number, string, string]>(
+    piece('SELECT id, incarnation, cluster FROM incarnation'),
+  );
+  const [oldest] = await rows<readonly [number | null]>(piece('SELECT min(form) FROM follow'));
+  const incarnations = records.map(([number, id, cluster]): IncarnationRecord => {
+    return { number, id, cluster, shard: shardOfIncarnation(id) };
+  });
+  return {
+    version,
+    types: new Map(types.map(([t, key]) => [key, t])),
+    typeKeys: new Map(types),
+    incarnations: new Map(incarnations.map((record) => [record.id, record])),
+    byNumber: new Map(incarnations.map((record) => [record.number, record])),
+    oldestForm: oldest?.[0] ?? undefined,
+  };
+}

@@ -1,0 +1,305 @@
+// All rows of a question in order. It merges the sorted rows of each type, and reads bodies where a condition needs
+// them. The rows of a type come from a walk: an iterator that reads rows in order, but only inside a transaction. After
+// a pause the walk continues in the next transaction.
+import type { SlotRow } from '../catalog.ts';
+import type { Matcher } from '../../../query/match.ts';
+import { printPath } from '../../../query/path.ts';
+import type { Cursor } from '../../../query/continue.ts';
+import type { BodyLooks } from '../../body-budget.ts';
+import type { KeyRow, RowOrder } from '../../row-order.ts';
+import { incarnationsOf, incarnationWalk, isByIncarnation } from '../walks/incarnation-walk.ts';
+import { readCursor, rowOrder } from '../../row-order.ts';
+import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
+import { isOrderOfSingles, singlesWalk } from '../walks/singles-walk.ts';
+import { accessToSingles, cheapestAccess, isOfSingles, type Access } from './sources.ts';
+import { isPassedInMemory } from '../memory/created-skip.ts';
+import { slotWalk } from '../walks/slot-walk.ts';
+import { collect, columnWalk, matchKey, sortedWalk, walkOf, type Walk } from '../walks/walks.ts';
+
+/**
+ * One of the sorted sequences of rows that are merged: a walk over rows of one type, and the rows it has read ahead.
+ */
+interface Lane {
+  readonly type: string;
+  /**
+   * Which rows of the type the walk gives: all, those of complete namespace slots, or the single objects granted by
+   * name. `slots` and `singles` occur together, and have no row in common.
+   */
+  readonly of: 'all' | 'slots' | 'singles';
+  walk: Walk;
+  rows: readonly SlotRow[];
+  at: number;
+  isOver: boolean;
+  /** The last row that the walk has read. */
+  last: SlotRow | undefined;
+  spentMs: number;
+}
+
+/** How many rows the caller of {@link KeyStream} wants. */
+export interface Wanted {
+  /** How many rows to skip at the beginning. */
+  readonly offset: number;
+  /** How many rows to give after the skipped ones. Undefined: all. */
+  readonly limit: number | undefined;
+}
+
+/** How many rows are read ahead at first when their bodies must be tested. */
+const recheckedAtOnce = 64;
+/** The CPU time is measured after every 16 bodies that were tested. */
+const checkedAtOnce = 16;
+/** Rows. Smaller offsets are skipped by reading the rows one by one. */
+const leastSkipped = 20;
+/** The most rows that a walk reads ahead at a time. */
+const mostReadAhead = 2000;
+/** The estimated cost of a walk is multiplied by this, because matching rows are often not spread evenly. */
+const unevenness = 20;
+/** Cost of a row that is collected and sorted, relative to a row that a walk reads in order. */
+const collectCost = 1.5;
+/** Cost of one more statement for an incarnation, as a number of rows read. */
+const perIncarnation = 4;
+/**
+ * Milliseconds. When a walk whose condition is a part of a name has found no row for this long, a scan of all names
+ * replaces it.
+ */
+const patienceMs = 20;
+
+export class KeyStream {
+  readonly order: RowOrder;
+  readonly #question: Question;
+  readonly #after: KeyRow | undefined;
+  readonly #wanted: number;
+  readonly #offset: number;
+  /** The budget of bodies, which all types share. */
+  readonly #looks: BodyLooks;
+  /** How many rows of the query come before the first row of this stream, as its cursor says. */
+  readonly rowsBefore: number;
+  #lanes: Lane[] | undefined;
+  #plans: ReadonlyMap<string, TypePlan> = new Map();
+  /** Matchers by type. They are kept to the end, because rows of a type whose plan is gone may have been read ahead. */
+  readonly #rechecks = new Map<string, Matcher>();
+  #given = 0;
+  #readAhead: number;
+  #checked = 0;
+  /**
+   * CPU time of this thread in microseconds: used in earlier transactions, at the start of this one, and at present.
+   */
+  readonly #cpu = { beforeUs: 0, fromUs: 0, untilUs: 0 };
+  #last: SlotRow | undefined;
+  #isCut = false;
+
+  /**
+   * @param looks the budget of bodies, and what happens when it is used up: the stream ends early, or the question is
+   *   refused. A question that is sorted by paths is always refused, because its first row is known only after all
+   *   bodies were read
+   */
+  constructor(question: Question, cursor: Cursor | undefined, { offset, limit }: Wanted, looks: BodyLooks) {
+    this.#question = question;
+    this.#looks = looks;
+    this.order = rowOrder(question.query);
+    const start = cursor === undefined ? undefined : readCursor(this.order, cursor);
+    this.#after = start?.row;
+    this.rowsBefore = start?.rowsUpTo ?? 0;
+    this.#offset = offset;
+    looks.budget.isFor(this.order.paths.map(printPath));
+    // No database index has the order of resourceVersions, so each step reads all rows. Many of them are then kept.
+    this.#readAhead = walkOf(this.order) === 'rv' ? mostReadAhead : recheckedAtOnce;
+    this.#wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit + 1;
+  }
+
+  /** To be called at the start of each transaction: compiles the question for it. */
+  enter(session: Session): void {
+    this.#plans = new Map(planTypes(session, this.#question).map((plan) => [plan.type, plan]));
+    for (const { type, conditions } of this.#plans.values()) {
+      this.#looks.budget.isFor(conditions.rechecked);
+      if (conditions.recheck !== undefined) this.#rechecks.set(type, conditions.recheck);
+    }
+    const cpu = this.#cpu;
+    cpu.beforeUs += cpu.untilUs - cpu.fromUs;
+    cpu.fromUs = cpu.untilUs = this.#rechecks.size > 0 ? threadCpuUs() : 0;
+    this.#lanes ??= [...this.#plans.values()].flatMap((plan) => this.#lanesOf(session, plan));
+  }
+
+  /**
+   * Skips rows where that is cheaper than reading them. To be called before the first row is read.
+   * @returns how many rows were skipped, between 0 and `count`
+   */
+  skip(session: Session, count: number): number {
+    const [lane, ...others] = this.#lanes!;
+    const plan = lane && this.#plans.get(lane.type);
+    if (plan === undefined || others.length > 0 || plan.conditions.recheck !== undefined) return 0;
+    if (this.#after !== undefined || count < leastSkipped) return 0;
+    const skipped = lane!.walk.skip?.(session, plan, count) ?? 0;
+    this.#given += skipped;
+    return skipped;
+  }
+
+  /** The last row that was examined when the stream has ended early because its budget was used up; else undefined. */
+  get cutAt(): SlotRow | undefined {
+    return this.#isCut ? this.#last : undefined;
+  }
+
+  /**
+   * The next rows, in order; undefined at the end. An empty list means that none of the rows just read has matched, but
+   * there may be more.
+   */
+  next(session: Session): readonly SlotRow[] | undefined {
+    if (this.#isCut) return undefined;
+    // When rows are sorted by paths, their bodies were tested when they were read for sorting.
+    const isRechecked = this.#rechecks.size > 0 && this.order.paths.length === 0;
+    const wanted = Math.max(1, this.#wanted - this.#given);
+    const rows = isRechecked
+      ? this.#merged(session, Math.min(recheckedAtOnce, wanted), this.#readAhead)
+      : this.#merged(session, Math.min(mostReadAhead, wanted), Math.min(mostReadAhead, wanted));
+    if (rows === undefined) return undefined;
+    const kept = isRechecked ? this.#matching(session, rows) : rows;
+    this.#given += kept.length;
+    return kept;
+  }
+
+  /** Keeps the rows whose body matches. Stops when the budget is used up. */
+  #matching(session: Session, rows: readonly SlotRow[]): readonly SlotRow[] {
+    const { budget, over } = this.#looks;
+    // Reads more rows ahead each time, because one step of a walk may cost as much as reading many rows.
+    this.#readAhead = Math.min(this.#readAhead * 4, mostReadAhead);
+    if (over !== undefined) this.#readAhead = Math.max(recheckedAtOnce, Math.min(this.#readAhead, budget.left));
+    const kept: SlotRow[] = [];
+    for (const row of rows) {
+      const recheck = this.#rechecks.get(row.type);
+      if (recheck !== undefined && over !== undefined && (budget.isSpent || (over === 'end' && this.#isLate()))) {
+        this.#isCut = true;
+        break;
+      }
+      if (recheck === undefined || this.#holds(session, row, recheck)) kept.push(row);
+      this.#last = row;
+    }
+    return kept;
+  }
+
+  #isLate(): boolean {
+    if (++this.#checked % checkedAtOnce !== 0) return false;
+    const cpu = this.#cpu;
+    cpu.untilUs = threadCpuUs();
+    return this.#looks.budget.isLate((cpu.beforeUs + cpu.untilUs - cpu.fromUs) / 1000);
+  }
+
+  #holds({ sql }: Session, row: SlotRow, recheck: Matcher): boolean {
+    const body = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [row.id]);
+    if (body === undefined) return false;
+    this.#looks.budget.spend(body[0].byteLength);
+    return recheck(body[0], matchKey(row));
+  }
+
+  /**
+   * Takes the next rows of all lanes in order; undefined at the end.
+   * @param readAhead how many rows a walk reads when it has none left
+   */
+  #merged(session: Session, want: number, readAhead: number): readonly SlotRow[] | undefined {
+    const lanes = this.#lanes!;
+    const rows: SlotRow[] = [];
+    while (rows.length < want) {
+      let best: Lane | undefined;
+      for (const lane of lanes) {
+        if (!this.#fill(session, lane, readAhead)) continue;
+        if (best === undefined || this.order.compare(lane.rows[lane.at]!, best.rows[best.at]!) < 0) best = lane;
+      }
+      if (best === undefined) return rows.length === 0 ? undefined : rows;
+      rows.push(best.rows[best.at++]!);
+    }
+    return rows;
+  }
+
+  /**
+   * Reads more rows into the lane when it has none left.
+   * @returns whether the lane has a next row
+   */
+  #fill(session: Session, lane: Lane, want: number): boolean {
+    while (lane.at >= lane.rows.length && !lane.isOver) {
+      const plan = this.#plans.get(lane.type);
+      const startedMs = performance.now();
+      const rows = plan === undefined ? undefined : lane.walk.next(session, plan, want);
+      lane.spentMs += performance.now() - startedMs;
+      lane.isOver = rows === undefined;
+      lane.rows = rows ?? [];
+      lane.at = 0;
+      lane.last = rows?.at(-1) ?? lane.last;
+      if (rows?.length === 0 && lane.spentMs > patienceMs && lane.of !== 'singles' && plan?.conditions.scansNames)
+        this.#giveUp(session, lane, plan);
+    }
+    return lane.at < lane.rows.length;
+  }
+
+  #giveUp(session: Session, lane: Lane, plan: TypePlan): void {
+    const access = cheapestAccess(plan, this.#question.query);
+    const rows = collect(session, plan, access, this.order, lane.last ?? this.#after);
+    const singles = lane.of === 'all' ? new Set<number>() : new Set(plan.extent.ids);
+    lane.walk = sortedWalk(rows.filter(({ id }) => !singles.has(id)));
+    lane.spentMs = Number.NEGATIVE_INFINITY;
+  }
+
+  #lanesOf(session: Session, plan: TypePlan): Lane[] {
+    const { query } = this.#question;
+    const access = cheapestAccess(plan, query);
+    const kind = walkOf(this.order);
+    const budget = this.order.paths.length > 0 ? this.#looks.budget : undefined;
+    const lane = (walk: Walk, of: Lane['of'] = 'all'): Lane => ({
+      type: plan.type,
+      of,
+      walk,
+      rows: [],
+      at: 0,
+      isOver: false,
+      last: undefined,
+      spentMs: 0,
+    });
+    // When the query lists names or uids, looking these up may need fewer rows than all objects granted by name.
+    const isListed = plan.only !== undefined || (access.cost < plan.extent.rows && !access.isOfPostings);
+    if (isOfSingles(plan.extent) && isOrderOfSingles(this.order) && !isListed) {
+      return [lane(singlesWalk(this.order, this.#after))];
+    }
+    if (kind === undefined || access.cost * collectCost < this.#walkCost(session, plan)) {
+      if (!this.#goesByIncarnation(plan, access)) {
+        return [lane(sortedWalk(collect(session, plan, access, this.order, this.#after, budget)))];
+      }
+      const walk = incarnationWalk(this.order, this.#after, access.isOfPostings);
+      return [lane(walk, 'slots'), ...this.#singles(session, plan, lane)];
+    }
+    if (kind !== 'slots') return [lane(columnWalk(kind, this.order, this.#after))];
+    return [lane(slotWalk(this.order, this.#after), 'slots'), ...this.#singles(session, plan, lane)];
+  }
+
+  /** A lane for the objects granted by name. A walk over slots does not include them. */
+  #singles(session: Session, plan: TypePlan, lane: (walk: Walk, of: Lane['of']) => Lane): Lane[] {
+    const { rows } = plan.extent.singles;
+    if (rows.length === 0) return [];
+    if (isOrderOfSingles(this.order)) return [lane(singlesWalk(this.order, this.#after), 'singles')];
+    const sorted = collect(session, plan, accessToSingles(plan, rows), this.order, this.#after);
+    return [lane(sortedWalk(sorted), 'singles')];
+  }
+
+  /** Whether there are so many rows that those of the first incarnations are likely to fill the page. */
+  #goesByIncarnation(plan: TypePlan, access: Access): boolean {
+    if (!access.isOfPostings && access.isOfExtent !== true) return false;
+    if (!isByIncarnation(this.order) || this.#wanted === Number.POSITIVE_INFINITY) return false;
+    return access.cost > perIncarnation * (incarnationsOf(plan).length + this.#wanted);
+  }
+
+  /** An estimate of the rows that a walk has to read, assuming that matching rows are spread evenly. */
+  #walkCost(session: Session, plan: TypePlan): number {
+    const { extent, conditions, only } = plan;
+    if (only !== undefined) return Number.POSITIVE_INFINITY;
+    const share = conditions.best === undefined ? 1 : conditions.best.postings / Math.max(1, extent.typeRows);
+    const matching = Math.max(1, Math.min(1, share) * extent.rows);
+    // A walk in the order of names, times or versions also reads rows outside of the extent.
+    const all = walkOf(this.order) === 'slots' ? extent.rows : extent.typeRows;
+    const isPassed = this.#after === undefined && isPassedInMemory(session, plan, this.order, this.#offset);
+    const wanted = isPassed ? this.#wanted - this.#offset : this.#wanted;
+    const passed = (Math.min(wanted, matching) * all) / matching;
+    // Labels often go with certain names and clusters, so at worst all matching rows are at the end.
+    return conditions.best === undefined ? passed : Math.min(all, passed * unevenness);
+  }
+}
+
+function threadCpuUs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return user + system;
+}

@@ -1,0 +1,30 @@
+// The order in which stores compare texts, and the order of object keys.
+import type { ObjectKey } from '../query/types.ts';
+
+/** Rank of a UTF-16 unit in the order of code points: surrogates come after all other units. */
+export function rank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+}
+
+/** Compares by code points, which is the order of UTF-8 bytes. */
+export function compareText(one: string, other: string): number {
+  if (one === other) return 0;
+  const length = Math.min(one.length, other.length);
+  for (let at = 0; at < length; at++) {
+    const a = one.charCodeAt(at);
+    const b = other.charCodeAt(at);
+    if (a === b) continue;
+    if (a >= 0xd800 && b >= 0xd800) return rank(a) - rank(b);
+    return a - b;
+  }
+  return one.length - other.length;
+}
+
+/** Compares by namespace, then by name, both by UTF-16 units as JavaScript does. */
+export function compareKeys(one: ObjectKey, other: ObjectKey): number {
+  return compareUnits(one.namespace, other.namespace) || compareUnits(one.name, other.name);
+}
+
+function compareUnits(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}

@@ -1,0 +1,114 @@
+// Folders that import each other in a circle cannot be understood one after the other. The circles that are there are
+// listed; a new one, or a folder more in one of them, is a fault, and one that is gone leaves the list.
+import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
+import { test } from 'node:test';
+import { importsOf, productionFiles, sourceFiles } from './sources.ts';
+
+/** Folders of which each imports, directly or through others, all others of its paragraph. */
+const known = `
+auth/callers auth/jwt auth/outgoing auth/rules
+
+cache/hub cache/sources cache/sources/kubeconfig
+
+cli cli/connection cli/kubeconfig
+
+cli/apply cli/apply/cluster
+
+console console/live console/object console/pages console/parts console/session
+
+distribute/apply distribute/member distribute/work
+
+gateway gateway/api gateway/api/clusters gateway/api/discovery gateway/api/index gateway/api/karmada gateway/audit
+gateway/audit/sinks gateway/certificates gateway/config gateway/config/controllers gateway/console gateway/fanout
+gateway/fanout/lists gateway/fanout/watches gateway/hub gateway/limits gateway/open-streams gateway/operations
+gateway/probe gateway/request gateway/start gateway/start/controllers gateway/steps gateway/tracing gateway/workers
+
+http/hpack http/http2
+
+import import/clusters import/collections import/definitions import/lifecycles import/policies import/registries
+import/render
+
+import/template import/template/functions
+
+join/hub join/pass
+
+lib/objects lib/objects/readiness
+
+query query/selectors
+
+rights rights/access
+
+routing/dial routing/forward routing/http1 routing/http2 routing/members
+
+search/api search/api/answer search/api/collections search/api/documents search/api/fleet search/api/operations
+search/api/steps search/api/who-can search/watch
+
+sim sim/access sim/api sim/apply sim/controllers sim/defaults sim/schema sim/store sim/streams sim/streams/shell
+sim/validate sim/wire sim/workloads
+
+store/postgres store/postgres/connection store/postgres/feed store/postgres/leases store/postgres/read
+store/postgres/write
+
+store/sqlite store/sqlite/memory store/sqlite/read store/sqlite/threads store/sqlite/walks store/sqlite/write
+
+sync sync/discover sync/follow
+
+tables tables/printers
+`;
+
+/** The folders that each folder imports, types included. Tests do not count. */
+function folderGraph(files: readonly string[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const graph = new Map<string, Set<string>>();
+  for (const file of files) {
+    const folder = dirname(file);
+    const imported = graph.get(folder) ?? new Set();
+    graph.set(folder, imported);
+    for (const other of importsOf(file).map((each) => dirname(each))) if (other !== folder) imported.add(other);
+  }
+  return graph;
+}
+
+/** Sets of folders that reach each other, as sorted names with blanks between. */
+function circlesOf(graph: ReadonlyMap<string, ReadonlySet<string>>): readonly string[] {
+  const reached = new Map([...graph.keys()].map((folder) => [folder, reachableFrom(graph, folder)]));
+  const circles = [...graph.keys()].map((folder) =>
+    [...reached.get(folder)!].filter((other) => reached.get(other)?.has(folder) === true).toSorted(),
+  );
+  return [...new Set(circles.filter((circle) => circle.length > 1).map((circle) => circle.join(' ')))].toSorted();
+}
+
+function reachableFrom(graph: ReadonlyMap<string, ReadonlySet<string>>, start: string): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const waiting = [start];
+  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop())
+    for (const other of graph.get(folder) ?? [])
+      if (!seen.has(other)) {
+        seen.add(other);
+        waiting.push(other);
+      }
+  return seen;
+}
+
+function paragraphs(text: string): readonly string[] {
+  const parts = text.split('\n\n').map((part) => part.trim().split(/\s+/).toSorted().join(' '));
+  return parts.toSorted();
+}
+
+test('folders import each other in no circle but those that are known', () => {
+  const console = sourceFiles.filter((file) => file.startsWith('console/') && !/\.(?:test|fixture)\.ts$/.test(file));
+  const files = [...productionFiles, ...console];
+  assert.ok(files.length > 500, `only ${files.length} files were looked at`);
+  assert.deepEqual(circlesOf(folderGraph(files)), paragraphs(known));
+});
+
+test('a circle of folders is noticed, through others too, and an import within a folder is none', () => {
+  const graph = new Map(
+    Object.entries({ a: ['b'], b: ['c'], c: ['a', 'd'], d: ['e'], e: [], f: ['a'] }).map(([folder, others]) => [
+      folder,
+      new Set(others),
+    ]),
+  );
+  assert.deepEqual(circlesOf(graph), ['a b c']);
+  assert.ok(!folderGraph(productionFiles).get('query')!.has('query'));
+});
