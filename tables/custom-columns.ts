@@ -10,7 +10,7 @@ import {
   type Cell,
   type KubeObject,
   type TableColumn,
-} from './printer.ts';
+} from './printers/printer.ts';
 import { parsePrinterPath, TooManyValues, ValueBudget, type PrinterPath } from './printer-path.ts';
 
 /** One column of a custom resource's table, with the function that makes the column's cell for one object. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { labelsText, selectorCell } from './cells.ts';
-import { humanDuration } from './human-duration.ts';
+import { labelsText, selectorCell } from './printers/cells.ts';
+import { humanDuration } from './printers/human-duration.ts';
 import { parsePrinterPath } from './printer-path.ts';
 import { rowsOfType } from './rows.ts';
 

@@ -13,7 +13,7 @@ import {
   type Printers,
   type RowCondition,
   type TableColumn,
-} from './printer.ts';
+} from './printers/printer.ts';
 import { accessPrinters } from './printers/access.ts';
 import { clusterPrinters } from './printers/cluster.ts';
 import { corePrinters } from './printers/core.ts';

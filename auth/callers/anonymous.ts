@@ -5,10 +5,16 @@
 import { makeUser } from '../../cache/model/user.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';
 import type { Authenticator } from './authenticate.ts';
-import type { AnonymousConfig } from '../jwt/authentication-config.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import { anonymousName, unauthenticatedGroup } from './reserved.ts';
 import { readWebSocketToken } from './websocket-token.ts';
+
+/** Whether requests without a credential are accepted. */
+export interface AnonymousConfig {
+  readonly enabled: boolean;
+  /** Exact paths on which requests without a credential are accepted; empty means all paths. */
+  readonly paths: readonly string[];
+}
 
 const anonymous = makeUser({ name: anonymousName, groups: [unauthenticatedGroup] });
 

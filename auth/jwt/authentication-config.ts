@@ -8,6 +8,7 @@ import type { JwtAuthenticatorConfig, Report } from './authentication-config-rul
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import type { AuthenticatorInput } from './authenticator-schema.ts';
 import { optional } from '../../lib/yaml/go-fields.ts';
+import type { AnonymousConfig } from '../callers/anonymous.ts';
 import { authenticator } from './authenticator-schema.ts';
 
 /** A parsed AuthenticationConfiguration without faults. */
@@ -15,13 +16,6 @@ export interface AuthenticationConfig {
   readonly jwt: readonly JwtAuthenticatorConfig[];
   /** Settings for anonymous requests. Undefined when the file has none; then the flag `--anonymous-auth` decides. */
   readonly anonymous: AnonymousConfig | undefined;
-}
-
-/** Whether requests without a credential are accepted. */
-export interface AnonymousConfig {
-  readonly enabled: boolean;
-  /** Exact paths on which requests without a credential are accepted; empty means all paths. */
-  readonly paths: readonly string[];
 }
 
 const maxAuthenticators = 64;

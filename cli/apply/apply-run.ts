@@ -21,8 +21,8 @@ import { readManifests } from './manifests/read-manifests.ts';
 import type { Manifests } from './manifests/read-manifests.ts';
 import { runClusters } from './run-clusters.ts';
 import { reportJson, reportTable } from './run-report.ts';
-import { openState, statePath } from './run-state.ts';
-import type { RunState } from './run-state.ts';
+import { openState, statePath } from './cluster/run-state.ts';
+import type { RunState } from './cluster/run-state.ts';
 
 /** What a run needs in addition to its flags: output, and how it is stopped. */
 export interface RunSurroundings {

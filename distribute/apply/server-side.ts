@@ -5,7 +5,7 @@ import { MemberRefusal } from '../member/member-objects.ts';
 import { objectAt } from '../work/manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { ApplyConflict } from './apply-fault.ts';
-import { hashOf } from './content-hash.ts';
+import { hashOf } from '../work/content-hash.ts';
 import { withoutIgnored } from './ignore-fields.ts';
 import { setOwner } from './owners.ts';
 import type { ApplyTask } from './apply-task.ts';

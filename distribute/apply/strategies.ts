@@ -7,7 +7,7 @@ import { defaultFieldManager } from '../work/manifest-config.ts';
 import { groupKindIn, objectAt } from '../work/manifest-work.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import type { ApplyTask } from './apply-task.ts';
-import { contentHash } from './content-hash.ts';
+import { contentHash } from '../work/content-hash.ts';
 import { changedObject, isAsWanted, isSameMetadata, newObject } from './desired.ts';
 import { ownersIn, setOwner, uidOf } from './owners.ts';
 import { applyServerSide } from './server-side.ts';

@@ -8,14 +8,16 @@ import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
 import { isDeleting, textAt, textsAt } from '../../controllers/objects.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { isGroup, isLabel, isName } from '../../lib/objects/api-names.ts';
+import { isJsonObject } from '../../lib/objects/json-object.ts';
 import { ownerReferenceTo, setOwner } from '../apply/owners.ts';
 import { executorAnnotation } from '../inventory/applied-works.ts';
 import { evictionStart, recordedIn, type AppliedResource } from '../inventory/inventory.ts';
 import { removeObjects, type RemoveParts } from '../inventory/remove-objects.ts';
 import { heldBecause } from '../inventory/keep-inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
+import type { ObjectName } from '../member/member-objects.ts';
 import { defaultFieldManager, isOwned } from '../work/manifest-config.ts';
-import { appliedWorkFinalizer, hasManifestOf, manifestWorks, workFinalizer } from '../work/manifest-work.ts';
+import { appliedWorkFinalizer, manifestsOf, manifestWorks, metaOf, workFinalizer } from '../work/manifest-work.ts';
 import { deletingFinding } from '../work/work-status.ts';
 import { rightOf } from './executor-right.ts';
 import { referenceOf, writeOwnConditions, type WorkPassParts } from './work-pass.ts';
@@ -197,4 +199,13 @@ async function evict(parts: WorkPassParts, appliedWork: HubObject, hasWork: bool
   if ('held' in remover) return await hold(parts, appliedWork, undefined, remover.held);
   await appliedWorks.remove(appliedWork);
   return 'done';
+}
+
+/** Whether a manifest of the work, as the hub has it, is that of the object. */
+function hasManifestOf(work: HubObject, { kind, namespace, name }: ObjectName): boolean {
+  return manifestsOf(work).some((manifest, ordinal) => {
+    const meta = metaOf(ordinal, isJsonObject(manifest) ? manifest : {});
+    const isThere = !kind.isNamespaced || meta.namespace === namespace;
+    return isThere && meta.group === kind.group && meta.kind === kind.kind && meta.name === name;
+  });
 }

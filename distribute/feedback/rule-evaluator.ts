@@ -6,7 +6,7 @@ import { textAt } from '../../controllers/objects.ts';
 import { BoundExceeded, makeBoundedWorker } from '../../lib/bounded-worker.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { makeRecent } from '../../lib/recent.ts';
-import { hashOf } from '../apply/content-hash.ts';
+import { hashOf } from '../work/content-hash.ts';
 import { wordsOf, type RulesOf } from './condition-rules.ts';
 
 /** Evaluates the rules of one object. Rules that cost too much give conditions that say so. */

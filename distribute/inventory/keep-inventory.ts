@@ -5,7 +5,7 @@ import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { conditionsOf, findCondition, generationOf, type Finding } from '../../controllers/conditions.ts';
 import { textAt } from '../../controllers/objects.ts';
-import { hashOf } from '../apply/content-hash.ts';
+import { hashOf } from '../work/content-hash.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import type { Kinds } from '../member/kinds.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';

@@ -4,7 +4,7 @@ import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
 import type { WatchedResource } from '../../cache/hub/hub-types.ts';
 import { makeFollowedTypes, type FollowedTypes } from '../../controllers/hub/followed-types.ts';
 import { listAt } from '../../controllers/objects.ts';
-import { hashOf } from '../apply/content-hash.ts';
+import { hashOf } from '../work/content-hash.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
 import { identityOf, type Executor, type OutgoingRule } from './executor-identity.ts';
 import { makeKinds, type Kinds } from './kinds.ts';

@@ -5,7 +5,7 @@ import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { conditionsOf, withConditions, type Condition, type Finding } from '../../controllers/conditions.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt } from '../../controllers/objects.ts';
-import type { Readiness } from '../../lib/objects/readiness.ts';
+import type { Readiness } from '../../lib/objects/readiness/readiness.ts';
 import { objectAt, type ResourceMeta } from './manifest-work.ts';
 import { type JsonObject } from '../../lib/objects/json-object.ts';
 

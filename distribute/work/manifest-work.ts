@@ -3,7 +3,6 @@ import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt, type ResourceType } from '../../controllers/objects.ts';
 import { isGroup, isKind, isLabel, isName } from '../../lib/objects/api-names.ts';
-import type { ObjectName } from '../member/member-objects.ts';
 import { groupKindOf } from '../../lib/objects/group-kind.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
@@ -89,13 +88,4 @@ export function objectKey({ group, resource, namespace, name }: Omit<ResourceMet
 /** Returns the kind of an object with its group, such as `Deployment.apps`. */
 export function groupKindIn(object: JsonObject): string {
   return groupKindOf({ apiVersion: textAt(object, 'apiVersion'), kind: textAt(object, 'kind') });
-}
-
-/** Whether a manifest of the work, as the hub has it, is that of the object. */
-export function hasManifestOf(work: HubObject, { kind, namespace, name }: ObjectName): boolean {
-  return manifestsOf(work).some((manifest, ordinal) => {
-    const meta = metaOf(ordinal, isJsonObject(manifest) ? manifest : {});
-    const isThere = !kind.isNamespaced || meta.namespace === namespace;
-    return isThere && meta.group === kind.group && meta.kind === kind.kind && meta.name === name;
-  });
 }

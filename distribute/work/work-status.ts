@@ -78,7 +78,7 @@ function appliedFinding(results: readonly ManifestResult[]): Finding {
 const degradedReason = 'Failed';
 
 /**
- * Makes the conditions Progressing and Degraded: whether the objects are ready (lib/objects/readiness.ts). A
+ * Makes the conditions Progressing and Degraded: whether the objects are ready (lib/objects/readiness/readiness.ts). A
  * ManifestWorkReplicaSet goes on with the next clusters once Progressing is no longer True.
  */
 function progressFindings(results: readonly ManifestResult[]): readonly Finding[] {

@@ -4,7 +4,7 @@
 import { makeAnonymousAuthenticator } from '../../auth/callers/anonymous.ts';
 import type { Authenticator } from '../../auth/callers/authenticate.ts';
 import { readAuthenticationConfig } from '../../auth/jwt/authentication-config.ts';
-import type { AnonymousConfig } from '../../auth/jwt/authentication-config.ts';
+import type { AnonymousConfig } from '../../auth/callers/anonymous.ts';
 import { followIssuerKeys, issuerTiming } from '../../auth/jwt/issuer-keys.ts';
 import { makeJwtAuthenticator } from '../../auth/jwt/jwt.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';

@@ -5,7 +5,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
 import { unknownStatus } from '../../cache/model/store.ts';
 import { makeUser } from '../../cache/model/user.ts';
-import { judgedSpec } from '../../cache/sources/judged.ts';
+import { judgedSpec } from '../../cache/sources/hub/judged.ts';
 import { makeRegistry, type Access } from '../../cache/sources/objects/registration.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { makeMemberClient, type MemberClient } from '../../distribute/member/member-client.ts';

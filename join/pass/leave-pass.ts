@@ -9,7 +9,7 @@ import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { MemberRefusal } from '../../distribute/member/member-objects.ts';
 import { readBootstrap } from '../hub/bootstrap.ts';
 import { deleteNextWorks, dropWorks } from '../hub/cluster-works.ts';
-import { markLeaving, grantsIn } from '../hub/cluster-grants.ts';
+import { markLeaving, grantsIn } from './cluster-grants.ts';
 import { accessIn, readSecret, secrets } from '../hub/cluster-secret.ts';
 import { managedClusters } from '../hub/managed-cluster.ts';
 import { clusterUidOf, withMember } from '../member/member-session.ts';

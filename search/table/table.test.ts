@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { humanDuration } from '../../tables/human-duration.ts';
+import { humanDuration } from '../../tables/printers/human-duration.ts';
 import type { PrinterColumn } from '../../tables/printer-column.ts';
 import type { TableRow } from '../../tables/rows.ts';
 import type { TypeInfo } from '../../query/types.ts';

@@ -8,7 +8,7 @@ import {
   nameDescription,
   type KubeObject,
   type TableColumn,
-} from '../../tables/printer.ts';
+} from '../../tables/printers/printer.ts';
 import { rowsOfCustomType, rowsOfType, type TableRow } from '../../tables/rows.ts';
 import type { TypeInfo } from '../../query/types.ts';
 

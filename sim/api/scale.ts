@@ -1,6 +1,6 @@
 // Answers the scale subresource: an `autoscaling/v1` Scale, whose spec.replicas is that of the scaled object. The Scale
 // has the resourceVersion of the scaled object.
-import { selectorText } from '../../tables/cells.ts';
+import { selectorText } from '../../tables/printers/cells.ts';
 import { sendObject } from './answer.ts';
 import { asKind, readKind } from '../wire/body.ts';
 import type { Call } from '../cluster.ts';

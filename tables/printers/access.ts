@@ -1,9 +1,9 @@
 // Rows of role bindings, certificates, webhooks and admission policies. The subjects of a binding fill three columns
 // (users, groups, service accounts) that only `-o wide` shows. Follows pkg/printers/internalversion of Kubernetes v1.36
 // (Apache-2.0).
-import { labelsText, sortedEntries, type LabelSelector } from '../cells.ts';
-import { humanDuration } from '../human-duration.ts';
-import { printer, type Cells, type KubeObject, type Printers } from '../printer.ts';
+import { labelsText, sortedEntries, type LabelSelector } from './cells.ts';
+import { humanDuration } from './human-duration.ts';
+import { printer, type Cells, type KubeObject, type Printers } from './printer.ts';
 
 interface Binding extends KubeObject {
   readonly roleRef?: { readonly kind?: string; readonly name?: string };

@@ -1,7 +1,7 @@
 // Rows of leases, priorities, flow control, API services and storage versions. Rows of API services follow
 // kube-aggregator, all others pkg/printers/internalversion, both of Kubernetes v1.36 (Apache-2.0).
-import { shortList } from '../cells.ts';
-import { printer, type Printers } from '../printer.ts';
+import { shortList } from './cells.ts';
+import { printer, type Printers } from './printer.ts';
 
 interface Condition {
   readonly type?: string;

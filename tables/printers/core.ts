@@ -1,8 +1,8 @@
 // Rows of nodes, namespaces, configuration, quotas and events. The two API groups for events have times and counts in
 // different fields. The index does not store the data of a Secret, so the DATA column comes from an annotation. Follows
 // pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
-import { sortedEntries } from '../cells.ts';
-import { printer, type Ages, type KubeObject, type Printers } from '../printer.ts';
+import { sortedEntries } from './cells.ts';
+import { printer, type Ages, type KubeObject, type Printers } from './printer.ts';
 
 /** Annotation on a Secret in the index: the number of keys that `data` had before the index removed `data`. */
 export const dataCountAnnotation = 'search.portcullis.io/data-count';

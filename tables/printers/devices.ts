@@ -1,7 +1,7 @@
 // Rows of resource.k8s.io: device classes, claims, slices and taints. The STATE of a claim can have several words, such
 // as `allocated,reserved`. The numbers of a pool status request are sums over its pools. Follows
 // pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
-import { printer, type KubeObject, type Printers } from '../printer.ts';
+import { printer, type KubeObject, type Printers } from './printer.ts';
 
 interface Claim extends KubeObject {
   readonly status?: { readonly allocation?: object; readonly reservedFor?: readonly object[] };

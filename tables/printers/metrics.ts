@@ -1,6 +1,6 @@
 // The TARGETS cell of a HorizontalPodAutoscaler (autoscaling/v2). The status at position n of the list belongs to the
 // metric at position n only if both have the same type. A metric without a status shows `<unknown>` as its value.
-import { shortList } from '../cells.ts';
+import { shortList } from './cells.ts';
 
 interface Target {
   readonly averageValue?: string;

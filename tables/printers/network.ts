@@ -1,8 +1,8 @@
 // Rows of services, their endpoints, ingresses and network policies. Which field gives the external address depends on
 // the type of the service. Lists show three items and the number of further ones. Follows pkg/printers/internalversion
 // of Kubernetes v1.36 (Apache-2.0).
-import { labelsText, markedName, selectorCell, shortList, type LabelSelector } from '../cells.ts';
-import { printer, type Printers } from '../printer.ts';
+import { labelsText, markedName, selectorCell, shortList, type LabelSelector } from './cells.ts';
+import { printer, type Printers } from './printer.ts';
 
 const shown = 3;
 

@@ -1,8 +1,8 @@
 // Rows of pods, and of types that select or hold pods. Easy to get wrong: the STATUS column is not a field of a pod. It
 // is computed from phase, reason, the containers from last to first, and the deletion timestamp. Rows and column
 // descriptions follow pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
-import { labelsText, templateCells, type PodTemplate } from '../cells.ts';
-import { printer, type Ages, type Cell, type KubeObject, type Printers, type RowCondition } from '../printer.ts';
+import { labelsText, templateCells, type PodTemplate } from './cells.ts';
+import { printer, type Ages, type Cell, type KubeObject, type Printers, type RowCondition } from './printer.ts';
 
 interface ContainerState {
   readonly waiting?: { readonly reason?: string };

@@ -1,8 +1,8 @@
 // Rows of volumes, claims, storage classes and CSI drivers. The status of an object that is being deleted is
 // `Terminating`, whatever its phase. A claim that is not bound shows neither capacity nor access modes. Follows
 // pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
-import { markedName } from '../cells.ts';
-import { printer, type KubeObject, type Printers } from '../printer.ts';
+import { markedName } from './cells.ts';
+import { printer, type KubeObject, type Printers } from './printer.ts';
 
 const modes: readonly (readonly [mode: string, short: string])[] = [
   ['ReadWriteOnce', 'RWO'],

@@ -9,9 +9,9 @@ import {
   templateCells,
   type LabelSelector,
   type PodTemplate,
-} from '../cells.ts';
-import { humanDuration } from '../human-duration.ts';
-import { printer, type Printers } from '../printer.ts';
+} from './cells.ts';
+import { humanDuration } from './human-duration.ts';
+import { printer, type Printers } from './printer.ts';
 import { metricsCell, type MetricSpec, type MetricStatus } from './metrics.ts';
 
 interface Workload {

@@ -6,7 +6,7 @@ import { productionFiles, textOf } from './sources.ts';
 
 /** What the program wrote itself, such as tokens and records of its stores. */
 const own = [
-  'cli/apply/run-state.ts',
+  'cli/apply/cluster/run-state.ts',
   'cli/version.ts',
   'gateway/audit/sinks/spool.ts',
   'gateway/fanout/lists/tokens.ts',
@@ -23,7 +23,7 @@ const own = [
   'sync/discover/kept-as.ts',
   'sync/follow/following.ts',
   'sync/shards/told-states.ts',
-  'tables/printer.ts',
+  'tables/printers/printer.ts',
 ];
 
 /** Only texts, flags and small numbers of known fields are read from it; the object itself goes nowhere. */

@@ -7,13 +7,7 @@ import { importsOf, productionFiles, sourceFiles } from './sources.ts';
 
 /** Folders of which each imports, directly or through others, all others of its paragraph. */
 const known = `
-auth/callers auth/jwt auth/outgoing auth/rules
-
-cache/hub cache/sources cache/sources/kubeconfig
-
 cli cli/connection cli/kubeconfig
-
-cli/apply cli/apply/cluster
 
 console console/live console/object console/pages console/parts console/session
 
@@ -30,10 +24,6 @@ import import/clusters import/collections import/definitions import/lifecycles i
 import/render
 
 import/template import/template/functions
-
-join/hub join/pass
-
-lib/objects lib/objects/readiness
 
 query query/selectors
 
@@ -53,8 +43,6 @@ store/postgres/write
 store/sqlite store/sqlite/memory store/sqlite/read store/sqlite/threads store/sqlite/walks store/sqlite/write
 
 sync sync/discover sync/follow
-
-tables tables/printers
 `;
 
 /** The folders that each folder imports, types included. Tests do not count. */

@@ -5,7 +5,7 @@ import type { ClusterReport } from './cluster-report.ts';
 import type { Kinds, ServedKind } from './kinds.ts';
 import type { Manifest } from '../manifests/manifest.ts';
 import type { MemberClient } from './member-client.ts';
-import type { RunState } from '../run-state.ts';
+import type { RunState } from './run-state.ts';
 
 /** What a run does in every cluster: the manifests to apply, and how. */
 export interface ApplyJob {

@@ -14,7 +14,7 @@ import { objectName, phaseOf } from '../manifests/manifest.ts';
 import { groupKindOf } from '../../../lib/objects/group-kind.ts';
 import type { Manifest } from '../manifests/manifest.ts';
 import { reasonOf } from './member-client.ts';
-import { canBeUnready } from '../../../lib/objects/readiness.ts';
+import { canBeUnready } from '../../../lib/objects/readiness/readiness.ts';
 import { waitReady } from './wait-ready.ts';
 import { parseExact } from '../../../lib/json/exact-json.ts';
 

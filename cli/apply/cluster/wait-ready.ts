@@ -5,7 +5,7 @@ import { pathOf } from './kinds.ts';
 import type { ServedKind } from './kinds.ts';
 import { refusal, Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
-import { readinessOf } from '../../../lib/objects/readiness.ts';
+import { readinessOf } from '../../../lib/objects/readiness/readiness.ts';
 import { parseExact } from '../../../lib/json/exact-json.ts';
 
 /** Milliseconds to pause before the object is read again after its watch has ended. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readinessOf } from '../readiness.ts';
+import { readinessOf } from './readiness.ts';
 import { apiKinds } from './api-kinds.ts';
 import { apiVerdicts } from './api-verdicts.fixture.ts';
 import { argoDataKinds } from './argo-data-kinds.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExact } from '../../json/exact-json.ts';
 import type { JsonObject } from '../json-object.ts';
-import { readinessOf } from '../readiness.ts';
+import { readinessOf } from './readiness.ts';
 
 function verdict(kind: string, object: object): string {
   const [apiVersion, name] = kind.includes(' ') ? kind.split(' ') : ['example.com/v1', kind];

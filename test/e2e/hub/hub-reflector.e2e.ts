@@ -12,7 +12,7 @@ import { makeHubClient } from '../../../cache/hub/hub-client.ts';
 import { readHubKubeconfig, type HubConnection } from '../../../cache/hub/hub-connection.ts';
 import type { HubClient } from '../../../cache/hub/hub-types.ts';
 import { makeHubSources } from '../../../cache/sources/objects/catalogue.ts';
-import { startHubSources, type HubSourcesHandle } from '../../../cache/sources/hub.ts';
+import { startHubSources, type HubSourcesHandle } from '../../../cache/sources/hub/hub.ts';
 import type { SourceProblem } from '../../../cache/sources/source.ts';
 import { createClusterStore } from '../../../cache/model/store.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';

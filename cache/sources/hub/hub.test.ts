@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test, type TestContext } from 'node:test';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
-import { makeHubClient } from '../hub/hub-client.ts';
-import type { HubObjects, HubSource, WatchedResource } from '../hub/hub-types.ts';
-import type { ClusterSpec } from '../model/records.ts';
-import { createClusterStore } from '../model/store.ts';
-import { answerStatus, makeTestCollection, type TestCollection } from '../hub/collection.fixture.ts';
-import { startTestHub, until } from '../hub/hub.fixture.ts';
+import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { makeHubClient } from '../../hub/hub-client.ts';
+import type { HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import { createClusterStore } from '../../model/store.ts';
+import { answerStatus, makeTestCollection, type TestCollection } from '../../hub/collection.fixture.ts';
+import { startTestHub, until } from '../../hub/hub.fixture.ts';
 import { startHubSources, type HubSourcesOptions } from './hub.ts';
 
 const authority = await makeTestAuthority('hub');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from './json-object.ts';
+import type { JsonObject } from '../json-object.ts';
 import { canBeUnready, readinessOf } from './readiness.ts';
 
 /** Verdict on an object, as `ready`, `waiting: …` or `failed: …`. */

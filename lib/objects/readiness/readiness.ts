@@ -1,16 +1,16 @@
 // Decides from an object alone whether it is ready, that is, does what it was applied for. Kubernetes' own kinds have
 // judges (readiness/built-in.ts), those of many operators have rules (readiness/kinds.ts), and all others follow the
 // conditions that kstatus (sigs.k8s.io/cli-utils) reads. What cannot be read is not ready.
-import { isJsonObject, type JsonObject } from './json-object.ts';
-import { groupKindOf } from './group-kind.ts';
-import { builtInKinds } from './readiness/built-in.ts';
-import { Conditions } from './readiness/conditions.ts';
-import { generationAt, placeAt, wholeAt, type Place } from './readiness/fields.ts';
-import { ruleOf } from './readiness/kinds.ts';
-import { isIdle, judgeByRule } from './readiness/rule.ts';
-import { failed, ready, Unreadable, waiting, type Readiness } from './readiness/verdict.ts';
+import { isJsonObject, type JsonObject } from '../json-object.ts';
+import { groupKindOf } from '../group-kind.ts';
+import { builtInKinds } from './built-in.ts';
+import { Conditions } from './conditions.ts';
+import { generationAt, placeAt, wholeAt, type Place } from './fields.ts';
+import { ruleOf } from './kinds.ts';
+import { isIdle, judgeByRule } from './rule.ts';
+import { failed, ready, Unreadable, waiting, type Readiness } from './verdict.ts';
 
-export type { Readiness } from './readiness/verdict.ts';
+export type { Readiness } from './verdict.ts';
 
 /**
  * Kinds whose objects are ready as soon as they exist, and whose status is not read. What a CronJob starts is other

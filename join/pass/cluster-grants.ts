@@ -10,8 +10,8 @@ import type { GrantKind } from '../../tenants/object/grant.ts';
 import { clusterPermissions } from '../../tenants/object/cluster-permission.ts';
 import { tenantBindings } from '../../tenants/object/tenant-binding.ts';
 import { isMadeFor } from '../object/cluster-join.ts';
-import type { JoinParts } from '../pass/join-parts.ts';
-import { readSecret, secrets } from './cluster-secret.ts';
+import type { JoinParts } from './join-parts.ts';
+import { readSecret, secrets } from '../hub/cluster-secret.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 
 /**
