@@ -5,7 +5,7 @@ import { takeForwardLabel } from './selectors/forward-label.ts';
 import { allOf, type ListQuery } from './list-query.ts';
 import { urlParameters } from './parameters.ts';
 import { parsePath } from './path.ts';
-import { readQuery, type AskedQuery, type PathTarget } from './read-query.ts';
+import { readQuery, type AskedQuery, type PathTarget } from './read/read-query.ts';
 
 const pods = { group: '', resource: 'pods' };
 

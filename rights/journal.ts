@@ -1,6 +1,6 @@
 // A log of which clusters have changed. Each reader only keeps its position in the log, so adding a change costs the
 // same however many users' rights depend on that cluster.
-import type { SubjectKey } from './rbac.ts';
+import type { SubjectKey } from './rbac/rbac.ts';
 
 /** A change in one cluster that may alter rights in that cluster, such as a change of a RoleBinding. */
 export interface ClusterChange {

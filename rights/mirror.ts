@@ -8,9 +8,9 @@ import { typeKey } from '../query/types.ts';
 import type { ResourceType, TypeKey } from '../query/types.ts';
 import { textDigest } from '../query/scope/grants.ts';
 import { rbacGroup } from '../lib/objects/api-names.ts';
-import type { SubjectKey } from './rbac.ts';
-import { makeRbacView } from './rbac-view.ts';
-import type { RbacFeed, RbacKind, RbacView } from './rbac-view.ts';
+import type { SubjectKey } from './rbac/rbac.ts';
+import { makeRbacView } from './rbac/rbac-view.ts';
+import type { RbacFeed, RbacKind, RbacView } from './rbac/rbac-view.ts';
 import type { RowScope } from '../query/scope/scope.ts';
 
 /** The methods of a store that the mirror uses. */

@@ -8,8 +8,8 @@ import type { ClusterSpec } from '../cache/model/records.ts';
 import type { User } from '../cache/model/user.ts';
 import { intersectGrants, isNothing, makeGrant, noGrant } from '../query/scope/grants.ts';
 import type { GrantedName } from '../query/scope/grants.ts';
-import { anyName } from './rbac.ts';
-import type { RowVerb, ScopedType } from './rbac-view.ts';
+import { anyName } from './rbac/rbac.ts';
+import type { RowVerb, ScopedType } from './rbac/rbac-view.ts';
 import type { Grant } from '../query/scope/scope.ts';
 
 /** The gateway's authorizer, as far as it is used here. */

@@ -16,7 +16,7 @@ import type { ClusterChange } from './journal.ts';
 import { Members, recordUidOf } from './members.ts';
 import type { RightsMirror } from './mirror.ts';
 import type { StoredIncarnations } from './stored-incarnations.ts';
-import type { RowVerb } from './rbac-view.ts';
+import type { RowVerb } from './rbac/rbac-view.ts';
 import type { RowScope } from '../query/scope/scope.ts';
 
 /** A question about rights, limited to some clusters when `clusters` is set. */

@@ -4,8 +4,8 @@
 import type { ClusterRecord } from '../cache/model/records.ts';
 import type { User } from '../cache/model/user.ts';
 import { grantAllows } from '../query/scope/grants.ts';
-import { anyName } from './rbac.ts';
-import type { RbacView, RowVerb, ScopedType } from './rbac-view.ts';
+import { anyName } from './rbac/rbac.ts';
+import type { RbacView, RowVerb, ScopedType } from './rbac/rbac-view.ts';
 import { accessReviewSpec } from './review.ts';
 import type { MemberReviews, RowQuestion } from './review.ts';
 import type { Grant } from '../query/scope/scope.ts';

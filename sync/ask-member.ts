@@ -8,9 +8,9 @@ import { callMember, type MemberCall } from '../routing/members/member-call.ts';
 import { readAsGateway } from '../routing/members/read-as-gateway.ts';
 import { locate, type Connections, type Target } from '../routing/members/target.ts';
 import type { IndexIdentity } from './index-identity.ts';
-import { ownCredential } from './sync-types.ts';
-import { type MemberAsks } from './read-as.ts';
-import type { AskMember, MemberQuestion } from './sync-types.ts';
+import { ownCredential } from './member/sync-types.ts';
+import { type MemberAsks } from './member/read-as.ts';
+import type { AskMember, MemberQuestion } from './member/sync-types.ts';
 
 /** The user that the member cluster sees. No caller can have this name (auth/callers/reserved.ts). */
 export const indexUser = makeUser({ name: 'portcullis:index' });

@@ -4,8 +4,8 @@ import type { StoredTypes } from '../store/stored-types.ts';
 import type { ClusterChoice } from './discover/selection.ts';
 import type { BatchLimits } from './follow/batch.ts';
 import type { Gate } from './follow/bounds.ts';
-import type { MemberAsks } from './read-as.ts';
-import type { SyncTiming } from './sync-types.ts';
+import type { MemberAsks } from './member/read-as.ts';
+import type { SyncTiming } from './member/sync-types.ts';
 
 /** The functions of the log that sync uses. */
 export interface SyncLog {

@@ -6,14 +6,14 @@ import { FencedError } from '../store/fenced-error.ts';
 import type { StoredType } from '../store/store.ts';
 import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../query/types.ts';
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
-import { OtherIncarnation, readIncarnation } from './discover/incarnation.ts';
+import { OtherIncarnation, readIncarnation } from './member/incarnation.ts';
 import { isServedAsKept } from './discover/selection.ts';
 import { pause } from './follow/bounds.ts';
-import { makeRetryDelays } from './follow/retry-delays.ts';
-import { setbackOf } from './member-faults.ts';
+import { makeRetryDelays } from './member/retry-delays.ts';
+import { setbackOf } from './member/member-faults.ts';
 import { MemberLife } from './member-life.ts';
-import { makeReader } from './read-as.ts';
-import type { AskMember, ClusterState, PartState, SyncFault, TypeState } from './sync-types.ts';
+import { makeReader } from './member/read-as.ts';
+import type { AskMember, ClusterState, PartState, SyncFault, TypeState } from './member/sync-types.ts';
 
 /** A cluster whose objects are being copied into the index. */
 export interface ClusterSync {

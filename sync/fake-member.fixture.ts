@@ -1,7 +1,7 @@
 // An API server in memory that answers lists, watches and discovery, and can simulate faults. It keeps past versions
 // like a real one, so that a watch or a list from an old version is answered correctly.
 import type { MemberAnswer } from '../routing/members/member-call.ts';
-import type { AskMember, MemberQuestion } from './sync-types.ts';
+import type { AskMember, MemberQuestion } from './member/sync-types.ts';
 
 /** An object for `put`. The fake adds uid and resourceVersion. */
 export interface FakeObject {

@@ -4,10 +4,10 @@ import { GatewayError } from '../cache/model/errors.ts';
 import { makeBreaker } from '../routing/members/breaker.ts';
 import { type } from './follow/follow.fixture.ts';
 import { indexedOf } from './indexed.ts';
-import { setbackOf } from './member-faults.ts';
-import { ownCredential } from './sync-types.ts';
-import { mendCommand } from './read-as.ts';
-import type { ClusterState, SyncFault, TypeState } from './sync-types.ts';
+import { setbackOf } from './member/member-faults.ts';
+import { ownCredential } from './member/sync-types.ts';
+import { mendCommand } from './member/read-as.ts';
+import type { ClusterState, SyncFault, TypeState } from './member/sync-types.ts';
 
 const well: TypeState = {
   type,

@@ -6,13 +6,13 @@ import { typeKey, type Incarnation, type LiveType, type TypeKey } from '../query
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
 import { makeCustomTypes } from './discover/custom-resources.ts';
 import { crdType, discoverTypes, readCustomTypes, type MemberTypes } from './discover/discovery.ts';
-import { OtherIncarnation, readIncarnation, shareNext } from './discover/incarnation.ts';
+import { OtherIncarnation, readIncarnation, shareNext } from './member/incarnation.ts';
 import { chooseTypes, liveTypes } from './discover/selection.ts';
 import { makeTypeSet, type TypeSet } from './discover/type-set.ts';
 import { pause } from './follow/bounds.ts';
 import { watchApiServices } from './follow/change-signal.ts';
-import { SyncSetback } from './member-faults.ts';
-import type { AskMember, ClusterState } from './sync-types.ts';
+import { SyncSetback } from './member/member-faults.ts';
+import type { AskMember, ClusterState } from './member/sync-types.ts';
 
 type Refusal = ClusterState['refused'][number];
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeSettled } from './settled.ts';
-import type { ClusterState } from './sync-types.ts';
+import type { ClusterState } from './member/sync-types.ts';
 
 test('a wait for what is read for the first time ends with the index, and none begins after it', async () => {
   const closed = new AbortController();

@@ -1,6 +1,6 @@
 // Delays queries for a moment soon after a start, until the first lists are complete. Otherwise answers would contain
 // only a part of the rows.
-import type { ClusterState } from './sync-types.ts';
+import type { ClusterState } from './member/sync-types.ts';
 import type { SyncView } from './sync-view.ts';
 
 /** For how long after its start the index delays queries, in milliseconds. */

@@ -6,10 +6,10 @@ import { createClusterStore } from '../cache/model/store.ts';
 import { makeFakeMember, type FakeMember } from './fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from './fake-store.fixture.ts';
 import { timing, until } from './follow/follow.fixture.ts';
-import { ownCredential } from './sync-types.ts';
+import { ownCredential } from './member/sync-types.ts';
 import { makeSelection } from './discover/selection.ts';
 import { startSync } from './sync.ts';
-import type { MemberQuestion, TypeState } from './sync-types.ts';
+import type { MemberQuestion, TypeState } from './member/sync-types.ts';
 
 const pods = '/api/v1/pods';
 const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SyncHandle } from './sync-types.ts';
+import type { SyncHandle } from './member/sync-types.ts';
 import { localSyncView } from './sync-view.ts';
 
 test('who hears of a change of the sync sees another version of it, and progress alone is none', () => {

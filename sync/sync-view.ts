@@ -2,7 +2,7 @@
 // workers, the process that answers may be another one than the process that follows a cluster, so answers use this
 // interface and not the followers themselves.
 import type { ResourceType, TypeKey } from '../query/types.ts';
-import type { ClusterState, PartState, SyncHandle } from './sync-types.ts';
+import type { ClusterState, PartState, SyncHandle } from './member/sync-types.ts';
 
 /** What is known of the copies of clusters in the index, whichever process makes them. */
 export interface SyncView {

@@ -6,7 +6,7 @@ import { makeFakeMember, type FakeMember } from './fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from './fake-store.fixture.ts';
 import { makeSelection } from './discover/selection.ts';
 import { startSync, type SyncOptions } from './sync.ts';
-import { defaultSyncTiming, type SyncHandle } from './sync-types.ts';
+import { defaultSyncTiming, type SyncHandle } from './member/sync-types.ts';
 
 export const pods = '/api/v1/pods';
 export const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';

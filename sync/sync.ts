@@ -12,14 +12,14 @@ import { makeSharedGate, pause, type SharedGate } from './follow/bounds.ts';
 import { startClusterSync, type ClusterSync } from './cluster-sync.ts';
 import type { FollowedStore, SyncLog } from './cluster-sync-options.ts';
 import { choiceOf, type ClusterChoice, type Selection } from './discover/selection.ts';
-import type { MemberAsks } from './read-as.ts';
+import type { MemberAsks } from './member/read-as.ts';
 import {
   defaultSyncTiming,
   type ClusterState,
   type PartState,
   type SyncHandle,
   type SyncTiming,
-} from './sync-types.ts';
+} from './member/sync-types.ts';
 import type { ResourceType, TypeKey } from '../query/types.ts';
 
 export interface SyncOptions {

@@ -20,7 +20,7 @@ import { readContinueKeys } from '../../search/continue-keys.ts';
 import { makeStoredTypes } from '../../store/stored-types.ts';
 import { makeScopes } from '../../rights/scopes.ts';
 import { openSqliteStore, type SqliteStore } from '../../store/sqlite/store.ts';
-import type { ClusterState } from '../../sync/sync-types.ts';
+import type { ClusterState } from '../../sync/member/sync-types.ts';
 import type { Incarnation, TypeInfo } from '../../query/types.ts';
 import { makeChangeFeed } from '../../search/watch/feed.ts';
 import { makeIssuedRights } from '../../search/watch/issued-rights.ts';

@@ -6,7 +6,7 @@ import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Index } from '../../search/index.ts';
 import { indexedOf } from '../../sync/indexed.ts';
 import type { Indexed } from '../../sync/indexed.ts';
-import { mendCommand } from '../../sync/read-as.ts';
+import { mendCommand } from '../../sync/member/read-as.ts';
 
 type Followed = Pick<Index, 'state' | 'onChange' | 'settled'>;
 type Records = Pick<ClusterStore, 'list' | 'getByUid' | 'setStatus'>;

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Index, IndexOptions } from '../../search/index.ts';
-import type { ClusterState } from '../../sync/sync-types.ts';
+import type { ClusterState } from '../../sync/member/sync-types.ts';
 import type { DatabaseStatus } from '../../store/postgres/store.ts';
 import type { IndexConfig } from '../config/index-config.ts';
 import type { AnswerIndex } from '../api/index/index-answers.ts';

@@ -7,7 +7,7 @@ import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterFacts, ImportedClusters, SyncedType } from '../../import/clusters/cluster-facts.ts';
 import { startImports } from '../../import/start.ts';
 import type { Imports } from '../../import/start.ts';
-import type { ClusterState, TypeState } from '../../sync/sync-types.ts';
+import type { ClusterState, TypeState } from '../../sync/member/sync-types.ts';
 import { indexedCollections } from './collections.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import { indexedRegistries } from './registries.ts';

@@ -3,7 +3,7 @@
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { RegisteredResource } from '../../cache/sources/objects/karmada-registries.ts';
 import type { IndexedRegistries } from '../../import/registries/registry-status.ts';
-import type { ClusterState } from '../../sync/sync-types.ts';
+import type { ClusterState } from '../../sync/member/sync-types.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 
 /** Makes the functions that read the clusters and resources of ResourceRegistries from this gateway. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assert as check, property, uint8Array } from 'fast-check';
 import { HpackDecoder, HpackFault } from './hpack-decoder.ts';
-import { ConnectionFault } from '../http2/http2-frames.ts';
+import { ConnectionFault } from '../http2-faults.ts';
 import { decodeHuffman, encodeHuffman } from './hpack-huffman.ts';
 
 const limits = { bytes: 1024 * 1024, pairs: 20_000 };

@@ -3,7 +3,7 @@
 // never copied, so a small block cannot use much memory by naming a large entry many times.
 import { decodeHuffman } from './hpack-huffman.ts';
 import type { HeadLimits } from '../head-limits.ts';
-import { calm } from '../http2/http2-frames.ts';
+import { calm } from '../http2-faults.ts';
 import { DynamicTable, fieldOverheadBytes, maxTableBytes, staticCount, staticFields } from './hpack-table.ts';
 
 /**

@@ -3,7 +3,8 @@
 // error after which client and gateway would disagree about the connection's state throws ConnectionFault.
 import { maxClientStreams } from '../../lib/limits.ts';
 import type { FloodBudget } from './http2-budget.ts';
-import { ConnectionFault, calm, errorCode, frameFlag, protocolFault } from './http2-frames.ts';
+import { ConnectionFault, calm, errorCode, protocolFault } from '../http2-faults.ts';
+import { frameFlag } from './http2-frames.ts';
 import type { Http2Head } from './http2-head.ts';
 import { ReceiveWindow } from './http2-receive-window.ts';
 import type { Http2Sender } from './http2-sender.ts';

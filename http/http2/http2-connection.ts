@@ -7,18 +7,8 @@ import type { Arrival, Peer } from '../arrival.ts';
 import type { ClientHoldings, Holding } from '../client-holdings.ts';
 import { ClientStreams, type StreamsOwner } from './client-streams.ts';
 import { FloodBudget } from './http2-budget.ts';
-import {
-  ConnectionFault,
-  FrameReader,
-  calm,
-  errorCode,
-  frameFlag,
-  frameType,
-  maxWindowBytes,
-  protocolFault,
-  sizeFault,
-  type FrameHandler,
-} from './http2-frames.ts';
+import { ConnectionFault, calm, errorCode, protocolFault, sizeFault } from '../http2-faults.ts';
+import { FrameReader, frameFlag, frameType, maxWindowBytes, type FrameHandler } from './http2-frames.ts';
 import { headLimitsOf } from '../head-limits.ts';
 import { oversizedHead, type Http2Head } from './http2-head.ts';
 import { HeaderBlocks } from './http2-header-blocks.ts';

@@ -1,6 +1,8 @@
-// The frames of HTTP/2 (RFC 9113 section 4): the numbers of types, flags, errors and settings, and a parser for the
+// The frames of HTTP/2 (RFC 9113 section 4): the numbers of types, flags and settings, and a parser for the
 // bytes from a socket. A chunk may end anywhere, also within the nine bytes of a frame header. Body data is passed on
 // as it arrives; all other frames are collected first.
+
+import { errorCode, ConnectionFault } from '../http2-faults.ts';
 
 /** Frame types (RFC 9113 section 6). */
 export const frameType = {
@@ -18,20 +20,6 @@ export const frameType = {
 
 export const frameFlag = { endStream: 1, ack: 1, endHeaders: 4, padded: 8, priority: 32 } as const;
 
-/** Error codes of RST_STREAM and GOAWAY (RFC 9113 section 7). */
-export const errorCode = {
-  noError: 0,
-  protocolError: 1,
-  internalError: 2,
-  flowControlError: 3,
-  streamClosed: 5,
-  frameSizeError: 6,
-  refusedStream: 7,
-  cancel: 8,
-  compressionError: 9,
-  enhanceYourCalm: 11,
-} as const;
-
 /** Identifiers in SETTINGS frames (RFC 9113 section 6.5.2). */
 export const setting = {
   headerTableSize: 1,
@@ -46,32 +34,6 @@ export const frameHeadBytes = 9;
 /** Largest frame payload that is accepted, in bytes. It is HTTP/2's default, and our SETTINGS never raise it. */
 export const maxFrameBytes = 16_384;
 export const maxWindowBytes = 0x7fff_ffff;
-
-/** An error that closes the whole connection. `code` is sent in GOAWAY. */
-export class ConnectionFault extends Error {
-  override readonly name = 'ConnectionFault';
-  readonly code: number;
-
-  constructor(code: number, message: string) {
-    super(message);
-    this.code = code;
-  }
-}
-
-/** A connection error with code PROTOCOL_ERROR. */
-export function protocolFault(message: string): ConnectionFault {
-  return new ConnectionFault(errorCode.protocolError, message);
-}
-
-/** A connection error with code FRAME_SIZE_ERROR. */
-export function sizeFault(): ConnectionFault {
-  return new ConnectionFault(errorCode.frameSizeError, 'a frame of a length its type does not allow');
-}
-
-/** A connection error with code ENHANCE_YOUR_CALM: the client does something allowed too often. */
-export function calm(message: string): ConnectionFault {
-  return new ConnectionFault(errorCode.enhanceYourCalm, message);
-}
 
 /** Receives all frames in order. Every method may throw ConnectionFault. */
 export interface FrameHandler {

@@ -1,6 +1,7 @@
 // Joins HEADERS and CONTINUATION frames into header blocks and decodes requests from them. The meaning of a block
 // depends on the HPACK table at that moment, so the cache of decoded blocks is emptied whenever the table changes.
-import { ConnectionFault, errorCode, frameFlag, maxFrameBytes, maxWindowBytes, protocolFault } from './http2-frames.ts';
+import { ConnectionFault, errorCode, protocolFault } from '../http2-faults.ts';
+import { frameFlag, maxFrameBytes, maxWindowBytes } from './http2-frames.ts';
 import { HeadBuffer } from '../head-buffer.ts';
 import { markRepeated } from '../repeated-headers.ts';
 import { areTrailers, readHttp2Request } from './http2-head.ts';

@@ -5,7 +5,8 @@ import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../raw-headers.ts';
 import { HpackEncoder } from '../hpack/hpack-encoder.ts';
 import type { FloodBudget } from './http2-budget.ts';
-import { errorCode, frameFlag, frameHeadBytes, frameType, maxWindowBytes } from './http2-frames.ts';
+import { errorCode } from '../http2-faults.ts';
+import { frameFlag, frameHeadBytes, frameType, maxWindowBytes } from './http2-frames.ts';
 import { Http2Output } from './http2-output.ts';
 import type { Deliverable, OutputTurn } from './http2-output.ts';
 

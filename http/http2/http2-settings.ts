@@ -1,7 +1,8 @@
 // SETTINGS frames, ours and the client's (RFC 9113 section 6.5). A changed initial window size also changes the windows
 // of open streams, which may become negative.
 import { maxClientStreams, maxHeaderBytes } from '../../lib/limits.ts';
-import { ConnectionFault, errorCode, maxFrameBytes, maxWindowBytes, setting } from './http2-frames.ts';
+import { ConnectionFault, errorCode } from '../http2-faults.ts';
+import { maxFrameBytes, maxWindowBytes, setting } from './http2-frames.ts';
 import type { Http2Sender, OutgoingStream } from './http2-sender.ts';
 import { streamWindowBytes } from './http2-stream.ts';
 

@@ -4,7 +4,7 @@
 import type { BodyFraming, BodyReader, Inbound } from '../inbound.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 import { promisedLength } from '../hpack/hpack-encoder.ts';
-import { errorCode } from './http2-frames.ts';
+import { errorCode } from '../http2-faults.ts';
 import type { Http2Head } from './http2-head.ts';
 import type { Http2Sender, OutgoingStream } from './http2-sender.ts';
 import { lingerBytes, lingerMs } from '../linger.ts';

@@ -3,7 +3,7 @@
 // who could become somebody else is not followed.
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import { mastersGroup } from '../../auth/callers/reserved.ts';
-import type { SubjectKey } from '../rbac.ts';
+import type { SubjectKey } from '../rbac/rbac.ts';
 import { subjectOf, whoCan } from './who-can.ts';
 import type { AccessQuestion, Finding, KnownRbac, ResourceAccess, Subject } from './who-can.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeRbacView } from '../rbac-view.ts';
-import type { RbacKind } from '../rbac-view.ts';
+import { makeRbacView } from '../rbac/rbac-view.ts';
+import type { RbacKind } from '../rbac/rbac-view.ts';
 import { binding, role, rule, testUser } from '../rights.fixture.ts';
 import type { TestObject } from '../rights.fixture.ts';
 import { mayBecome } from './may-become.ts';

@@ -3,9 +3,9 @@
 import { splitAccountName } from '../../auth/callers/reserved.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { ResourceType } from '../../query/types.ts';
-import { ruleAllows, ruleAllowsPath, subjectKeysOf } from '../rbac.ts';
-import type { Binding, PolicyRule, SubjectKey } from '../rbac.ts';
-import type { RbacKind, RbacView } from '../rbac-view.ts';
+import { ruleAllows, ruleAllowsPath, subjectKeysOf } from '../rbac/rbac.ts';
+import type { Binding, PolicyRule, SubjectKey } from '../rbac/rbac.ts';
+import type { RbacKind, RbacView } from '../rbac/rbac-view.ts';
 
 /** A request for a resource. */
 export interface ResourceAccess extends ResourceType {

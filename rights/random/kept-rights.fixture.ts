@@ -2,7 +2,7 @@
 // hundred thousand take six times as long. A difference is an error of the thread.
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
-import type { RowVerb } from '../rbac-view.ts';
+import type { RowVerb } from '../rbac/rbac-view.ts';
 import { role, rule } from '../rights.fixture.ts';
 import { changes, names, nodes, pods, users, World } from './world.fixture.ts';
 

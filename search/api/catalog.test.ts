@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StoredType } from '../../store/store.ts';
-import type { ClusterState, PartState, TypeState } from '../../sync/sync-types.ts';
+import type { ClusterState, PartState, TypeState } from '../../sync/member/sync-types.ts';
 import { typeKey, type TypeKey } from '../../query/types.ts';
 import type { TypeInfo } from '../../query/types.ts';
 import type { Grant } from '../../query/scope/scope.ts';

@@ -5,7 +5,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { StoredType } from '../../store/store.ts';
 import type { StoredTypes } from '../../store/stored-types.ts';
 import type { RowScope } from '../../query/scope/scope.ts';
-import type { ClusterState, TypeState } from '../../sync/sync-types.ts';
+import type { ClusterState, TypeState } from '../../sync/member/sync-types.ts';
 import type { SyncView } from '../../sync/sync-view.ts';
 import { typeKey } from '../../query/types.ts';
 import type { Incarnation, LiveType, ResourceType, TypeInfo, TypeKey } from '../../query/types.ts';

@@ -2,10 +2,10 @@
 // caller may reach, and types of which the caller may see something. Which other types a cluster has, and why the index
 // cannot read them, must not be revealed.
 import type { ScopeAnswer } from '../../rights/scopes.ts';
-import type { PartState, TypeState } from '../../sync/sync-types.ts';
+import type { PartState, TypeState } from '../../sync/member/sync-types.ts';
 import { typeKey } from '../../query/types.ts';
 import type { ResourceType } from '../../query/types.ts';
-import { typeName } from '../../sync/member-paths.ts';
+import { typeName } from '../../sync/member/member-paths.ts';
 import type { Warning } from './answer/answer-body.ts';
 import type { Catalog } from './catalog.ts';
 import { scopeConcerns } from './visible.ts';

@@ -6,7 +6,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { indexParameters, urlParameters, type Parameters } from '../../query/parameters.ts';
 import { parseLabelSelector } from '../../query/selectors/label-selector.ts';
 import { isSearchLabel } from '../../query/selectors/search-labels.ts';
-import { typeName } from '../../sync/member-paths.ts';
+import { typeName } from '../../sync/member/member-paths.ts';
 import { typeKey } from '../../query/types.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import { EarlyAnswer } from './answer.ts';

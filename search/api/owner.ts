@@ -3,7 +3,7 @@
 // answer tells nobody of an object that they cannot read.
 import type { User } from '../../cache/model/user.ts';
 import { urlParameters } from '../../query/parameters.ts';
-import { readQuery } from '../../query/read-query.ts';
+import { readQuery } from '../../query/read/read-query.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import { readWithinRights } from './current-rights.ts';
 import { planOf, queryOf } from './plan.ts';

@@ -1,6 +1,6 @@
 // The kinds of requests to the index, as steps/read.ts reads them from path, parameters and body. kinds.ts says how
 // each kind is answered.
-import type { AskedQuery } from '../../query/read-query.ts';
+import type { AskedQuery } from '../../query/read/read-query.ts';
 import type { Parameters } from '../../query/parameters.ts';
 import type { AccessQuestion } from '../../rights/access/who-can.ts';
 import type { FacetBy } from '../../store/store.ts';

@@ -4,7 +4,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { Leases } from '../../store/leases.ts';
 import type { DatabaseStatus } from '../../store/postgres/store.ts';
 import { indexedOf } from '../../sync/indexed.ts';
-import type { ClusterState } from '../../sync/sync-types.ts';
+import type { ClusterState } from '../../sync/member/sync-types.ts';
 import type { RebuildRequests } from './rebuild-requests.ts';
 
 /** The operations of a running index. */

@@ -5,7 +5,7 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SharedValues } from '../../store/postgres/shared-values.ts';
-import type { SyncHandle } from '../../sync/sync-types.ts';
+import type { SyncHandle } from '../../sync/member/sync-types.ts';
 
 /** The clusters that must be rebuilt, as UIDs of their cluster records. `done` removes one. */
 export interface RebuildRequests {

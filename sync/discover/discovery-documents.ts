@@ -4,8 +4,8 @@
 import { groupVersionPath } from '../../cache/hub/hub-paths.ts';
 import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
-import { refusalOf } from '../member-faults.ts';
-import type { AskMember, SyncTiming } from '../sync-types.ts';
+import { refusalOf } from '../member/member-faults.ts';
+import type { AskMember, SyncTiming } from '../member/sync-types.ts';
 
 /** A resource in one version, as discovery describes it. */
 export interface ServedResource {

@@ -1,12 +1,12 @@
 // Decides from a member cluster's discovery which types can be indexed, and in which API version. All rows of a type
 // are stored in one version: the CRD's storage version, or else the version that the member prefers. Names from
 // discovery become parts of request paths, so a name that is not valid in Kubernetes is skipped.
-import { refusalOf } from '../member-faults.ts';
+import { refusalOf } from '../member/member-faults.ts';
 import { Pages, readListItems } from '../follow/list-items.ts';
 import type { CustomTypes } from './custom-resources.ts';
 import { readServed, type Served, type ServedResource } from './discovery-documents.ts';
 import { measuredTypes, resourceMetricsGroup } from './resource-metrics.ts';
-import type { AskMember, SyncTiming } from '../sync-types.ts';
+import type { AskMember, SyncTiming } from '../member/sync-types.ts';
 import { typeKey, type LiveType, type TypeInfo, type TypeKey } from '../../query/types.ts';
 
 /** The types of a member cluster that can be indexed. */

@@ -5,7 +5,7 @@
 import type { PathStep } from '../../lib/json/raw-json.ts';
 import { parsePath, printPath } from '../../query/path.ts';
 import { parseLabelSelector } from '../../query/selectors/label-selector.ts';
-import type { TypeFilter } from '../sync-types.ts';
+import type { TypeFilter } from '../member/sync-types.ts';
 import { parseEntry, splitResources, wordsOf, type NamedResource } from './resource-entries.ts';
 
 /** The names of the options, as keys of the configuration file and behind the prefix of the annotations. */

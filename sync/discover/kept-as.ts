@@ -2,7 +2,7 @@
 // redaction, filter, pruned fields. The text is stored with the type. When the present one differs from it, the type is
 // listed again.
 import { rowForm } from '../../store/row-form.ts';
-import type { TypeFilter } from '../sync-types.ts';
+import type { TypeFilter } from '../member/sync-types.ts';
 
 /**
  * Stands for the filter in a `keptAs` text while a list rewrites the rows because the filter, the pruned fields or the

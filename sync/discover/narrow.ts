@@ -2,7 +2,7 @@
 // and which of their fields are dropped.
 import { typeKey, type TypeInfo, type TypeKey } from '../../query/types.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';
-import type { TypeFilter } from '../sync-types.ts';
+import type { TypeFilter } from '../member/sync-types.ts';
 import type { IndexOptions } from './index-options.ts';
 import { isMeant, type NamedResource } from './resource-entries.ts';
 

@@ -19,7 +19,7 @@ import {
 import { isKeptUnder } from './kept-as.ts';
 import { canBeShownWhole, narrowed } from './narrow.ts';
 import { isMeant, isNamed, parseEntry, type NamedResource } from './resource-entries.ts';
-import type { TypeFilter } from '../sync-types.ts';
+import type { TypeFilter } from '../member/sync-types.ts';
 
 /** One entry of a list of resources, such as `deployments.apps`. */
 export interface ResourceChoice extends NamedResource {

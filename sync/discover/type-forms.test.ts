@@ -9,7 +9,7 @@ import { makeFakeStore, type FakeStore } from '../fake-store.fixture.ts';
 import { makeSharedGate } from '../follow/bounds.ts';
 import { pods, timing, type, until } from '../follow/follow.fixture.ts';
 import type { TypeInfo } from '../../query/types.ts';
-import type { TypeFilter } from '../sync-types.ts';
+import type { TypeFilter } from '../member/sync-types.ts';
 import { makeTypeSet, type TypeSet } from './type-set.ts';
 
 const incarnation = { id: 'r1/life-1', cluster: 'm1' };

@@ -12,11 +12,11 @@ import { currentVersion } from '../follow/relist.ts';
 import { rowForm } from '../../store/row-form.ts';
 import { formOf, isKeptUnder, keptAsOf, mayBeNewer, mixedOptions } from './kept-as.ts';
 import { rightsTypes, type ChosenType } from './selection.ts';
-import { SyncSetback } from '../member-faults.ts';
-import { typePath } from '../member-paths.ts';
-import { type ReadAs } from '../sync-types.ts';
-import { makeReader, type MemberAsks, type MemberReader } from '../read-as.ts';
-import type { AskMember, MemberQuestion, SyncTiming, TypeFilter, TypeState } from '../sync-types.ts';
+import { SyncSetback } from '../member/member-faults.ts';
+import { typePath } from '../member/member-paths.ts';
+import { type ReadAs } from '../member/sync-types.ts';
+import { makeReader, type MemberAsks, type MemberReader } from '../member/read-as.ts';
+import type { AskMember, MemberQuestion, SyncTiming, TypeFilter, TypeState } from '../member/sync-types.ts';
 
 /**
  * Most lists of one cluster that run at the same time, and most bytes of its changes that wait to be committed. Beyond

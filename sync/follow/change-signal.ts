@@ -3,10 +3,10 @@
 import { makeBackoff } from '../../lib/backoff.ts';
 import { byteLinesOf } from '../../lib/watch-lines.ts';
 import { pause } from './bounds.ts';
-import { refusalOf, SyncSetback } from '../member-faults.ts';
+import { refusalOf, SyncSetback } from '../member/member-faults.ts';
 import { currentVersion } from './relist.ts';
-import type { AskMember, SyncTiming } from '../sync-types.ts';
-import { typePath } from '../member-paths.ts';
+import type { AskMember, SyncTiming } from '../member/sync-types.ts';
+import { typePath } from '../member/member-paths.ts';
 import { readMemberEvent } from './watch-event.ts';
 
 const type = {

@@ -10,7 +10,7 @@ import { makeFakeMember, type FakeMember } from '../fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from '../fake-store.fixture.ts';
 import { startFollower, type Follower } from './follow.ts';
 import type { FollowOptions } from './following.ts';
-import { defaultSyncTiming } from '../sync-types.ts';
+import { defaultSyncTiming } from '../member/sync-types.ts';
 
 export const pods = '/api/v1/pods';
 const incarnation = { id: 'r1/life-1', cluster: 'm1' };

@@ -4,7 +4,7 @@ import { FencedError } from '../../store/fenced-error.ts';
 import { IndexFullError } from '../../store/index-full.ts';
 import { makeDocumentReader } from '../document/document.ts';
 import type { Follower } from './follow.ts';
-import { OtherIncarnation } from '../discover/incarnation.ts';
+import { OtherIncarnation } from '../member/incarnation.ts';
 import { fill, lists, memberVersions, pods, site, timing, type, until, versionsOf } from './follow.fixture.ts';
 
 describe('a follower', () => {

@@ -3,9 +3,9 @@
 import { longestTimerMs } from '../../lib/duration.ts';
 import type { TypeInfo } from '../../query/types.ts';
 import { FencedError } from '../../store/fenced-error.ts';
-import { OtherIncarnation } from '../discover/incarnation.ts';
-import { Expired, setbackOf } from '../member-faults.ts';
-import type { TypeState } from '../sync-types.ts';
+import { OtherIncarnation } from '../member/incarnation.ts';
+import { Expired, setbackOf } from '../member/member-faults.ts';
+import type { TypeState } from '../member/sync-types.ts';
 import { pause } from './bounds.ts';
 import { check } from './follow-check.ts';
 import { list } from './follow-list.ts';

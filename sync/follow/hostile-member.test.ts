@@ -2,7 +2,7 @@
 // the same, and no other cluster may notice.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { readIncarnation } from '../discover/incarnation.ts';
+import { readIncarnation } from '../member/incarnation.ts';
 import { makeGate, makeSharedGate } from './bounds.ts';
 import { fill, pods, site, timing, type, until } from './follow.fixture.ts';
 import type { FakeStore } from '../fake-store.fixture.ts';

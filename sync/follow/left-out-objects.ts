@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 
 import type { LeftOut, WriteBatch } from '../../store/store.ts';
 import type { ObjectKey } from '../../query/types.ts';
-import type { LeftOutState } from '../sync-types.ts';
+import type { LeftOutState } from '../member/sync-types.ts';
 import { keyText } from './batch.ts';
 
 /** Characters. A name in an example ends after this many. */

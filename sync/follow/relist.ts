@@ -7,9 +7,9 @@ import type { Incarnation, ObjectKey, TypeInfo } from '../../query/types.ts';
 import { keyText, type Batcher } from './batch.ts';
 import type { DocumentReader } from '../document/document.ts';
 import { isVersion, Pages, readListItems, type ListHead } from './list-items.ts';
-import { Expired, refusalOf } from '../member-faults.ts';
-import { passes, typeName, typePath } from '../member-paths.ts';
-import type { AskMember, SyncTiming, TypeFilter } from '../sync-types.ts';
+import { Expired, refusalOf } from '../member/member-faults.ts';
+import { passes, typeName, typePath } from '../member/member-paths.ts';
+import type { AskMember, SyncTiming, TypeFilter } from '../member/sync-types.ts';
 
 /** Items in one page of a list, as in client-go's pager. */
 const pageSize = '500';

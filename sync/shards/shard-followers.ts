@@ -7,7 +7,7 @@ import { makeStoredTypes, type StoredTypes } from '../../store/stored-types.ts';
 import type { Commit, ShardWriter } from '../../store/store.ts';
 import { makeSharedGate, type SharedGate } from '../follow/bounds.ts';
 import { listsAtOnce, startSync, type SyncOptions } from '../sync.ts';
-import type { SyncHandle } from '../sync-types.ts';
+import type { SyncHandle } from '../member/sync-types.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
 import type { OwnState } from './told-states.ts';
 

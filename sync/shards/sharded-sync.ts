@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
 import { choiceOf } from '../discover/selection.ts';
-import type { ClusterState, PartState, SyncFault, SyncHandle } from '../sync-types.ts';
+import type { ClusterState, PartState, SyncFault, SyncHandle } from '../member/sync-types.ts';
 import { partOf } from './told-state.ts';
 import { LeaseKeeper, type LeaseTiming } from './lease-keeper.ts';
 import { ShardFollowers, type ShardFollowersOptions } from './shard-followers.ts';

@@ -1,6 +1,6 @@
 // The state of a cluster that another process follows, as that process has published it.
 import { typeKey, type TypeKey } from '../../query/types.ts';
-import type { ClusterState, PartState, TypeState } from '../sync-types.ts';
+import type { ClusterState, PartState, TypeState } from '../member/sync-types.ts';
 
 /** The published state of one cluster, with its types by key. */
 export interface ToldState {

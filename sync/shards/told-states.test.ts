@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ClusterState, TypeState } from '../sync-types.ts';
+import type { ClusterState, TypeState } from '../member/sync-types.ts';
 import { partOf } from './told-state.ts';
 import { makeFakeLeases } from './fake-leases.fixture.ts';
 import { ToldStates } from './told-states.ts';

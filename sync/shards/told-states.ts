@@ -3,7 +3,7 @@
 // all the time, so they are published separately and less often.
 import type { Leases, ToldState } from '../../store/leases.ts';
 import type { ShardWriter } from '../../store/store.ts';
-import type { ClusterState, SyncFault, TypeState } from '../sync-types.ts';
+import type { ClusterState, SyncFault, TypeState } from '../member/sync-types.ts';
 import { toldState, type ToldState as KnownState } from './told-state.ts';
 
 /**

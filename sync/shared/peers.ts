@@ -1,6 +1,6 @@
 // The other processes of one gateway that answer from the same index. One process writes the index and tells the others
 // the state of each cluster.
-import type { ClusterState } from '../sync-types.ts';
+import type { ClusterState } from '../member/sync-types.ts';
 
 /** A message of one process to all others. */
 export type PeerMessage =

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IndexPeers, PeerMessage } from './peers.ts';
 import { startSharedSync } from './shared-sync.ts';
-import type { ClusterState, SyncHandle, TypeState } from '../sync-types.ts';
+import type { ClusterState, SyncHandle, TypeState } from '../member/sync-types.ts';
 
 const type = {
   group: '',

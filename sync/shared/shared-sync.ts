@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { IndexPeers } from './peers.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
-import type { ClusterState, PartState, SyncHandle } from '../sync-types.ts';
+import type { ClusterState, PartState, SyncHandle } from '../member/sync-types.ts';
 import { partOf, toldState, type ToldState } from '../shards/told-state.ts';
 
 export interface SharedSyncOptions {

@@ -63,7 +63,7 @@ const fieldsOnly = [
   'rights/mirror.ts',
   'sync/discover/custom-resources.ts',
   'sync/discover/discovery-documents.ts',
-  'sync/discover/incarnation.ts',
+  'sync/member/incarnation.ts',
   'sync/document/document.ts',
   'sync/follow/list-items.ts',
   'sync/follow/relist.ts',

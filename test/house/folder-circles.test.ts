@@ -11,23 +11,15 @@ cli cli/connection cli/kubeconfig
 
 console console/live console/object console/pages console/parts console/session
 
-distribute/apply distribute/member distribute/work
-
 gateway gateway/api gateway/api/clusters gateway/api/discovery gateway/api/index gateway/api/karmada gateway/audit
 gateway/audit/sinks gateway/certificates gateway/config gateway/config/controllers gateway/console gateway/fanout
 gateway/fanout/lists gateway/fanout/watches gateway/hub gateway/limits gateway/open-streams gateway/operations
 gateway/probe gateway/request gateway/start gateway/start/controllers gateway/steps gateway/tracing gateway/workers
 
-http/hpack http/http2
-
 import import/clusters import/collections import/definitions import/lifecycles import/policies import/registries
 import/render
 
 import/template import/template/functions
-
-query query/selectors
-
-rights rights/access
 
 routing/dial routing/forward routing/http1 routing/http2 routing/members
 
@@ -41,8 +33,6 @@ store/postgres store/postgres/connection store/postgres/feed store/postgres/leas
 store/postgres/write
 
 store/sqlite store/sqlite/memory store/sqlite/read store/sqlite/threads store/sqlite/walks store/sqlite/write
-
-sync sync/discover sync/follow
 `;
 
 /** The folders that each folder imports, types included. Tests do not count. */

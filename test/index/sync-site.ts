@@ -12,7 +12,7 @@ import { makeAsks } from '../../sync/ask-member.ts';
 import type { IndexIdentity } from '../../sync/index-identity.ts';
 import { makeSelection } from '../../sync/discover/selection.ts';
 import { startSync } from '../../sync/sync.ts';
-import type { SyncHandle, SyncTiming, TypeState } from '../../sync/sync-types.ts';
+import type { SyncHandle, SyncTiming, TypeState } from '../../sync/member/sync-types.ts';
 import { typeKey, type ResourceType } from '../../query/types.ts';
 
 /** A cluster as a source would give it. */

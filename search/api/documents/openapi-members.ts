@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { headerValues } from '../../../http/raw-headers.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
-import type { AskMember } from '../../../sync/sync-types.ts';
+import type { AskMember } from '../../../sync/member/sync-types.ts';
 import type { Incarnation } from '../../../query/types.ts';
 
 /** An OpenAPI document as a member cluster sent it. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import type { StoredType } from '../../../store/store.ts';
-import type { MemberQuestion } from '../../../sync/sync-types.ts';
+import type { MemberQuestion } from '../../../sync/member/sync-types.ts';
 import type { TypeInfo } from '../../../query/types.ts';
 import { makeReadDocument } from './openapi-members.ts';
 import { makeUnionOpenapi } from './openapi-union.ts';

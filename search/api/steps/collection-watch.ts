@@ -3,7 +3,7 @@
 // again.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { compileMatcher } from '../../../query/match.ts';
-import { readQuery } from '../../../query/read-query.ts';
+import { readQuery } from '../../../query/read/read-query.ts';
 import { collectionTable } from '../../table/table.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../../query/types.ts';
 import type { WatchQuestion } from '../../watch/watch-question.ts';

@@ -1,6 +1,6 @@
 // Reports how up to date the index is, for each cluster and each type that the caller may list.
 import { indexedOf } from '../../../sync/indexed.ts';
-import type { TypeState } from '../../../sync/sync-types.ts';
+import type { TypeState } from '../../../sync/member/sync-types.ts';
 import { typeKey } from '../../../query/types.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { searchVersion } from '../catalog.ts';

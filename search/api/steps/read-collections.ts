@@ -2,7 +2,7 @@
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { onlyParameters, urlParameters } from '../../../query/parameters.ts';
 import type { Parameters } from '../../../query/parameters.ts';
-import { readQuery } from '../../../query/read-query.ts';
+import { readQuery } from '../../../query/read/read-query.ts';
 import { collectionTypes } from '../collection-types.ts';
 import type { CollectionDefinition } from '../collections/definitions.ts';
 import type { CollectionNamesQuestion, CollectionQuestion } from '../question.ts';

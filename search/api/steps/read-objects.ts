@@ -4,7 +4,7 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import { headerValue } from '../../../routing/forward/headers.ts';
 import { isContinueToken } from '../../../query/continue.ts';
 import { onlyParameters, urlParameters, type Parameters } from '../../../query/parameters.ts';
-import { readQuery } from '../../../query/read-query.ts';
+import { readQuery } from '../../../query/read/read-query.ts';
 import { takeForwardLabel } from '../../../query/selectors/forward-label.ts';
 import type { AskedObjects } from '../inner-path.ts';
 import type { ForwardQuestion, ObjectsQuestion } from '../question.ts';

@@ -4,7 +4,7 @@ import { columnOf, readColumnPath } from '../../../query/columns.ts';
 import { jsonParameters, urlParameters } from '../../../query/parameters.ts';
 import type { Parameters } from '../../../query/parameters.ts';
 import { printPath } from '../../../query/path.ts';
-import { readQuery } from '../../../query/read-query.ts';
+import { readQuery } from '../../../query/read/read-query.ts';
 import type { FacetBy } from '../../../store/store.ts';
 import { typeKey } from '../../../query/types.ts';
 import { mostTypes } from '../inner-path.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeRbacView } from '../../../rights/rbac-view.ts';
-import type { ClusterAccess } from '../../../rights/access/cluster-access.ts';
+import { makeRbacView } from '../../../rights/rbac/rbac-view.ts';
+import type { ClusterAccess } from '../../../rights/cluster-access.ts';
 import { testUser } from '../../../rights/rights.fixture.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { fetchWhatCan, fetchWhoCan } from './fetch-access.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { User } from '../../../cache/model/user.ts';
 import { makeUser } from '../../../cache/model/user.ts';
 import { indexRules } from '../../../lib/rights/index-rules.ts';
-import type { RowVerb } from '../../../rights/rbac-view.ts';
+import type { RowVerb } from '../../../rights/rbac/rbac-view.ts';
 import { outgoingUser } from '../../../auth/rules/impersonation.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';

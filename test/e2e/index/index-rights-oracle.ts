@@ -1,6 +1,6 @@
 // When a row may be seen, as questions that somebody else answers: the member, or the gateway's authorizer. Nothing
 // here may know of RBAC or of grants, or the test would share the mistakes of what it tests.
-import type { RowVerb } from '../../../rights/rbac-view.ts';
+import type { RowVerb } from '../../../rights/rbac/rbac-view.ts';
 import type { WorldType } from './index-rights-world.ts';
 
 export const rowVerbs: readonly RowVerb[] = ['list', 'get', 'watch'];

@@ -8,7 +8,7 @@ import { parseLabelSelector } from '../../../query/selectors/label-selector.ts';
 import { allOf, type LabelRequirement } from '../../../query/list-query.ts';
 import { compileMatcher } from '../../../query/match.ts';
 import { urlParameters } from '../../../query/parameters.ts';
-import { readQuery } from '../../../query/read-query.ts';
+import { readQuery } from '../../../query/read/read-query.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 

@@ -2,11 +2,11 @@
 // pkg/apis/rbac/v1), as pure functions over Role and binding objects. Easy to get wrong: a rule without resourceNames
 // allows every name, and also requests without a name. A rule with resourceNames allows only these names, and the
 // entry "" in it means a request without a name.
-import { rbacGroup } from '../lib/objects/api-names.ts';
+import { rbacGroup } from '../../lib/objects/api-names.ts';
 import { randomUUID } from 'node:crypto';
-import { accountUserName } from '../auth/callers/reserved.ts';
-import type { User } from '../cache/model/user.ts';
-import type { ResourceType } from '../query/types.ts';
+import { accountUserName } from '../../auth/callers/reserved.ts';
+import type { User } from '../../cache/model/user.ts';
+import type { ResourceType } from '../../query/types.ts';
 
 /** A rbac.authorization.k8s.io/v1 PolicyRule. */
 export interface PolicyRule {

@@ -1,14 +1,14 @@
 // Turns a member cluster's refusal, or a failure to reach it, into the fault that users see and the error that decides
 // about the next attempt. A 403 or 404 is an ordinary answer and not thrown by the client. Text of an answer must not
 // appear in a message, since it may quote an object.
-import { retryAfterMsOf } from '../lib/backoff.ts';
-import { GatewayError } from '../cache/model/errors.ts';
-import { MalformedAnswer } from '../lib/json/json-scan.ts';
-import { readStatus } from '../cache/hub/hub-events.ts';
-import { headerValue } from '../routing/forward/headers.ts';
-import { BreakerOpen } from '../routing/members/breaker.ts';
-import { readWhole, type MemberAnswer } from '../routing/members/member-call.ts';
-import { FencedError } from '../store/fenced-error.ts';
+import { retryAfterMsOf } from '../../lib/backoff.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { MalformedAnswer } from '../../lib/json/json-scan.ts';
+import { readStatus } from '../../cache/hub/hub-events.ts';
+import { headerValue } from '../../routing/forward/headers.ts';
+import { BreakerOpen } from '../../routing/members/breaker.ts';
+import { readWhole, type MemberAnswer } from '../../routing/members/member-call.ts';
+import { FencedError } from '../../store/fenced-error.ts';
 import { mendCommand } from './read-as.ts';
 import type { SyncFault } from './sync-types.ts';
 

@@ -1,9 +1,9 @@
 // Parses the parameter `filter`: conditions on fields, separated by commas and combined with OR. When there are several
 // filters, they are combined with AND. A value that contains a comma or a bracket needs quotes or backslashes.
-import { readColumnPath } from './columns.ts';
-import { checkOperand } from './selectors/field-selector.ts';
-import type { FieldRequirement } from './list-query.ts';
-import { bad } from './parameters.ts';
+import { readColumnPath } from '../columns.ts';
+import { checkOperand } from '../selectors/field-selector.ts';
+import type { FieldRequirement } from '../list-query.ts';
+import { bad } from '../parameters.ts';
 
 const longestFilter = 32 * 1024;
 const mostTerms = 256;

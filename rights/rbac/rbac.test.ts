@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memberView } from '../auth/rules/impersonation.ts';
-import { makeUser } from '../cache/model/user.ts';
-import { grantAllows } from '../query/scope/grants.ts';
+import { memberView } from '../../auth/rules/impersonation.ts';
+import { makeUser } from '../../cache/model/user.ts';
+import { grantAllows } from '../../query/scope/grants.ts';
 import { readBinding, readRules, ruleAllows, reachOfRules } from './rbac.ts';
 import { makeRbacView } from './rbac-view.ts';
 import type { RbacFeed, RbacKind, RowVerb } from './rbac-view.ts';
-import { binding, role, rule, testUser } from './rights.fixture.ts';
-import type { TestObject } from './rights.fixture.ts';
+import { binding, role, rule, testUser } from '../rights.fixture.ts';
+import type { TestObject } from '../rights.fixture.ts';
 
 const kinds: Readonly<Record<string, RbacKind>> = {
   Role: 'roles',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { MemberAnswer } from '../routing/members/member-call.ts';
+import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import { ownCredential } from './sync-types.ts';
 import { makeReader, mendCommand } from './read-as.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';

@@ -1,18 +1,18 @@
 // Reads a query from the path, URL parameters, search labels in the label selector, or a JSON document, and turns it
 // into one ListQuery. When several of these give the same condition, the path wins over the URL, and the URL over the
 // label. A condition that cannot be applied is an error, because ignoring it would return too many rows.
-import type { ResourceType } from './types.ts';
-import { readColumnPath } from './columns.ts';
-import { parseFieldSelector } from './selectors/field-selector.ts';
+import type { ResourceType } from '../types.ts';
+import { readColumnPath } from '../columns.ts';
+import { parseFieldSelector } from '../selectors/field-selector.ts';
 import { readFilters } from './filter.ts';
-import { goQuote, parseLabelSelector } from './selectors/label-selector.ts';
-import type { PathStep } from '../lib/json/raw-json.ts';
-import type { FieldRequirement, ListQuery, OwnerQuery } from './list-query.ts';
-import { liftKeyConditions } from './lift-keys.ts';
-import { nativeConditions } from './native-fields.ts';
-import { readLabelOrder, readOrder, splitOutsideQuotes } from './order-by.ts';
+import { goQuote, parseLabelSelector } from '../selectors/label-selector.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
+import type { FieldRequirement, ListQuery, OwnerQuery } from '../list-query.ts';
+import { liftKeyConditions } from '../lift-keys.ts';
+import { nativeConditions } from '../native-fields.ts';
+import { readLabelOrder, readOrder, splitOutsideQuotes } from '../order-by.ts';
 import { readPage, type PageAsked } from './page.ts';
-import { bad, type Parameters } from './parameters.ts';
+import { bad, type Parameters } from '../parameters.ts';
 import {
   allValues,
   flagValue,
@@ -20,8 +20,8 @@ import {
   setValues,
   takeSearchLabels,
   type SearchLabels,
-} from './selectors/search-labels.ts';
-import { readTimeMs } from './times.ts';
+} from '../selectors/search-labels.ts';
+import { readTimeMs } from '../times.ts';
 
 /** The conditions that the request's URL path contains. */
 export interface PathTarget {

@@ -6,8 +6,8 @@ import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
 import { isWordKept } from '../../store/left-out.ts';
 import type { Incarnation } from '../../query/types.ts';
-import { refusalOf } from '../member-faults.ts';
-import type { AskMember, SyncTiming } from '../sync-types.ts';
+import { refusalOf } from './member-faults.ts';
+import type { AskMember, SyncTiming } from './sync-types.ts';
 
 /** Thrown when the cluster was wiped and set up anew. No watch may then be resumed from the stored resourceVersions. */
 export class OtherIncarnation extends Error {}

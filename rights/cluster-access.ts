@@ -1,24 +1,24 @@
 // What a caller may know of the RBAC of each cluster. Security: a cluster that the gateway does not let the caller
 // reach is not in the answer. What is missing of a cluster follows from the caller's own rights and the state of the
 // index, and says nothing about objects that the caller may not read.
-import { memberView } from '../../auth/rules/impersonation.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterRecord } from '../../cache/model/records.ts';
-import type { User } from '../../cache/model/user.ts';
-import { typeKey } from '../../query/types.ts';
-import type { ResourceType } from '../../query/types.ts';
-import type { ClusterRightsOptions } from '../cluster-rights.ts';
-import type { ScopeAnswer } from '../evaluation.ts';
-import { grantAllows, noGrant } from '../../query/scope/grants.ts';
-import { hiddenByAge } from '../hidden-cluster.ts';
-import type { HiddenCluster } from '../hidden-cluster.ts';
-import { recordUidOf } from '../members.ts';
-import { rightsTypes } from '../mirror.ts';
-import { rbacGroup } from '../../lib/objects/api-names.ts';
-import type { RbacView } from '../rbac-view.ts';
-import type { RowScopes } from '../row-scopes.ts';
-import type { StoredIncarnation, StoredIncarnations } from '../stored-incarnations.ts';
-import type { KnownRbac } from './who-can.ts';
+import { memberView } from '../auth/rules/impersonation.ts';
+import { GatewayError } from '../cache/model/errors.ts';
+import type { ClusterRecord } from '../cache/model/records.ts';
+import type { User } from '../cache/model/user.ts';
+import { typeKey } from '../query/types.ts';
+import type { ResourceType } from '../query/types.ts';
+import type { ClusterRightsOptions } from './cluster-rights.ts';
+import type { ScopeAnswer } from './evaluation.ts';
+import { grantAllows, noGrant } from '../query/scope/grants.ts';
+import { hiddenByAge } from './hidden-cluster.ts';
+import type { HiddenCluster } from './hidden-cluster.ts';
+import { recordUidOf } from './members.ts';
+import { rightsTypes } from './mirror.ts';
+import { rbacGroup } from '../lib/objects/api-names.ts';
+import type { RbacView } from './rbac/rbac-view.ts';
+import type { RowScopes } from './row-scopes.ts';
+import type { StoredIncarnation, StoredIncarnations } from './stored-incarnations.ts';
+import type { KnownRbac } from './access/who-can.ts';
 
 /** Why an answer about a cluster may lack something. */
 export interface AccessGap {

@@ -1,9 +1,9 @@
 // Reads which page of the rows is requested, from `limit` and `continue`. Without a limit all rows are returned. A
 // decimal `continue` is an offset, as in Clusterpedia; the `continue` of the answer is then an offset, too.
-import { isContinueToken } from './continue.ts';
-import { goQuote } from './selectors/label-selector.ts';
-import { bad, type Parameters } from './parameters.ts';
-import { flagValue, oneValue, type SearchLabels } from './selectors/search-labels.ts';
+import { isContinueToken } from '../continue.ts';
+import { goQuote } from '../selectors/label-selector.ts';
+import { bad, type Parameters } from '../parameters.ts';
+import { flagValue, oneValue, type SearchLabels } from '../selectors/search-labels.ts';
 
 /** The largest page, in rows. A client that asks for more gets a warning and a page of this size. */
 export const maxLimit = 5000;

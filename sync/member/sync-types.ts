@@ -1,10 +1,10 @@
 // Types that describe how far the copy of each cluster in the index is: for each type its state, and when it was last
 // known to be up to date. Types that are stored only to decide access are included; only a type with `isChosen` may
 // appear in answers.
-import type { MemberAnswer } from '../routing/members/member-call.ts';
-import type { Incarnation, LiveType, ResourceType, TypeInfo, TypeKey } from '../query/types.ts';
+import type { MemberAnswer } from '../../routing/members/member-call.ts';
+import type { Incarnation, LiveType, ResourceType, TypeInfo, TypeKey } from '../../query/types.ts';
 
-import { defaultRetryDelays, type RetryDelays } from './follow/retry-delays.ts';
+import { defaultRetryDelays, type RetryDelays } from './retry-delays.ts';
 
 /** Why a cluster or type cannot be kept up to date now. The message contains no secret and says what to do. */
 export interface SyncFault {

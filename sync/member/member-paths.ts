@@ -1,6 +1,6 @@
 // Builds the paths for lists and watches of a type. A filter that the API server supports becomes part of the path,
 // which saves traffic. Other filters, such as several namespaces or names, are applied to the objects that arrive.
-import type { ResourceType, TypeInfo } from '../query/types.ts';
+import type { ResourceType, TypeInfo } from '../../query/types.ts';
 import type { TypeFilter } from './sync-types.ts';
 
 /**

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../cache/model/errors.ts';
-import { allOf, type ListQuery } from './list-query.ts';
-import { jsonParameters, urlParameters } from './parameters.ts';
-import { parsePath } from './path.ts';
-import { takeForwardLabel } from './selectors/forward-label.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { allOf, type ListQuery } from '../list-query.ts';
+import { jsonParameters, urlParameters } from '../parameters.ts';
+import { parsePath } from '../path.ts';
+import { takeForwardLabel } from '../selectors/forward-label.ts';
 import { readQuery, type AskedQuery, type PathTarget } from './read-query.ts';
 
 const pods = { group: '', resource: 'pods' };

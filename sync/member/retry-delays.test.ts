@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeFakeStore } from '../fake-store.fixture.ts';
 import { startClusterSync } from '../cluster-sync.ts';
-import { makeGate } from './bounds.ts';
+import { makeGate } from '../follow/bounds.ts';
 import { defaultRetryDelays, makeRetryDelays } from './retry-delays.ts';
-import { defaultSyncTiming } from '../sync-types.ts';
+import { defaultSyncTiming } from './sync-types.ts';
 
 test('with 1 s, 5 s, 10 s and 5 fast tries waits are 1, 2, 4, 5, 5, then 10 s and more, each cluster its own, and what works begins anew (CP-164)', () => {
   const delays = { firstMs: 1_000, maxMs: 5_000, fastTries: 5, slowMs: 10_000 };

@@ -1,7 +1,7 @@
 // Chooses with which identity a type of a member cluster is read: `portcullis:index`, or the gateway's own credential
 // when the member answers 403 to the former. When `portcullis:index` gets the right later, no answer shows that. So
 // `comesBack` tries it again, and the follower then lists the type again.
-import type { MemberAnswer } from '../routing/members/member-call.ts';
+import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';
 import type { ReadAs } from './sync-types.ts';
 import { ownCredential } from './sync-types.ts';
