@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, it } from 'node:test';
 import { makeBufferReclaim, youngCollector } from './buffer-reclaim.ts';
-import { getRequest, recordingHandler, response, startTestMember, memberOptions } from './dial/member.fixture.ts';
-import { makeTransport } from './dial/transport.ts';
+import { getRequest, recordingHandler, response, startTestMember, memberOptions } from './pools/member.fixture.ts';
+import { makeTransport } from './pools/transport.ts';
 
 describe('buffer reclaim', () => {
   it('collects once for every so many bytes, and not within the turn', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../cache/model/errors.ts';
-import { makeBreaker } from '../routing/members/breaker.ts';
+import { makeBreaker } from '../routing/call/breaker.ts';
 import { type } from './follow/follow.fixture.ts';
 import { indexedOf } from './indexed.ts';
 import { setbackOf } from './member/member-faults.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
-import { makeBreaker } from '../../routing/members/breaker.ts';
+import { makeBreaker } from '../../routing/call/breaker.ts';
 import { AnswerTooLong } from '../../routing/members/member-call.ts';
 import type { Connections } from '../../routing/members/target.ts';
-import type { ResponseHandler } from '../../routing/members/transport-types.ts';
+import type { ResponseHandler } from '../../routing/call/transport-types.ts';
 import { makeMemberClient } from './member-client.ts';
 
 const mebibyte = 1024 * 1024;

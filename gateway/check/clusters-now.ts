@@ -10,7 +10,7 @@ import type { ClusterRecord } from '../../cache/model/records.ts';
 import { createClusterStore } from '../../cache/model/store.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeConnections } from '../../routing/members/target.ts';
-import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
+import { makeTransport, transportParts } from '../../routing/pools/transport.ts';
 import type { Config } from '../config/configuration.ts';
 import { makeLog } from '../operations/log.ts';
 import { startSources } from '../start/sources.ts';

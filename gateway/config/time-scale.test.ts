@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { defaultBreakerLimits } from '../../routing/members/breaker.ts';
-import { defaultPoolTimes } from '../../routing/dial/endpoint-pools.ts';
+import { defaultBreakerLimits } from '../../routing/call/breaker.ts';
+import { defaultPoolTimes } from '../../routing/pools/endpoint-pools.ts';
 import { readConfig } from './config.ts';
 import { fixedTimes, readTimeScale, timeScaleVariable } from './time-scale.ts';
 

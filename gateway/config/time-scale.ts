@@ -2,11 +2,11 @@
 // For tests only. Security: a factor above 1 would weaken every limit at once and is refused, and a gateway with a
 // factor logs this when it starts.
 import { connectTimeoutMs } from '../../lib/limits.ts';
-import { defaultBreakerLimits } from '../../routing/members/breaker.ts';
-import type { BreakerLimits } from '../../routing/members/breaker.ts';
-import { defaultPoolTimes } from '../../routing/dial/endpoint-pools.ts';
-import { returnAfterMs } from '../../routing/dial/endpoint-order.ts';
-import type { TransportLimits } from '../../routing/dial/transport.ts';
+import { defaultBreakerLimits } from '../../routing/call/breaker.ts';
+import type { BreakerLimits } from '../../routing/call/breaker.ts';
+import { defaultPoolTimes } from '../../routing/pools/endpoint-pools.ts';
+import { returnAfterMs } from '../../routing/pools/endpoint-order.ts';
+import type { TransportLimits } from '../../routing/pools/transport.ts';
 import type { Config } from './configuration.ts';
 import { clientLostMs } from '../../http/http2/http2-liveness.ts';
 import { defaultProbeTiming } from '../probe/probe.ts';

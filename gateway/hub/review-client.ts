@@ -9,9 +9,9 @@ import type { HubAccess, HubConnection } from '../../cache/hub/hub-connection.ts
 import { hubFault, hubUnavailable } from '../../cache/hub/hub-faults.ts';
 import type { HubAnswer, HubCall, HubClient } from '../../cache/hub/hub-types.ts';
 import type { Credential, Endpoint } from '../../cache/model/records.ts';
-import { hostHeader } from '../../routing/dial/endpoint-request.ts';
-import { makeTransport } from '../../routing/dial/transport.ts';
-import type { ResponseHandler, Transport, UpstreamCall } from '../../routing/members/transport-types.ts';
+import { hostHeader } from '../../routing/pools/endpoint-request.ts';
+import { makeTransport } from '../../routing/pools/transport.ts';
+import type { ResponseHandler, Transport, UpstreamCall } from '../../routing/call/transport-types.ts';
 
 /** Maximum number of connections for reviews, as many as the ordinary client of the hub opens for short requests. */
 const connections = 64;

@@ -2,7 +2,7 @@
 import type { ClusterReader } from '../../cache/model/store.ts';
 import { makeBufferReclaim, youngCollector } from '../../routing/buffer-reclaim.ts';
 import { makeSharedTlsSettings } from '../../routing/dial/tls-settings.ts';
-import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
+import { makeTransport, transportParts } from '../../routing/pools/transport.ts';
 import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import { makeConnections } from '../../routing/members/target.ts';

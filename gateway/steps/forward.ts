@@ -1,7 +1,7 @@
 // Step 14 of the chain: sends the request to the member cluster and relays the answer. Security: there are two
 // functions, one for each chain, so that `forward` cannot leave out the impersonated user by mistake. No `await` stands
 // between reading the cluster record and sending, so that address and credential are of the same moment.
-import { hostHeader } from '../../routing/dial/endpoint-request.ts';
+import { hostHeader } from '../../routing/pools/endpoint-request.ts';
 import type { HeaderParts } from '../../routing/forward/headers.ts';
 import { MemberRequest } from '../../routing/members/member-request.ts';
 import type { OutgoingIdentity } from '../../routing/members/member-request.ts';

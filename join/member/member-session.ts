@@ -12,7 +12,7 @@ import { makeMemberClient, type MemberClient } from '../../distribute/member/mem
 import type { ServedKind } from '../../distribute/member/kinds.ts';
 import { makeMemberObjects, MemberRefusal } from '../../distribute/member/member-objects.ts';
 import { textAt } from '../../controllers/objects.ts';
-import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
+import { makeTransport, transportParts } from '../../routing/pools/transport.ts';
 import { makeConnections } from '../../routing/members/target.ts';
 
 /** Clients of one member, whose requests carry one credential. */

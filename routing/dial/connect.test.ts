@@ -7,8 +7,8 @@ import { MemberDialer } from './connect.ts';
 import type { DialTarget } from './connect.ts';
 import { makeTestAuthority } from './authority.fixture.ts';
 import type { TestAuthority, TestCertificate } from './authority.fixture.ts';
-import { getRequest, memberOptions, recordingHandler, response, startTestMember } from './member.fixture.ts';
-import { makeTransport } from './transport.ts';
+import { getRequest, memberOptions, recordingHandler, response, startTestMember } from '../pools/member.fixture.ts';
+import { makeTransport } from '../pools/transport.ts';
 
 let authority: TestAuthority;
 let other: TestAuthority;

@@ -10,13 +10,13 @@ import type { AddressRule } from '../../cache/model/address-rule.ts';
 import { connectTimeoutMs } from '../../lib/limits.ts';
 import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { Credential, Endpoint, ProxyAddress, TlsTrust } from '../../cache/model/records.ts';
-import { fail, memberFault } from '../members/member-faults.ts';
-import type { MemberLabel } from '../members/member-faults.ts';
+import { fail, memberFault } from '../call/member-faults.ts';
+import type { MemberLabel } from '../call/member-faults.ts';
 import { makeProxyDialer } from './proxy-connection.ts';
 import type { ProxyDialer } from './proxy-connection.ts';
 import { proxyLabel } from './proxy-faults.ts';
-import { once, openTcp } from './sockets.ts';
-import type { Track } from './sockets.ts';
+import { once, openTcp } from '../call/sockets.ts';
+import type { Track } from '../call/sockets.ts';
 import { makeTlsHold, UnreadableAuthority } from './tls-settings.ts';
 import type { SharedTlsSettings, TlsHold } from './tls-settings.ts';
 

@@ -13,8 +13,8 @@ import { base64, compiled } from '../../cache/sources/objects/hub-objects.fixtur
 import { MemberDialer } from './connect.ts';
 import { makeTestAuthority } from './authority.fixture.ts';
 import type { TestAuthority, TestCertificate } from './authority.fixture.ts';
-import { memberOptions, startTestMember } from './member.fixture.ts';
-import type { TestMember } from './member.fixture.ts';
+import { memberOptions, startTestMember } from '../pools/member.fixture.ts';
+import type { TestMember } from '../pools/member.fixture.ts';
 
 const namespace = 'credentials';
 const clusterProxy = { scheme: 'http', host: '127.0.0.1', port: 8090, userinfo: undefined } as const;

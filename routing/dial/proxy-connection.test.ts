@@ -9,9 +9,9 @@ import type { ProxyAddress } from '../../cache/model/records.ts';
 import { makeTestAuthority } from './authority.fixture.ts';
 import type { TestAuthority, TestCertificate } from './authority.fixture.ts';
 import { startHttp2Member } from '../http2/http2-member.fixture.ts';
-import { getRequest, memberOptions, recordingHandler, response, startTestMember } from './member.fixture.ts';
-import type { Outcome, TestMember } from './member.fixture.ts';
-import { makeTransport } from './transport.ts';
+import { getRequest, memberOptions, recordingHandler, response, startTestMember } from '../pools/member.fixture.ts';
+import type { Outcome, TestMember } from '../pools/member.fixture.ts';
+import { makeTransport } from '../pools/transport.ts';
 
 let authority: TestAuthority;
 let proxyAuthority: TestAuthority;

@@ -4,9 +4,9 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { ProxyAddress } from '../../cache/model/records.ts';
 import { formatHostPort } from '../../lib/text/host-port.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
-import { addressRefusal, certificateRefused, errorCode, fail } from '../members/member-faults.ts';
-import type { MemberLabel } from '../members/member-faults.ts';
-import { addressRefused } from './sockets.ts';
+import { addressRefusal, certificateRefused, errorCode, fail } from '../call/member-faults.ts';
+import type { MemberLabel } from '../call/member-faults.ts';
+import { addressRefused } from '../call/sockets.ts';
 
 /** Thrown when a proxy refused to open a tunnel, or its settings cannot be used; the message says why. */
 export class ProxyRefusal extends Error {

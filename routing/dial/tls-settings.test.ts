@@ -5,11 +5,11 @@ import type { ClusterSpec, Credential } from '../../cache/model/records.ts';
 import { makeConnections } from '../members/target.ts';
 import { makeTestAuthority } from './authority.fixture.ts';
 import type { TestAuthority, TestCertificate } from './authority.fixture.ts';
-import { getRequest, memberOptions, recordingHandler, response, startTestMember } from './member.fixture.ts';
+import { getRequest, memberOptions, recordingHandler, response, startTestMember } from '../pools/member.fixture.ts';
 import { makeSharedTlsSettings, UnreadableAuthority } from './tls-settings.ts';
 import type { TlsParts } from './tls-settings.ts';
-import { makeTransport, transportParts } from './transport.ts';
-import type { Transport } from '../members/transport-types.ts';
+import { makeTransport, transportParts } from '../pools/transport.ts';
+import type { Transport } from '../call/transport-types.ts';
 
 let authority: TestAuthority;
 let other: TestAuthority;

@@ -5,10 +5,10 @@ import { before, describe, it } from 'node:test';
 import type { ProxyAddress } from '../../cache/model/records.ts';
 import { makeTestAuthority } from './authority.fixture.ts';
 import type { TestAuthority, TestCertificate } from './authority.fixture.ts';
-import { getRequest, memberOptions, recordingHandler, response, startTestMember } from './member.fixture.ts';
-import type { Outcome, TestMember } from './member.fixture.ts';
-import { makeTransport } from './transport.ts';
-import type { TransportOptions } from './transport.ts';
+import { getRequest, memberOptions, recordingHandler, response, startTestMember } from '../pools/member.fixture.ts';
+import type { Outcome, TestMember } from '../pools/member.fixture.ts';
+import { makeTransport } from '../pools/transport.ts';
+import type { TransportOptions } from '../pools/transport.ts';
 import { openTunnel } from './tunnel.ts';
 
 let authority: TestAuthority;

@@ -7,7 +7,7 @@ import { formatHostPort } from '../../lib/text/host-port.ts';
 import { ipv6Bytes } from '../../lib/text/ip-address.ts';
 import type { Endpoint, ProxyAddress } from '../../cache/model/records.ts';
 import { maxReasonLength, ProxyRefusal, refusalReason } from './proxy-faults.ts';
-import { ResponseParser } from '../http1/response-parser.ts';
+import { ResponseParser } from './response-parser.ts';
 import { badValue, token } from '../../http/field-syntax.ts';
 
 /**

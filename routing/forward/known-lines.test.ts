@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { ResponseParser } from '../http1/response-parser.ts';
+import { ResponseParser } from '../dial/response-parser.ts';
 
 type Reading = readonly [status: number, headers: readonly string[], body: string, keepAlive: boolean] | string;
 

@@ -10,10 +10,10 @@ import type { RelayedHeaders } from './headers.ts';
 import { lastWordsMs } from './last-words.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
 import { refusedImpersonation } from './warning.ts';
-import type { Breaker } from '../members/breaker.ts';
-import { credentialRefused, noAnswer, redirected } from '../members/member-faults.ts';
+import type { Breaker } from '../call/breaker.ts';
+import { credentialRefused, noAnswer, redirected } from '../call/member-faults.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
-import type { ResponseHandler, Transport, UpstreamCall, UpstreamRequest } from '../members/transport-types.ts';
+import type { ResponseHandler, Transport, UpstreamCall, UpstreamRequest } from '../call/transport-types.ts';
 
 /**
  * Progress of one request, which other steps of the chain read. Plain fields instead of methods, because this code is

@@ -4,8 +4,8 @@
 // authenticated as the gateway (rule "upgrades are closed until 101").
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { Breaker } from '../members/breaker.ts';
-import { credentialRefused } from '../members/member-faults.ts';
+import type { Breaker } from '../call/breaker.ts';
+import { credentialRefused } from '../call/member-faults.ts';
 import type { InboundUpgrade } from '../../http/inbound.ts';
 import { challengesOf, relayedHeaders } from './headers.ts';
 import { headerValues } from '../../http/raw-headers.ts';
@@ -16,7 +16,7 @@ import type { OpenStream, OpenStreams } from './open-streams.ts';
 import { refusedImpersonation } from './warning.ts';
 import type { Forwarding, Progress } from './stream.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
-import type { ResponseHandler, Transport, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
+import type { ResponseHandler, Transport, UpgradeAnswer, UpstreamRequest } from '../call/transport-types.ts';
 import { tellsStatus } from './websocket-messages.ts';
 
 /**

@@ -9,9 +9,9 @@ import {
   response,
   startTestMember,
   withMember,
-} from '../dial/member.fixture.ts';
-import type { TestAnswer } from '../dial/member.fixture.ts';
-import { makeTransport } from '../dial/transport.ts';
+} from '../pools/member.fixture.ts';
+import type { TestAnswer } from '../pools/member.fixture.ts';
+import { makeTransport } from '../pools/transport.ts';
 
 const ok: TestAnswer = (_head, socket) => socket.write(response('hello'));
 

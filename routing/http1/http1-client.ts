@@ -3,10 +3,10 @@
 import type { Socket } from 'node:net';
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { Dialer, Protocols } from '../dial/connect.ts';
-import { Call } from '../members/call.ts';
+import { Call } from '../call/call.ts';
 import { Http1Connection } from './member-connection.ts';
 import type { ConnectionOwner } from './member-connection.ts';
-import { closedTransport, fail, memberFault } from '../members/member-faults.ts';
+import { closedTransport, fail, memberFault } from '../call/member-faults.ts';
 import { requestHead } from './request-head.ts';
 
 /** Limits of one pool. */

@@ -8,9 +8,9 @@ import {
   response,
   startTestMember,
   withMember,
-} from '../dial/member.fixture.ts';
-import { makeTransport } from '../dial/transport.ts';
-import type { UpstreamCall } from '../members/transport-types.ts';
+} from '../pools/member.fixture.ts';
+import { makeTransport } from '../pools/transport.ts';
+import type { UpstreamCall } from '../call/transport-types.ts';
 
 describe('http1 pool', () => {
   it('lets calls wait in order for a bounded number of connections, and refuses beyond the bound', () =>

@@ -4,12 +4,12 @@
 import type { Socket } from 'node:net';
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
-import type { Carrier, Call } from '../members/call.ts';
+import type { Carrier, Call } from '../call/call.ts';
 import { readDirectly } from '../../http/direct-read.ts';
-import { badResponse, errorCode, fail, memberFault } from '../members/member-faults.ts';
-import type { MemberLabel } from '../members/member-faults.ts';
-import { ResponseParser } from './response-parser.ts';
-import type { ResponseSink } from './response-parser.ts';
+import { badResponse, errorCode, fail, memberFault } from '../call/member-faults.ts';
+import type { MemberLabel } from '../call/member-faults.ts';
+import { ResponseParser } from '../dial/response-parser.ts';
+import type { ResponseSink } from '../dial/response-parser.ts';
 
 /** Callbacks with which a connection reports to its pool. */
 export interface ConnectionOwner {

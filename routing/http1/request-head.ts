@@ -4,7 +4,7 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import { rememberingNames } from '../../http/header-names.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
-import type { HeadText, UpstreamRequest } from '../members/transport-types.ts';
+import type { HeadText, UpstreamRequest } from '../call/transport-types.ts';
 import { badValue, token } from '../../http/field-syntax.ts';
 
 const originForm = /^\/[\x21-\x7e\x80-\xff]*$/;

@@ -6,10 +6,10 @@ import { makeTestAuthority } from '../dial/authority.fixture.ts';
 import type { TestCertificate } from '../dial/authority.fixture.ts';
 import { startHttp2Member } from './http2-member.fixture.ts';
 import type { Http2Member } from './http2-member.fixture.ts';
-import { getRequest, memberOptions, recordingHandler, response, startTestMember } from '../dial/member.fixture.ts';
-import { makeTransport } from '../dial/transport.ts';
-import type { TransportLimits } from '../dial/transport.ts';
-import type { Transport, UpstreamRequest } from '../members/transport-types.ts';
+import { getRequest, memberOptions, recordingHandler, response, startTestMember } from '../pools/member.fixture.ts';
+import { makeTransport } from '../pools/transport.ts';
+import type { TransportLimits } from '../pools/transport.ts';
+import type { Transport, UpstreamRequest } from '../call/transport-types.ts';
 
 let ca = '';
 let certificate: TestCertificate;

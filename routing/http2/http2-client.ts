@@ -4,13 +4,13 @@
 // own.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { maxUpstreamStreamsPerSession } from '../../lib/limits.ts';
-import type { Call } from '../members/call.ts';
+import type { Call } from '../call/call.ts';
 import type { Dialer, Protocols } from '../dial/connect.ts';
 import type { Http1Client } from '../http1/http1-client.ts';
 import { Http2Session } from './http2-session.ts';
 import type { SessionOwner, SessionTimes } from './http2-session.ts';
 import { requestHeaders } from './member-stream.ts';
-import { closedTransport, fail, memberFault } from '../members/member-faults.ts';
+import { closedTransport, fail, memberFault } from '../call/member-faults.ts';
 
 /** Limits for the long-running requests to one endpoint. */
 export interface Http2Limits extends SessionTimes {

@@ -6,11 +6,11 @@ import { makeTestAuthority } from '../dial/authority.fixture.ts';
 import type { TestCertificate } from '../dial/authority.fixture.ts';
 import { endHeaders, endStream, frame, frames, startFrameMember, status200, uint32 } from './http2-member.fixture.ts';
 import type { ReceivedFrame } from './http2-member.fixture.ts';
-import { getRequest, memberOptions, recordingHandler, startTestMember } from '../dial/member.fixture.ts';
-import type { TestMember } from '../dial/member.fixture.ts';
-import { makeTransport } from '../dial/transport.ts';
-import type { TransportLimits } from '../dial/transport.ts';
-import type { Transport, UpstreamRequest } from '../members/transport-types.ts';
+import { getRequest, memberOptions, recordingHandler, startTestMember } from '../pools/member.fixture.ts';
+import type { TestMember } from '../pools/member.fixture.ts';
+import { makeTransport } from '../pools/transport.ts';
+import type { TransportLimits } from '../pools/transport.ts';
+import type { Transport, UpstreamRequest } from '../call/transport-types.ts';
 
 let ca = '';
 let certificate: TestCertificate;

@@ -3,8 +3,8 @@
 import { createSecureServer, sensitiveHeaders } from 'node:http2';
 import type { IncomingHttpHeaders, SecureServerOptions, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import { startTestMember } from '../dial/member.fixture.ts';
-import type { TestMember } from '../dial/member.fixture.ts';
+import { startTestMember } from '../pools/member.fixture.ts';
+import type { TestMember } from '../pools/member.fixture.ts';
 import type { TestCertificate } from '../dial/authority.fixture.ts';
 
 /** A running fake member with everything it received. */

@@ -6,10 +6,10 @@ import type { ClientHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { connectTimeoutMs, maxHeaderBytes, maxHeaderPairs, maxUpstreamStreamsPerSession } from '../../lib/limits.ts';
-import type { Call } from '../members/call.ts';
+import type { Call } from '../call/call.ts';
 import { Http2Stream } from './member-stream.ts';
-import { fail, memberFault } from '../members/member-faults.ts';
-import type { MemberLabel } from '../members/member-faults.ts';
+import { fail, memberFault } from '../call/member-faults.ts';
+import type { MemberLabel } from '../call/member-faults.ts';
 
 /** Flow-control window of a stream: so many bytes the member may send on it before the gateway reads them. */
 const streamWindowBytes = 256 * 1024;

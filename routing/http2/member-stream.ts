@@ -4,12 +4,12 @@
 import { constants } from 'node:http2';
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { Call, Carrier } from '../members/call.ts';
-import { badResponse, fail, memberFault } from '../members/member-faults.ts';
-import type { MemberLabel } from '../members/member-faults.ts';
+import type { Call, Carrier } from '../call/call.ts';
+import { badResponse, fail, memberFault } from '../call/member-faults.ts';
+import type { MemberLabel } from '../call/member-faults.ts';
 import { checkRequest, refuseFramingHeaders } from '../http1/request-head.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
-import type { UpstreamRequest } from '../members/transport-types.ts';
+import type { UpstreamRequest } from '../call/transport-types.ts';
 
 /** Most interim (1xx) responses before the final one, which are skipped. After more of them the response is refused. */
 const maxInterimHeads = 32;

@@ -3,11 +3,11 @@ import { describe, it } from 'node:test';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import { makeUser } from '../../cache/model/user.ts';
-import { makeBreaker } from './breaker.ts';
+import { makeBreaker } from '../call/breaker.ts';
 import { callMember, readWhole } from './member-call.ts';
 import type { MemberCall } from './member-call.ts';
 import type { Target } from './target.ts';
-import type { ResponseHandler, UpstreamRequest } from './transport-types.ts';
+import type { ResponseHandler, UpstreamRequest } from '../call/transport-types.ts';
 
 const alice = makeUser({ name: 'alice', groups: ['dev'] });
 

@@ -2,13 +2,13 @@
 // if the answer is read slowly, the member must wait. Code that stops reading before the end must call cancel().
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
-import { hostHeader } from '../dial/endpoint-request.ts';
-import { credentialRefused, noAnswer, redirected } from './member-faults.ts';
+import { hostHeader } from '../pools/endpoint-request.ts';
+import { credentialRefused, noAnswer, redirected } from '../call/member-faults.ts';
 import { headersOf } from './member-request.ts';
 import type { OutgoingIdentity } from './member-request.ts';
 import type { Target } from './target.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
-import type { ResponseHandler, UpstreamCall } from './transport-types.ts';
+import type { ResponseHandler, UpstreamCall } from '../call/transport-types.ts';
 
 /** Bytes of an answer that are buffered; beyond this, reading from the member pauses until the caller has read some. */
 const heldAnswerBytes = 64 * 1024;

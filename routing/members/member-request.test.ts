@@ -6,7 +6,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { Credential } from '../../cache/model/records.ts';
 import { markRepeated } from '../../http/repeated-headers.ts';
 import { makeUser } from '../../cache/model/user.ts';
-import { requestFor } from '../dial/endpoint-request.ts';
+import { requestFor } from '../pools/endpoint-request.ts';
 import { selfUpstreamHeaders, upstreamHeaders } from '../forward/headers.ts';
 import type { HeaderParts } from '../forward/headers.ts';
 import { MemberRequest } from './member-request.ts';

@@ -8,7 +8,7 @@ import type { User } from '../../cache/model/user.ts';
 import { selfUpstreamHeaders, upstreamHeaders } from '../forward/headers.ts';
 import type { HeaderParts } from '../forward/headers.ts';
 import { headerText } from '../http1/request-head.ts';
-import type { HeadText, UpstreamRequest } from './transport-types.ts';
+import type { HeadText, UpstreamRequest } from '../call/transport-types.ts';
 
 /**
  * As whom a request is sent: the user to impersonate, or 'self' for the gateway's credential without impersonation.

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { ClusterRecord, ClusterSpec, Credential, CredentialSource } from '../../cache/model/records.ts';
 import { unknownStatus } from '../../cache/model/store.ts';
 import { locate, makeConnections } from './target.ts';
-import type { Transport } from './transport-types.ts';
+import type { Transport } from '../call/transport-types.ts';
 
 const spec: ClusterSpec = {
   name: 'm1',

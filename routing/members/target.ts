@@ -4,9 +4,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord, ClusterSpec, Credential } from '../../cache/model/records.ts';
-import { makeBreaker } from './breaker.ts';
-import type { Breaker, BreakerLimits } from './breaker.ts';
-import type { Transport, TransportStats } from './transport-types.ts';
+import { makeBreaker } from '../call/breaker.ts';
+import type { Breaker, BreakerLimits } from '../call/breaker.ts';
+import type { Transport, TransportStats } from '../call/transport-types.ts';
 
 /** The pooled connections of one cluster record and its circuit breaker. */
 export interface Connection {

@@ -26,7 +26,7 @@ import type {
 import type { BodyLimits } from '../body-budget.ts';
 import { openDatabase, type Database, type DatabaseOptions } from './connection/database.ts';
 import { migrate } from './connection/migrate.ts';
-import { schemaForm } from './schema.ts';
+import { schemaForm } from './connection/schema.ts';
 import { CommitFeed } from './feed/commit-feed.ts';
 import { ChangeLog } from './feed/log.ts';
 import { defaultPartitions, lacksPartition, Partitions, type PartitionOptions } from './feed/partitions.ts';

@@ -6,7 +6,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import { readStatus } from '../../cache/hub/hub-events.ts';
 import { headerValue } from '../../routing/forward/headers.ts';
-import { BreakerOpen } from '../../routing/members/breaker.ts';
+import { BreakerOpen } from '../../routing/call/breaker.ts';
 import { readWhole, type MemberAnswer } from '../../routing/members/member-call.ts';
 import { FencedError } from '../../store/fenced-error.ts';
 import { mendCommand } from './read-as.ts';

@@ -21,16 +21,11 @@ import/render
 
 import/template import/template/functions
 
-routing/dial routing/forward routing/http1 routing/http2 routing/members
-
 search/api search/api/answer search/api/collections search/api/documents search/api/fleet search/api/operations
 search/api/steps search/api/who-can search/watch
 
 sim sim/access sim/api sim/apply sim/controllers sim/defaults sim/schema sim/store sim/streams sim/streams/shell
 sim/validate sim/wire sim/workloads
-
-store/postgres store/postgres/connection store/postgres/feed store/postgres/leases store/postgres/read
-store/postgres/write
 
 store/sqlite store/sqlite/memory store/sqlite/read store/sqlite/threads store/sqlite/walks store/sqlite/write
 `;

@@ -1,6 +1,6 @@
 // A process that follows members together with others, over one PostgreSQL, until it is killed. It reports to its
 // parent what it follows and what it would answer, several times a second, and closes when it is told to.
-import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
+import { makeTransport, transportParts } from '../../routing/pools/transport.ts';
 import { makeConnections } from '../../routing/members/target.ts';
 import { createClusterStore } from '../../cache/model/store.ts';
 import { openPostgresStore } from '../../store/postgres/store.ts';

@@ -4,7 +4,7 @@ import { fixedCredential } from '../../cache/credentials/fixed.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { createClusterStore, type ClusterStore } from '../../cache/model/store.ts';
 import { makeConnections } from '../../routing/members/target.ts';
-import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
+import { makeTransport, transportParts } from '../../routing/pools/transport.ts';
 import { allOf } from '../../query/list-query.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { IndexStore, WriteBatch } from '../../store/store.ts';

@@ -2,7 +2,7 @@
 // are made by the migrations up to that version, and get the columns that they have.
 import type { Client } from 'pg';
 
-import { migrations, schemaMark } from '../../store/postgres/schema.ts';
+import { migrations, schemaMark } from '../../store/postgres/connection/schema.ts';
 
 /** The schema of a present index, and that of its copy. */
 const present = 'portcullis';

@@ -2,7 +2,7 @@
 import { Client, type QueryResultRow } from 'pg';
 
 import type { OpenedStore, OpenStore } from '../../store/conformance/tested-store.fixture.ts';
-import { shardOfIncarnation } from '../../store/postgres/shard.ts';
+import { shardOfIncarnation } from '../../store/postgres/connection/shard.ts';
 import { openPostgresStore } from '../../store/postgres/store.ts';
 import type { PostgresServer } from './postgres.fixture.ts';
 

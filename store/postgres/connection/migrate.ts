@@ -2,7 +2,7 @@
 // one migrates and the others wait. Tables of other programs, and tables of a newer version, are not touched.
 import type { ClientBase } from 'pg';
 
-import { migrations, schemaForm, schemaMark } from '../schema.ts';
+import { migrations, schemaForm, schemaMark } from './schema.ts';
 import { openDatabase, type Database, type DatabaseOptions } from './database.ts';
 import { unavailable } from './errors.ts';
 

@@ -8,7 +8,7 @@ import type { IndexVersions } from '../../index-version.ts';
 import type { LogEntry, ReadPoint } from '../../store.ts';
 import { byIndexOnly, type Database } from '../connection/database.ts';
 import { copyRows, type CopyRow } from '../connection/script.ts';
-import { changeKind } from '../schema.ts';
+import { changeKind } from '../connection/schema.ts';
 
 /** How many entries one statement reads. */
 const entriesAtOnce = 200;

@@ -5,8 +5,8 @@
 import type { Assignment, Heartbeat, HeartbeatAnswer, Leases, ShardState, Situation, ToldState } from '../../leases.ts';
 import type { ShardWriter } from '../../store.ts';
 import type { Database } from '../connection/database.ts';
-import { clockUs } from '../schema.ts';
-import { shardCount, shardOf } from '../shard.ts';
+import { clockUs } from '../connection/schema.ts';
+import { shardCount, shardOf } from '../connection/shard.ts';
 import { writerKey, type LeaseWrites } from '../write/lease-writes.ts';
 
 /** A replica loses its leases when it has sent no heartbeat for this many milliseconds. */

@@ -2,7 +2,7 @@
 // that has changed since is read from the change log. So a list, and a watch from the list's resourceVersion, together
 // show every change exactly once.
 import type { RowRead } from '../../store.ts';
-import { changeKind } from '../schema.ts';
+import { changeKind } from '../connection/schema.ts';
 import type { CopyRow } from '../connection/script.ts';
 import type { FoundRow } from './key-order.ts';
 import type { Snapshot } from './snapshot.ts';

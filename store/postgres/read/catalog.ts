@@ -1,7 +1,7 @@
 // The types and incarnations of the database with their numbers, in memory. Nothing is removed, and nothing changes but
 // the cluster name of an incarnation.
 import type { TypeKey } from '../../../query/types.ts';
-import { shardOfIncarnation } from '../shard.ts';
+import { shardOfIncarnation } from '../connection/shard.ts';
 import { piece, type Piece } from './sql.ts';
 
 export interface IncarnationRecord {

@@ -4,7 +4,7 @@
 import { compileMatcher } from '../../../query/match.ts';
 import { allOf, type FieldRequirement, type LabelRequirement } from '../../../query/list-query.ts';
 import { fieldPath, labelPath } from '../../term-paths.ts';
-import { indexedPathBytes } from '../schema.ts';
+import { indexedPathBytes } from '../connection/schema.ts';
 import { termId } from '../write/terms.ts';
 import type { Snapshot } from './snapshot.ts';
 import { allHold, bytes, piece, type Piece } from './sql.ts';

@@ -5,7 +5,7 @@ import type { ClientBase } from 'pg';
 
 import type { Incarnation, TypeKey } from '../../../query/types.ts';
 import type { Database } from '../connection/database.ts';
-import { idBlock } from '../schema.ts';
+import { idBlock } from '../connection/schema.ts';
 
 export class Numbers {
   readonly #database: Database;

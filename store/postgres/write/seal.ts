@@ -10,7 +10,7 @@ import { FencedError } from '../../fenced-error.ts';
 import { isRightsType } from '../../rights-types.ts';
 import type { ShardWriter } from '../../store.ts';
 import { sqlState, unavailable } from '../connection/errors.ts';
-import { changeKind, clockUs, numbersLost, shardsLostState } from '../schema.ts';
+import { changeKind, clockUs, numbersLost, shardsLostState } from '../connection/schema.ts';
 import { byteas, int2s, int4s, int8s, texts } from './arrays.ts';
 import { targetArrays } from './find.ts';
 import { writerKey, type WriteBounds } from './lease-writes.ts';

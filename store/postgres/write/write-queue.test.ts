@@ -5,7 +5,7 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import { rowWrite, typeInfo } from '../../conformance/model.fixture.ts';
 import { FencedError } from '../../fenced-error.ts';
 import type { WriteBatch } from '../../store.ts';
-import { shardOfIncarnation } from '../shard.ts';
+import { shardOfIncarnation } from '../connection/shard.ts';
 import { ShardsLostError } from './seal.ts';
 import { WriteQueue } from './write-queue.ts';
 import type { Write, Writer } from './writer.ts';

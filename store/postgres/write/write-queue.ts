@@ -7,7 +7,7 @@ import { piecesOf, withLeftOut } from '../../left-out.ts';
 import type { TypeKey } from '../../../query/types.ts';
 import { sqlState } from '../connection/errors.ts';
 import { lacksPartition } from '../feed/partitions.ts';
-import { shardCount, shardOfIncarnation } from '../shard.ts';
+import { shardCount, shardOfIncarnation } from '../connection/shard.ts';
 import { writerKey } from './lease-writes.ts';
 import { ShardsLostError } from './seal.ts';
 import type { Write, Writer } from './writer.ts';

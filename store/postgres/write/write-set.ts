@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 
 import type { RowWrite } from '../../store.ts';
 import type { TypeKey } from '../../../query/types.ts';
-import { changeKind } from '../schema.ts';
+import { changeKind } from '../connection/schema.ts';
 import { arrayText, termsOf, type Term } from './terms.ts';
 
 /** A type in an incarnation, by their numbers in the database (`inc`, `t`), and the shard of the incarnation. */

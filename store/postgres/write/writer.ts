@@ -5,7 +5,7 @@ import type { ClientBase } from 'pg';
 import { typeKey, type TypeKey } from '../../../query/types.ts';
 import type { RowWrite, ShardWriter, WriteBatch } from '../../store.ts';
 import { byIndexOnly, type Database } from '../connection/database.ts';
-import { shardOfIncarnation } from '../shard.ts';
+import { shardOfIncarnation } from '../connection/shard.ts';
 import { int4s } from './arrays.ts';
 import { countRows, countTerms, writeFollows } from './count-statements.ts';
 import { find, nowUs, type Found, type SoughtKey } from './find.ts';

@@ -7,8 +7,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 
-import { makeTransport } from '../../../routing/dial/transport.ts';
-import type { Transport, UpstreamRequest } from '../../../routing/members/transport-types.ts';
+import { makeTransport } from '../../../routing/pools/transport.ts';
+import type { Transport, UpstreamRequest } from '../../../routing/call/transport-types.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';

@@ -1,7 +1,7 @@
 // What a member answers: the HTTP/1.1 response parser. The parser moves chunks together inside the buffer it is given,
 // so each reading gets bytes of its own.
-import { ResponseParser } from '../../../routing/http1/response-parser.ts';
-import type { ResponseKind } from '../../../routing/http1/response-parser.ts';
+import { ResponseParser } from '../../../routing/dial/response-parser.ts';
+import type { ResponseKind } from '../../../routing/dial/response-parser.ts';
 import { ResponseFault } from '../../../http/http1/chunked-body.ts';
 import { mutatedTexts } from '../mutations.ts';
 import { must, refusalOf } from '../target.ts';

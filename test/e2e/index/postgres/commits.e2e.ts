@@ -10,7 +10,7 @@ import { rowWrite, typeInfo } from '../../../../store/conformance/model.fixture.
 import { FencedError } from '../../../../store/fenced-error.ts';
 import { openDatabase } from '../../../../store/postgres/connection/database.ts';
 import { Partitions } from '../../../../store/postgres/feed/partitions.ts';
-import { shardOfIncarnation } from '../../../../store/postgres/shard.ts';
+import { shardOfIncarnation } from '../../../../store/postgres/connection/shard.ts';
 import { openPostgresStore, type PostgresStoreOptions } from '../../../../store/postgres/store.ts';
 import type { IndexStore, WriteBatch } from '../../../../store/store.ts';
 

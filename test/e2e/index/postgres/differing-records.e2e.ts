@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { stableUuid } from '../../../../cache/sources/kubeconfig/kubeconfig-cluster.ts';
-import { shardOf } from '../../../../store/postgres/shard.ts';
+import { shardOf } from '../../../../store/postgres/connection/shard.ts';
 import { writeKubeconfig } from '../../../controlplane/kubeconfig.ts';
 import type { GatewayProcess } from '../../../gateway-process.ts';
 import { eventually } from '../../../site/polling.ts';

@@ -6,8 +6,8 @@ import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { Client } from 'pg';
 
-import { migrations, schemaForm } from '../../../../store/postgres/schema.ts';
-import { shardOfIncarnation } from '../../../../store/postgres/shard.ts';
+import { migrations, schemaForm } from '../../../../store/postgres/connection/schema.ts';
+import { shardOfIncarnation } from '../../../../store/postgres/connection/shard.ts';
 import { openPostgresStore, type PostgresStore } from '../../../../store/postgres/store.ts';
 import type { LogEntry, WriteBatch } from '../../../../store/store.ts';
 import { typeKey } from '../../../../query/types.ts';

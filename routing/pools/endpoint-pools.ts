@@ -2,12 +2,12 @@
 // requests (watches, logs) have other connections, so that watches cannot use up the connections of short requests.
 import type { Socket } from 'node:net';
 import type { Endpoint } from '../../cache/model/records.ts';
-import type { Call } from '../members/call.ts';
-import { MemberDialer } from './connect.ts';
-import type { Dialer, DialTarget } from './connect.ts';
+import type { Call } from '../call/call.ts';
+import { MemberDialer } from '../dial/connect.ts';
+import type { Dialer, DialTarget } from '../dial/connect.ts';
 import { Http1Client } from '../http1/http1-client.ts';
 import { Http2Client } from '../http2/http2-client.ts';
-import type { TransportStats } from '../members/transport-types.ts';
+import type { TransportStats } from '../call/transport-types.ts';
 
 /** Limits for the connections to one endpoint. */
 export interface PoolLimits {

@@ -33,7 +33,7 @@
 // to it. `rights` is the time of the newest change of a role or binding. `catalog` grows with each new type,
 // incarnation or followed type.
 // - `store`: one row with the id of the store, and the time `trimmed`: the log contains all changes after it.
-import { newStoreId } from '../index-version.ts';
+import { newStoreId } from '../../index-version.ts';
 import { shardCount } from './shard.ts';
 
 /** Version of the tables that this program writes. Tables of a newer version are refused. */

@@ -3,7 +3,7 @@
 // are handled here too.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
-import { addressRefused } from '../dial/sockets.ts';
+import { addressRefused } from './sockets.ts';
 
 /** Name, address and TLS settings of the member that an error is about. */
 export interface MemberLabel {

@@ -3,15 +3,15 @@
 import type { Socket } from 'node:net';
 import { connectTimeoutMs } from '../../lib/limits.ts';
 import type { ClusterSpec, Credential, EndpointOption } from '../../cache/model/records.ts';
-import { Call } from '../members/call.ts';
-import type { DialTarget } from './connect.ts';
+import { Call } from '../call/call.ts';
+import type { DialTarget } from '../dial/connect.ts';
 import { OrderedChoice } from './endpoint-choice.ts';
 import type { EndpointChoice, EndpointEntry } from './endpoint-choice.ts';
 import { makeEndpointOrder, returnAfterMs } from './endpoint-order.ts';
 import { makeEndpointPools } from './endpoint-pools.ts';
 import type { PoolLimits } from './endpoint-pools.ts';
-import { requestUpgrade } from '../http1/http1-upgrade.ts';
-import { closedTransport, fail } from '../members/member-faults.ts';
+import { requestUpgrade } from './http1-upgrade.ts';
+import { closedTransport, fail } from '../call/member-faults.ts';
 import type {
   ResponseHandler,
   Transport,
@@ -19,7 +19,7 @@ import type {
   UpgradeAnswer,
   UpstreamCall,
   UpstreamRequest,
-} from '../members/transport-types.ts';
+} from '../call/transport-types.ts';
 
 /** Limits for the connections to one cluster. The limits of {@link PoolLimits} apply to each endpoint separately. */
 export interface TransportLimits extends PoolLimits {

@@ -5,13 +5,13 @@ import type { Socket } from 'node:net';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
 import type { Endpoint } from '../../cache/model/records.ts';
-import type { Call } from '../members/call.ts';
-import type { Protocols } from './connect.ts';
+import type { Call } from '../call/call.ts';
+import type { Protocols } from '../dial/connect.ts';
 import type { EndpointOrder } from './endpoint-order.ts';
 import type { EndpointPools } from './endpoint-pools.ts';
 import { requestFor } from './endpoint-request.ts';
-import type { MemberLabel } from '../members/member-faults.ts';
-import type { UpstreamRequest } from '../members/transport-types.ts';
+import type { MemberLabel } from '../call/member-faults.ts';
+import type { UpstreamRequest } from '../call/transport-types.ts';
 
 /** One endpoint of the cluster and its connection pools. */
 export interface EndpointEntry {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { GatewayError } from '../../cache/model/errors.ts';
-import { getRequest, recordingHandler, response, withMember } from '../dial/member.fixture.ts';
-import type { TestAnswer } from '../dial/member.fixture.ts';
+import { getRequest, recordingHandler, response, withMember } from './member.fixture.ts';
+import type { TestAnswer } from './member.fixture.ts';
 
 const switching = (token: string, extra = ''): string =>
   `HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${token}\r\nConnection: Upgrade\r\n\r\n${extra}`;

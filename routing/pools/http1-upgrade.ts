@@ -6,14 +6,14 @@ import type { Socket } from 'node:net';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
 import type { Protocols } from '../dial/connect.ts';
-import type { EndpointChoice } from '../dial/endpoint-choice.ts';
-import { badResponse, fail, memberFault } from '../members/member-faults.ts';
-import type { MemberLabel } from '../members/member-faults.ts';
-import { requestHead } from './request-head.ts';
-import { ResponseParser } from './response-parser.ts';
-import type { ResponseSink } from './response-parser.ts';
+import type { EndpointChoice } from './endpoint-choice.ts';
+import { badResponse, fail, memberFault } from '../call/member-faults.ts';
+import type { MemberLabel } from '../call/member-faults.ts';
+import { requestHead } from '../http1/request-head.ts';
+import { ResponseParser } from '../dial/response-parser.ts';
+import type { ResponseSink } from '../dial/response-parser.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
-import type { ResponseHandler, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
+import type { ResponseHandler, UpgradeAnswer, UpstreamRequest } from '../call/transport-types.ts';
 
 /**
  * Most bytes of the body of an answer other than 101. A longer body ends the answer with an error. The limit is needed

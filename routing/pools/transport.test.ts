@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { makeTestAuthority } from './authority.fixture.ts';
-import type { TestCertificate } from './authority.fixture.ts';
+import { makeTestAuthority } from '../dial/authority.fixture.ts';
+import type { TestCertificate } from '../dial/authority.fixture.ts';
 import { startHttp2Member } from '../http2/http2-member.fixture.ts';
 import { getRequest, memberOptions, recordingHandler, response, startTestMember } from './member.fixture.ts';
 import { makeTransport } from './transport.ts';
-import type { Transport } from '../members/transport-types.ts';
+import type { Transport } from '../call/transport-types.ts';
 
 let ca = '';
 let certificate: TestCertificate;

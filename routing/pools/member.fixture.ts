@@ -7,7 +7,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import type { TlsOptions } from 'node:tls';
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
-import type { ResponseHandler, Transport, UpstreamRequest } from '../members/transport-types.ts';
+import type { ResponseHandler, Transport, UpstreamRequest } from '../call/transport-types.ts';
 import { makeTransport } from './transport.ts';
 import type { TransportLimits, TransportOptions } from './transport.ts';
 
