@@ -3,7 +3,7 @@
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { checkExitCode, checkJson, checkSummary, checkTable } from '../cli/check-report.ts';
-import type { Terminal } from '../cli/terminal.ts';
+import type { Terminal } from '../cli/terminal/terminal.ts';
 import { packageVersion } from '../cli/version.ts';
 import type { LongRunningVerbs, CheckOptions } from './options.ts';
 

@@ -2,7 +2,7 @@
 // reported at once. Otherwise somebody who changes the first address would learn only then that the second is in use
 // too.
 import { createServer } from 'node:net';
-import { Failure } from '../cli/failure.ts';
+import { Failure } from '../cli/terminal/failure.ts';
 import { formatHostPort } from '../lib/text/host-port.ts';
 import type { HostPort } from '../lib/text/host-port.ts';
 import { listenAt } from '../gateway/start/listen.ts';

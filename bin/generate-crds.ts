@@ -3,7 +3,7 @@
 // admission policies) or ClusterProfile. The Helm chart installs the same texts.
 import { Option, type Command } from 'commander';
 import { stringify } from 'yaml';
-import type { Terminal } from '../cli/terminal.ts';
+import type { Terminal } from '../cli/terminal/terminal.ts';
 import { clusterpediaDefinitions } from '../import/definitions/clusterpedia.ts';
 import { clusterProfileDefinition } from '../import/definitions/cluster-profiles.ts';
 import { collectionDefinition } from '../import/definitions/collections.ts';

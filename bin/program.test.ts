@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { Terminal } from '../cli/terminal.ts';
+import type { Terminal } from '../cli/terminal/terminal.ts';
 import type { DemoOptions, LongRunningVerbs, ServeOptions } from './options.ts';
 import type { CheckOptions } from './options.ts';
 import { makeProgram, run } from './program.ts';

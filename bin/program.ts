@@ -6,15 +6,15 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { addAccessCommands } from '../cli/access/access-commands.ts';
 import { addApplyCommands } from '../cli/apply/apply-commands.ts';
 import { addCompletionCommand } from '../cli/completion/completion.ts';
-import { describeFailure, exitCodeOf, exitCodes, Failure } from '../cli/failure.ts';
+import { describeFailure, exitCodeOf, exitCodes, Failure } from '../cli/terminal/failure.ts';
 import { addGenerateCommand } from '../cli/member-access/generate-member-access.ts';
 import { addGetCommand } from '../cli/get-clusters.ts';
 import { addIndexCommand } from '../cli/index-operations/index-commands.ts';
 import { addJoinCommands } from '../cli/join/join-commands.ts';
 import { addKubeconfigCommand } from '../cli/kubeconfig/kubeconfig.ts';
 import { addWorksCommands } from '../cli/works/works-commands.ts';
-import { processTerminal } from '../cli/terminal.ts';
-import type { Terminal } from '../cli/terminal.ts';
+import { processTerminal } from '../cli/terminal/terminal.ts';
+import type { Terminal } from '../cli/terminal/terminal.ts';
 import { addVersionCommand, packageVersion } from '../cli/version.ts';
 import { addAuditFlags } from './audit-flags.ts';
 import { addCheckCommand, check } from './check.ts';

@@ -1,7 +1,7 @@
 // Prints the weaknesses that `portcullis check` found. Security: names of clusters and messages come from outside, so
 // control characters in them are made visible before they reach the terminal.
-import { printable } from './failure.ts';
-import { align } from './table.ts';
+import { printable } from './terminal/failure.ts';
+import { align } from './terminal/table.ts';
 
 /** One weakness. The fields are those of `Weakness` in gateway/check. */
 export interface ReportedWeakness {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { parse, stringify } from 'yaml';
-import { Failure } from './failure.ts';
+import { Failure } from './terminal/failure.ts';
 import { getClusters } from './get-clusters.ts';
 import type { GetClustersFlags } from './get-clusters.ts';
 import { makeAuthority, makeFolder, recordingTerminal, startStub } from './stub-gateway.fixture.ts';

@@ -6,11 +6,11 @@ import type { Command } from 'commander';
 import { findConnection } from './connection/connection.ts';
 import type { ConnectionFlags, KubeconfigFlags } from './connection/connection.ts';
 import { addConnectionFlags } from './connection/connection-flags.ts';
-import { Failure } from './failure.ts';
+import { Failure } from './terminal/failure.ts';
 import { clustersPath } from './connection/gateway-url.ts';
 import { getJson } from './connection/http.ts';
-import { printTable } from './table.ts';
-import type { Terminal } from './terminal.ts';
+import { printTable } from './terminal/table.ts';
+import type { Terminal } from './terminal/terminal.ts';
 import { writeYaml } from '../lib/yaml/go-yaml.ts';
 
 /** Flags of `portcullis get clusters`, as commander parses them. */

@@ -17,7 +17,7 @@ import {
   X509CertificateGenerator,
 } from '@peculiar/x509';
 import type { X509Certificate } from '@peculiar/x509';
-import type { Terminal } from './terminal.ts';
+import type { Terminal } from './terminal/terminal.ts';
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 type Keys = Parameters<typeof X509CertificateGenerator.createSelfSigned>[0]['keys'];

@@ -5,9 +5,9 @@ import { Option } from 'commander';
 import type { Command } from 'commander';
 import { findConnection } from './connection/connection.ts';
 import type { ConnectionFlags, KubeconfigFlags } from './connection/connection.ts';
-import { Failure } from './failure.ts';
+import { Failure } from './terminal/failure.ts';
 import { getJson } from './connection/http.ts';
-import type { Terminal } from './terminal.ts';
+import type { Terminal } from './terminal/terminal.ts';
 
 /**
  * Returns the version in package.json, which is one folder above this file in a checkout and two above in `dist`.

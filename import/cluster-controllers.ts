@@ -7,7 +7,7 @@ import { makeClusterController } from './clusters/cluster-controller.ts';
 import { clusterGroup } from './definitions/clusterpedia.ts';
 import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
 import { type ResourceType } from '../controllers/objects.ts';
-import { pediaClusters } from './objects.ts';
+import { pediaClusters } from './hub/objects.ts';
 import { textAt } from '../controllers/objects.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 

@@ -14,7 +14,7 @@ import { type ResourceType } from '../controllers/objects.ts';
 import { makeDependents } from './lifecycles/dependents.ts';
 import { makeLifecycleController } from './lifecycles/lifecycle-controller.ts';
 import { controllerOf, isDeleting, ownersOf, textAt } from '../controllers/objects.ts';
-import { isPolicy, lifecycles, pediaClusters, policies } from './objects.ts';
+import { isPolicy, lifecycles, pediaClusters, policies } from './hub/objects.ts';
 import { makeTemplateRenderer, type TemplateRenderer } from './render/renderer.ts';
 import { makePolicyController } from './policies/policy-controller.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';

@@ -7,13 +7,13 @@ import { startElected } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
 import type { AwaitedObjects } from '../controllers/leader/lease-notice.ts';
 import type { Election } from '../controllers/leader/lease.ts';
-import { lifecycles, policies } from './objects.ts';
+import { lifecycles, policies } from './hub/objects.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import { collectionStatus, type IndexedCollections } from './collections/collection-status.ts';
 import { startProfiles, type ProfilesOptions } from './profiles/publish-profiles.ts';
 import { registryStatus, type IndexedRegistries } from './registries/registry-status.ts';
-import { startStatusControllers } from './status-controllers.ts';
+import { startStatusControllers } from '../controllers/status/status-controllers.ts';
 
 /** The objects of import policies, with the conditions that their controllers set. */
 const awaited: readonly AwaitedObjects[] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { Failure } from '../failure.ts';
+import { Failure } from '../terminal/failure.ts';
 import {
   makeAuthority,
   makeFolder,

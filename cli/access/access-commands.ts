@@ -9,8 +9,8 @@ import type { ConnectionFlags, KubeconfigFlags } from '../connection/connection.
 import { explainStatus, statusMessage } from '../connection/explain.ts';
 import { askJson } from '../connection/http.ts';
 import type { ExplainStatus } from '../connection/http.ts';
-import { Failure, printable, usageFailure } from '../failure.ts';
-import type { Terminal } from '../terminal.ts';
+import { Failure, printable, usageFailure } from '../terminal/failure.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { describeGaps, describeHolders, describeOthers, describeRules, unrestrictedGroups } from './access-report.ts';
 import { readResource } from './asked-resource.ts';
 

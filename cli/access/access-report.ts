@@ -1,8 +1,8 @@
 // The gateway's answers about rights, as a person reads them. Security: all texts come from clusters; control
 // characters in them are made visible.
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
-import { printable } from '../failure.ts';
-import { printRows } from '../table.ts';
+import { printable } from '../terminal/failure.ts';
+import { printRows } from '../terminal/table.ts';
 
 /** Who has a right: one line for each subject, binding and cluster; '' for nobody. */
 export function describeHolders(answer: JsonObject): string {

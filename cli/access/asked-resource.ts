@@ -2,7 +2,7 @@
 // `/healthz`. Roles have the API group of a resource in them, so a resource whose group is not known is refused: asked
 // about in the wrong group, nobody seems to have the right.
 import { defaultResources } from '../../lib/indexed-resources.ts';
-import { usageFailure } from '../failure.ts';
+import { usageFailure } from '../terminal/failure.ts';
 
 /** What the parameters `group`, `resource` and `subresource`, or `path`, of the question are. */
 export type AskedResource =

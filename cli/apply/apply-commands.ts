@@ -1,6 +1,6 @@
 // The commands `apply`, `diff` and `delete` over many clusters: their flags and arguments, and how Ctrl-C stops them.
 import type { Command } from 'commander';
-import type { Terminal } from '../terminal.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { addManifestFlags, addOutputFlag, addRunFlags, parseWait } from './apply-flags.ts';
 import type { ApplyFlags } from './apply-flags.ts';
 import { apply } from './apply-run.ts';

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { Failure } from '../failure.ts';
+import { Failure } from '../terminal/failure.ts';
 import {
   makeAuthority,
   makeFolder,

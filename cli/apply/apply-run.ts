@@ -2,8 +2,8 @@
 import { resolve } from 'node:path';
 import { findConnection } from '../connection/connection.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
-import { Failure, usageFailure } from '../failure.ts';
-import type { Terminal } from '../terminal.ts';
+import { Failure, usageFailure } from '../terminal/failure.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import type { ApplyFlags, RunFlags } from './apply-flags.ts';
 import type { ApplyJob, RunListener } from './cluster/apply-job.ts';
 import { applySet, partOfLabel } from './cluster/apply-set.ts';

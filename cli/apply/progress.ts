@@ -1,8 +1,8 @@
 // Shows the progress of a run on standard error. On a terminal, the running clusters and a progress bar are redrawn at
 // the bottom, and lines about failures and finished clusters appear above them. Otherwise one line is printed for each
 // change.
-import { printable } from '../failure.ts';
-import type { Terminal } from '../terminal.ts';
+import { printable } from '../terminal/failure.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import type { ClusterReport } from './cluster/cluster-report.ts';
 import { summaryOf } from './run-report.ts';
 

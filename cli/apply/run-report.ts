@@ -1,6 +1,6 @@
 // The output of a finished run: a table for people, JSON for programs.
-import { align } from '../table.ts';
-import { printable } from '../failure.ts';
+import { align } from '../terminal/table.ts';
+import { printable } from '../terminal/failure.ts';
 import { outcomes } from './cluster/cluster-report.ts';
 import type { ClusterReport } from './cluster/cluster-report.ts';
 import type { Manifest } from './manifests/manifest.ts';

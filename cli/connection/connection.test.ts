@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { stringify } from 'yaml';
 import { connectionFromFlags, findConnection } from './connection.ts';
-import { Failure } from '../failure.ts';
+import { Failure } from '../terminal/failure.ts';
 import { makeFolder, recordingTerminal } from '../stub-gateway.fixture.ts';
 
 const proxyOf = (server: string, env: Record<string, string>): unknown =>

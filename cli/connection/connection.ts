@@ -3,12 +3,12 @@
 import { environmentProxyOf } from '../../lib/environment-proxy.ts';
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
-import { usageFailure } from '../failure.ts';
+import { usageFailure } from '../terminal/failure.ts';
 import { gatewayRoot } from './gateway-url.ts';
 import type { Connection } from './gateway-connection.ts';
-import { dataOrFile, loadKubeconfig, readText, resolveContext, textOf } from '../kubeconfig/kubeconfig-file.ts';
-import type { KubeconfigEntry } from '../kubeconfig/kubeconfig-file.ts';
-import type { Terminal } from '../terminal.ts';
+import { dataOrFile, loadKubeconfig, readText, resolveContext, textOf } from '../files/kubeconfig-file.ts';
+import type { KubeconfigEntry } from '../files/kubeconfig-file.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 
 /** Flags that give the gateway's address and the credential to use. */
 export interface ConnectionFlags {

@@ -1,6 +1,6 @@
 // Turns errors on the way to the gateway into a sentence and advice. Node has half a dozen error codes for one mistake,
 // the wrong CA, depending on where the verification fails.
-import { Failure } from '../failure.ts';
+import { Failure } from '../terminal/failure.ts';
 import type { Connection } from './gateway-connection.ts';
 
 const untrustedCodes = new Set([

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Failure } from '../failure.ts';
+import { Failure } from '../terminal/failure.ts';
 import { clusterServer, gatewayRoot, indexServer } from './gateway-url.ts';
 
 test('the root is found in every form of address a kubeconfig may hold', () => {

@@ -1,7 +1,7 @@
 // URLs of the gateway: finds the gateway's root from any address in a kubeconfig, and makes addresses of clusters below
 // the root. The root may have a path of its own (a gateway behind another proxy), so only the gateway's known suffixes
 // `…/<name>/proxy` are removed.
-import { usageFailure } from '../failure.ts';
+import { usageFailure } from '../terminal/failure.ts';
 
 /** Path of the list of clusters, below the gateway's root. */
 export const clustersPath = '/apis/gateway.portcullis.io/v1alpha1/clusters';

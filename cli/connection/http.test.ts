@@ -3,7 +3,7 @@ import { createServer as createPlainServer } from 'node:http';
 import { createServer as createTcpServer, connect } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { Failure } from '../failure.ts';
+import { Failure } from '../terminal/failure.ts';
 import { defaultLimits, getJson } from './http.ts';
 import type { Connection } from './gateway-connection.ts';
 import type { RequestLimits } from './http.ts';

@@ -4,7 +4,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { getCACertificates } from 'node:tls';
 import { explainConnection, explainStatus } from './explain.ts';
-import { Failure } from '../failure.ts';
+import { Failure } from '../terminal/failure.ts';
 import type { Connection } from './gateway-connection.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 

@@ -10,8 +10,8 @@ import { explainStatus, statusMessage } from '../connection/explain.ts';
 import { askJson } from '../connection/http.ts';
 import type { ExplainStatus } from '../connection/http.ts';
 import type { JsonRecord } from '../../lib/json/record.ts';
-import { Failure, usageFailure } from '../failure.ts';
-import type { Terminal } from '../terminal.ts';
+import { Failure, usageFailure } from '../terminal/failure.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { describeIndex, missingOf, readIndexStatus } from './index-status.ts';
 import { writeYaml } from '../../lib/yaml/go-yaml.ts';
 

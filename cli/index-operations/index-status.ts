@@ -1,9 +1,9 @@
 // Prints the status of an index for people. Security: all texts come from outside, so control characters in them are
 // made visible.
-import { printable } from '../failure.ts';
+import { printable } from '../terminal/failure.ts';
 import { isRecord } from '../../lib/json/record.ts';
 import type { JsonRecord } from '../../lib/json/record.ts';
-import { printRows } from '../table.ts';
+import { printRows } from '../terminal/table.ts';
 
 /**
  * The status of an index as received from the gateway. A field that is missing or has an unexpected type is empty here.

@@ -1,7 +1,7 @@
 // Makes a kubeconfig with one context that refers to no other file, so that it can be stored in a Secret of the hub.
 // Exec plugins (programs that get a credential) are not supported, since they would have to run in the gateway.
 import { dirname, resolve } from 'node:path';
-import { usageFailure } from '../failure.ts';
+import { usageFailure } from '../terminal/failure.ts';
 import {
   dataOrFile,
   loadKubeconfig,
@@ -9,8 +9,8 @@ import {
   resolveContext,
   textOf,
   type KubeconfigEntry,
-} from '../kubeconfig/kubeconfig-file.ts';
-import type { Terminal } from '../terminal.ts';
+} from '../files/kubeconfig-file.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { writeYaml } from '../../lib/yaml/go-yaml.ts';
 
 /**

@@ -1,9 +1,9 @@
 // `portcullis join` and `unjoin`: create or delete a ClusterJoin on the hub, and print its conditions, which the
 // gateway writes, until the cluster has joined or left.
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure, usageFailure } from '../failure.ts';
+import { Failure, usageFailure } from '../terminal/failure.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
-import type { Terminal } from '../terminal.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { joinsPath, type HubObject, type HubObjects } from './hub-objects.ts';
 
 /** What `portcullis join` needs to create the ClusterJoin and its bootstrap Secret. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { parse } from 'yaml';
-import { Failure } from '../failure.ts';
+import { Failure } from '../terminal/failure.ts';
 import { hasForeignEntries, mergeKubeconfig } from './kubeconfig-document.ts';
 import type { GatewayEntries, MergedKubeconfig } from './kubeconfig-document.ts';
 

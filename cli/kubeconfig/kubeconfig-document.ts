@@ -3,7 +3,7 @@
 // gateway may be changed or removed.
 import { isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Document, ParsedNode, YAMLMap, YAMLSeq } from 'yaml';
-import { usageFailure } from '../failure.ts';
+import { usageFailure } from '../terminal/failure.ts';
 import { clusterServer, gatewayRoot, indexServer } from '../connection/gateway-url.ts';
 import { goYaml } from '../../lib/yaml/go-yaml.ts';
 

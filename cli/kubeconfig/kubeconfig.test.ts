@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import { Failure } from '../failure.ts';
+import { Failure } from '../terminal/failure.ts';
 import { kubeconfig } from './kubeconfig.ts';
 import type { KubeconfigVerbFlags } from './kubeconfig.ts';
 import { cluster, makeAuthority, makeFolder, recordingTerminal, sendJson, startStub } from '../stub-gateway.fixture.ts';

@@ -2,10 +2,10 @@
 // output, or into an existing kubeconfig. The result contains the user's credential, so files get mode 0600.
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import { editFile, readIfPresent, replaceFile } from './atomic-file.ts';
+import { editFile, readIfPresent, replaceFile } from '../files/atomic-file.ts';
 import { connectionFromFlags } from '../connection/connection.ts';
 import type { ConnectionFlags } from '../connection/connection.ts';
-import { Failure, printable, usageFailure } from '../failure.ts';
+import { Failure, printable, usageFailure } from '../terminal/failure.ts';
 import { clustersPath } from '../connection/gateway-url.ts';
 import { getJson } from '../connection/http.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
@@ -13,7 +13,7 @@ import type { Connection } from '../connection/gateway-connection.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { hasForeignEntries, mergeKubeconfig } from './kubeconfig-document.ts';
 import type { GatewayEntries, MergedKubeconfig } from './kubeconfig-document.ts';
-import type { Terminal } from '../terminal.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 
 /** Flags of `portcullis kubeconfig`, as commander parses them. */
 export interface KubeconfigVerbFlags extends ConnectionFlags {

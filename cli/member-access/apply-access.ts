@@ -2,7 +2,7 @@
 // (KEP-555). Easy to get wrong: an API server refuses to let somebody grant more rights than they have. So any of the
 // objects may be refused, and the message says which ones were applied before.
 import { explainConnection, statusMessage } from '../connection/explain.ts';
-import { Failure } from '../failure.ts';
+import { Failure } from '../terminal/failure.ts';
 import { defaultLimits, send } from '../connection/http.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
 import type { Answer } from '../connection/http.ts';

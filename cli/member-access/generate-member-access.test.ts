@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { parseAllDocuments, stringify } from 'yaml';
-import { Failure } from '../failure.ts';
+import { Failure } from '../terminal/failure.ts';
 import { generateMemberAccess } from './generate-member-access.ts';
 import type { MemberAccessFlags } from './generate-member-access.ts';
 import { readDiscovery } from './member-discovery.ts';

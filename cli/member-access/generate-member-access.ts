@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { applyAccess } from './apply-access.ts';
 import { findConnection } from '../connection/connection.ts';
 import type { KubeconfigFlags } from '../connection/connection.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { Failure, usageFailure } from '../terminal/failure.ts';
 import { serverRoot } from '../connection/gateway-url.ts';
 import { splitIndexResources } from '../../lib/rights/index-rules.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
@@ -15,7 +15,7 @@ import { indexAccessObjects, memberAccessObjects } from './member-access.ts';
 import type { AccessObject, MemberAccess } from './member-access.ts';
 import { discoverResources, readDiscovery } from './member-discovery.ts';
 import type { MemberResource } from './member-discovery.ts';
-import type { Terminal } from '../terminal.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { writeYaml } from '../../lib/yaml/go-yaml.ts';
 
 /** Flags of `portcullis generate member-access`, as commander parses them. */

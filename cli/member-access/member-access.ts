@@ -6,7 +6,7 @@ import { impersonationRules, userExtras } from '../../lib/rights/impersonation-r
 import { indexRules, parseIndexResource, reviewRules } from '../../lib/rights/index-rules.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import type { PolicyRule } from '../../lib/rights/policy-rule.ts';
-import { usageFailure } from '../failure.ts';
+import { usageFailure } from '../terminal/failure.ts';
 import type { MemberResource } from './member-discovery.ts';
 
 /** The access to a member cluster that the generated RBAC objects grant. */

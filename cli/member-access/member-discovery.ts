@@ -1,11 +1,11 @@
 // Finds the resources that a cluster serves, by asking its discovery or from a file with saved discovery. The output of
 // `kubectl api-resources` cannot be used: it has no subresources, so read-only access would have no logs.
-import { Failure, usageFailure } from '../failure.ts';
+import { Failure, usageFailure } from '../terminal/failure.ts';
 import { getJson } from '../connection/http.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
-import { readText } from '../kubeconfig/kubeconfig-file.ts';
+import { readText } from '../files/kubeconfig-file.ts';
 import { YamlFault } from '../../lib/yaml/go-yaml.ts';
 import { readManifestDocuments } from '../../lib/yaml/manifest-documents.ts';
 

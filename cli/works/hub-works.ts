@@ -2,7 +2,7 @@
 import { explainConnection, statusMessage } from '../connection/explain.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
 import { defaultLimits, send, type Answer, type Question } from '../connection/http.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { Failure, usageFailure } from '../terminal/failure.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 

@@ -11,7 +11,7 @@ import {
 } from '../connection/connection.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
 import { aggregatedRoot, serverRoot } from '../connection/gateway-url.ts';
-import type { Terminal } from '../terminal.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { hubWorks, readWorkName, type HubWorks } from './hub-works.ts';
 import { diffWork, type DiffFlags } from './works-diff.ts';
 import { showHistory, type HistoryFlags } from './works-history.ts';

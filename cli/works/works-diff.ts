@@ -9,8 +9,8 @@ import { makeMemberClient, reasonOf, refusal, type MemberClient } from '../apply
 import { objectDiff } from '../apply/manifests/object-diff.ts';
 import { withoutSecrets } from '../apply/manifests/secret-values.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
-import { Failure, printable } from '../failure.ts';
-import type { Terminal } from '../terminal.ts';
+import { Failure, printable } from '../terminal/failure.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import type { HubWorks, Work, WorkName } from './hub-works.ts';
 import { manifestKey, manifestsIn, metadataOf, nameOf } from './work-manifests.ts';
 import { historyOf, revisionIn, specOf } from './works-history.ts';

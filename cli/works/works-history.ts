@@ -3,10 +3,10 @@
 import { readHistory, type Revision } from '../../lib/work-history.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { isSecret, maskSecrets } from '../apply/manifests/secret-values.ts';
-import { humanDuration } from '../duration.ts';
-import { Failure } from '../failure.ts';
-import { printRows } from '../table.ts';
-import type { Terminal } from '../terminal.ts';
+import { humanDuration } from '../terminal/duration.ts';
+import { Failure } from '../terminal/failure.ts';
+import { printRows } from '../terminal/table.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { textOf, type HubWorks, type Work, type WorkName } from './hub-works.ts';
 import { manifestKey, manifestsIn } from './work-manifests.ts';
 import { writeYaml } from '../../lib/yaml/go-yaml.ts';

@@ -1,7 +1,7 @@
 // `portcullis works list`: prints the ManifestWorks of all or some clusters, one line each, with their states.
-import { humanDuration } from '../duration.ts';
-import { printRows } from '../table.ts';
-import type { Terminal } from '../terminal.ts';
+import { humanDuration } from '../terminal/duration.ts';
+import { printRows } from '../terminal/table.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import type { HubWorks } from './hub-works.ts';
 import { summaryOf, type WorkSummary } from './work-state.ts';
 

@@ -3,8 +3,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Revision } from '../../lib/work-history.ts';
-import { Failure } from '../failure.ts';
-import type { Terminal } from '../terminal.ts';
+import { Failure } from '../terminal/failure.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { textOf, type HubWorks, type Work, type WorkName } from './hub-works.ts';
 import { specDiff } from './work-manifests.ts';
 import { historyOf, revisionIn, specOf } from './works-history.ts';

@@ -4,7 +4,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { historyAnnotation, withRevision } from '../../lib/work-history.ts';
 import { connectionFromFlags } from '../connection/connection.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
-import { Failure } from '../failure.ts';
+import { Failure } from '../terminal/failure.ts';
 import {
   makeAuthority,
   makeFolder,

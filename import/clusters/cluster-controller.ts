@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
 import { isDeleting, textAt } from '../../controllers/objects.ts';
-import { pediaClusters } from '../objects.ts';
+import { pediaClusters } from '../hub/objects.ts';
 import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import type { ImportedClusters } from './cluster-facts.ts';

@@ -3,7 +3,7 @@
 // not be allowed to know of any cluster.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { Finding } from '../../controllers/conditions.ts';
-import type { StatusSubject } from '../status-controllers.ts';
+import type { StatusSubject } from '../../controllers/status/status-controllers.ts';
 
 /** The API group and version of CollectionResources. */
 export const collectionGroup = 'index.portcullis.io';

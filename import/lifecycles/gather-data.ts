@@ -3,7 +3,7 @@
 import type { HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
 import type { FollowedTypes } from '../../controllers/hub/followed-types.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
-import { nameFault } from '../objects.ts';
+import { nameFault } from '../hub/objects.ts';
 import type { Dependency } from '../policies/lifecycle-object.ts';
 import { writtenReference } from '../policies/policy-spec.ts';
 import type { TemplateRenderer } from '../render/renderer.ts';

@@ -13,7 +13,7 @@ import { clusterGroup, policyGroup } from '../definitions/clusterpedia.ts';
 import type { FollowedTypes } from '../../controllers/hub/followed-types.ts';
 import { HubRefusal, isConflict, type HubWriter } from '../../controllers/hub/hub-writer.ts';
 import { controllerOf, isDeleting, ownersOf, textAt, type OwnerReference } from '../../controllers/objects.ts';
-import { isPolicy, lifecycles, pediaClusters } from '../objects.ts';
+import { isPolicy, lifecycles, pediaClusters } from '../hub/objects.ts';
 import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
 import { lifecycleFinalizer as finalizer, type Dependency } from '../policies/lifecycle-object.ts';
 import { isTrue } from '../policies/choose-sources.ts';

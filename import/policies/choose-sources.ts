@@ -3,7 +3,7 @@
 // same name, the one that has it already is imported, else the older one.
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import { oldestFirst } from '../../cache/sources/objects/hub-object.ts';
-import { nameFault } from '../objects.ts';
+import { nameFault } from '../hub/objects.ts';
 import type { TemplateRenderer } from '../render/renderer.ts';
 import { TemplateError, TemplateTooDear } from '../template/template.ts';
 import type { PolicySpec } from './policy-spec.ts';

@@ -10,7 +10,7 @@ import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
 import type { ResourceType } from '../../controllers/objects.ts';
 import type { TemplateRenderer } from '../render/renderer.ts';
 import { isDeleting } from '../../controllers/objects.ts';
-import { policies } from '../objects.ts';
+import { policies } from '../hub/objects.ts';
 import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { chooseSources, type Choice, type Verdicts } from './choose-sources.ts';

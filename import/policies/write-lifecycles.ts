@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import { HubRefusal, isConflict, type HubWriter } from '../../controllers/hub/hub-writer.ts';
 import { controllerOf, isDeleting, textAt } from '../../controllers/objects.ts';
-import { isPolicy, lifecycles } from '../objects.ts';
+import { isPolicy, lifecycles } from '../hub/objects.ts';
 import { pathOf, type Choice } from './choose-sources.ts';
 import { lifecycleObject, type LifecycleSpec } from './lifecycle-object.ts';
 

@@ -10,7 +10,7 @@ import {
   type Registry,
 } from '../../cache/sources/objects/karmada-registries.ts';
 import type { Finding } from '../../controllers/conditions.ts';
-import type { StatusSubject } from '../status-controllers.ts';
+import type { StatusSubject } from '../../controllers/status/status-controllers.ts';
 
 /** A cluster that a registry selects. */
 export interface RegisteredCluster {

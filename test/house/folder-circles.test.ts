@@ -7,17 +7,12 @@ import { importsOf, productionFiles, sourceFiles } from './sources.ts';
 
 /** Folders of which each imports, directly or through others, all others of its paragraph. */
 const known = `
-cli cli/connection cli/kubeconfig
-
 console console/live console/object console/pages console/parts console/session
 
 gateway gateway/api gateway/api/clusters gateway/api/discovery gateway/api/index gateway/api/karmada gateway/audit
 gateway/audit/sinks gateway/certificates gateway/config gateway/config/controllers gateway/console gateway/fanout
 gateway/fanout/lists gateway/fanout/watches gateway/hub gateway/limits gateway/open-streams gateway/operations
 gateway/probe gateway/request gateway/start gateway/start/controllers gateway/steps gateway/tracing gateway/workers
-
-import import/clusters import/collections import/definitions import/lifecycles import/policies import/registries
-import/render
 
 import/template import/template/functions
 

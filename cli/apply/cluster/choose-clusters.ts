@@ -3,7 +3,7 @@ import type { Connection } from '../../connection/gateway-connection.ts';
 import { clustersPath } from '../../connection/gateway-url.ts';
 import { getJson } from '../../connection/http.ts';
 import { isJsonObject } from '../../../lib/objects/json-object.ts';
-import { Failure, usageFailure } from '../../failure.ts';
+import { Failure, usageFailure } from '../../terminal/failure.ts';
 
 /** Flags that choose clusters. Exactly one must be given, which {@link checkClusterFlags} checks. */
 export interface ClusterFlags {

@@ -9,7 +9,7 @@ import { keepingAgent, open, send } from '../../connection/http.ts';
 import { isJsonObject } from '../../../lib/objects/json-object.ts';
 import type { Answer, Question } from '../../connection/http.ts';
 import type { JsonObject } from '../../../lib/objects/json-object.ts';
-import { Failure } from '../../failure.ts';
+import { Failure } from '../../terminal/failure.ts';
 import { parseExact } from '../../../lib/json/exact-json.ts';
 
 /** An error in one cluster. Its message is shown to the person who runs the command. */

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isJsonObject } from '../../../lib/objects/json-object.ts';
-import { readIfPresent, replaceFile } from '../../kubeconfig/atomic-file.ts';
-import type { Terminal } from '../../terminal.ts';
+import { readIfPresent, replaceFile } from '../../files/atomic-file.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
 import type { ChosenCluster } from './choose-clusters.ts';
 
 /** The saved progress of one cluster. */

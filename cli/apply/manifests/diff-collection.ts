@@ -1,7 +1,7 @@
 // Diffs of many clusters. A change that is the same in a hundred clusters is stored and printed once, with the names of
 // the clusters.
 import { createHash } from 'node:crypto';
-import { printable } from '../../failure.ts';
+import { printable } from '../../terminal/failure.ts';
 
 /** Maximum number of characters of diffs to store. Further diffs are left out and only counted. */
 const mostCharacters = 64 * 1024 * 1024;

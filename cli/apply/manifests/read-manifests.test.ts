@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Failure } from '../../failure.ts';
+import { Failure } from '../../terminal/failure.ts';
 import { makeFolder } from '../../stub-gateway.fixture.ts';
 import type { TestFolder } from '../../stub-gateway.fixture.ts';
 import { objectName } from './manifest.ts';

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { YamlFault } from '../../../lib/yaml/go-yaml.ts';
 import { objectsIn } from '../../../lib/yaml/manifest-objects.ts';
-import { Failure, usageFailure } from '../../failure.ts';
+import { Failure, usageFailure } from '../../terminal/failure.ts';
 import { identityOf, objectName, phaseOf } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
 import { isSecret } from './secret-values.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { Failure } from '../../../cli/failure.ts';
+import { Failure } from '../../../cli/terminal/failure.ts';
 import { generateMemberAccess } from '../../../cli/member-access/generate-member-access.ts';
 import { recordingTerminal } from '../../../cli/stub-gateway.fixture.ts';
 import { configMap } from '../../../sim/simulator.fixture.ts';

@@ -1,7 +1,7 @@
 // The types of Clusterpedia's objects on the hub, as the controllers use them.
-import { isSubdomain } from '../lib/objects/api-names.ts';
-import type { OwnerReference, ResourceType } from '../controllers/objects.ts';
-import { clusterGroup, policyGroup } from './definitions/clusterpedia.ts';
+import { isSubdomain } from '../../lib/objects/api-names.ts';
+import type { OwnerReference, ResourceType } from '../../controllers/objects.ts';
+import { clusterGroup, policyGroup } from '../definitions/clusterpedia.ts';
 
 export const policies: ResourceType = { group: policyGroup, version: 'v1alpha1', resource: 'clusterimportpolicies' };
 export const lifecycles: ResourceType = { group: policyGroup, version: 'v1alpha1', resource: 'pediaclusterlifecycles' };

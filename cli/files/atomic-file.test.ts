@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import test from 'node:test';
 import { editFile, replaceFile } from './atomic-file.ts';
-import { Failure } from '../failure.ts';
+import { Failure } from '../terminal/failure.ts';
 import { makeFolder } from '../stub-gateway.fixture.ts';
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;

@@ -4,9 +4,9 @@
 import { readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { LineCounter } from 'yaml';
-import { usageFailure } from '../failure.ts';
+import { usageFailure } from '../terminal/failure.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
-import type { Terminal } from '../terminal.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { plainValue, YamlFault } from '../../lib/yaml/go-yaml.ts';
 import { kubeconfigDocument } from '../../lib/yaml/kubeconfig-yaml.ts';
 

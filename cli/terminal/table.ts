@@ -3,7 +3,7 @@
 // them are made visible.
 import { humanDuration } from './duration.ts';
 import { printable } from './failure.ts';
-import { isJsonObject, type JsonObject } from '../lib/objects/json-object.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 // Minimum width of a column, and the space between columns, in characters, as in
 // k8s.io/cli-runtime/pkg/printers/tabwriter.go.

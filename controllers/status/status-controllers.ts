@@ -1,13 +1,13 @@
 // A controller that writes conditions into the status of the hub's objects of one kind, whenever one of the objects has
 // changed or the state that the conditions describe.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubClient, HubObject } from '../cache/hub/hub-types.ts';
-import { startReflector } from '../cache/hub/reflector.ts';
-import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
-import { conditionsOf, generationOf, withConditions, type Finding } from '../controllers/conditions.ts';
-import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
-import { isDeleting, type ResourceType } from '../controllers/objects.ts';
-import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
+import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
+import { startReflector } from '../../cache/hub/reflector.ts';
+import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
+import { conditionsOf, generationOf, withConditions, type Finding } from '../conditions.ts';
+import { makeHubWriter } from '../hub/hub-writer.ts';
+import { isDeleting, type ResourceType } from '../objects.ts';
+import { makeQueue, type ControllerLog } from '../queue/logged-queue.ts';
 
 /** One kind of objects whose status is written, and the conditions that the status gets. */
 export interface StatusSubject {

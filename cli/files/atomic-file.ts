@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { Failure, usageFailure } from '../failure.ts';
+import { Failure, usageFailure } from '../terminal/failure.ts';
 
 /**
  * Writes `text` to `path`; if `path` is a link, to the file at its end. The text is written into a temporary file in
