@@ -2,8 +2,8 @@
 // these flags, the index starts with the first request to it. So a gateway on which nobody searches sends no lists or
 // watches for the index to the clusters.
 import { z } from 'zod';
-import { readDefinition } from '../../search/api/collections/definitions.ts';
-import type { CollectionDefinition } from '../../search/api/collections/definitions.ts';
+import { readDefinition } from '../../search/collections/definitions.ts';
+import type { CollectionDefinition } from '../../search/collections/definitions.ts';
 import { isRightsChoice } from '../../rights/modes.ts';
 import type { RightsChoice } from '../../rights/modes.ts';
 import { isIndexIdentity } from '../../sync/index-identity.ts';

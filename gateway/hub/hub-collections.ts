@@ -3,8 +3,8 @@ import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
 import { startReflector } from '../../cache/hub/reflector.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { collectionGroup, collectionPlural, collectionVersion } from '../../import/collections/collection-status.ts';
-import { readDefinition } from '../../search/api/collections/definitions.ts';
-import type { CollectionDefinition } from '../../search/api/collections/definitions.ts';
+import { readDefinition } from '../../search/collections/definitions.ts';
+import type { CollectionDefinition } from '../../search/collections/definitions.ts';
 import type { Log } from '../operations/log.ts';
 
 const resource = { group: collectionGroup, version: collectionVersion, resource: collectionPlural };

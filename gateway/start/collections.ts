@@ -1,6 +1,6 @@
 // Finds which types of a CollectionResource are in the index. The status of the CollectionResource shows this.
 import type { CollectionType, IndexedCollections } from '../../import/collections/collection-status.ts';
-import type { AskedType } from '../../search/api/plan-question.ts';
+import type { AskedType } from '../../search/request/plan-question.ts';
 import type { TypeState } from '../../sync/member/sync-types.ts';
 import { definitionOf } from '../hub/hub-collections.ts';
 import type { GatewayIndex } from './gateway-index.ts';

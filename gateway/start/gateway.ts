@@ -13,7 +13,7 @@ import { bookmarkIntervalMs, makeFrontend } from './frontend.ts';
 import type { Frontend } from './frontend.ts';
 import type { Host } from './host.ts';
 import { startHubCollections } from '../hub/hub-collections.ts';
-import type { CollectionDefinition } from '../../search/api/collections/definitions.ts';
+import type { CollectionDefinition } from '../../search/collections/definitions.ts';
 import { startImportsOf, startProfilesOf } from './imports.ts';
 import { startJoinsOf } from './controllers/joins.ts';
 import { startTenantsOf } from './controllers/tenants.ts';

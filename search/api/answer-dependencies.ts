@@ -9,11 +9,11 @@ import type { SyncView } from '../../sync/sync-view.ts';
 import type { ResourceType } from '../../query/types.ts';
 import type { ChangeFeed } from '../watch/feed.ts';
 import type { IssuedRights } from '../watch/issued-rights.ts';
-import type { Catalog } from './catalog.ts';
-import type { CollectionDefinition } from './collections/definitions.ts';
-import type { UnionOpenapi } from './documents/openapi-union.ts';
-import type { StatusJson } from './request.ts';
-import type { IndexRights } from './visible.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { CollectionDefinition } from '../collections/definitions.ts';
+import type { UnionOpenapi } from '../catalog/openapi-union.ts';
+import type { StatusJson } from '../request/request.ts';
+import type { IndexRights } from '../request/visible.ts';
 
 /** Everything that the steps in chain.ts need besides the request. */
 export interface AnswerDependencies {

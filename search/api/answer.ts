@@ -2,9 +2,9 @@
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { Page } from '../../store/store.ts';
 import type { WatchQuestion } from '../watch/watch-question.ts';
-import type { Warning } from './answer/answer-body.ts';
-import type { RowDocument } from './answer/row-stream.ts';
-import type { EveryCluster } from './request.ts';
+import type { Warning } from '../answer/answer-body.ts';
+import type { RowDocument } from '../answer/row-stream.ts';
+import type { EveryCluster } from '../request/request.ts';
 
 /** An answer whose whole body is in memory. */
 export interface WholeAnswer {

@@ -4,10 +4,10 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { Parameters } from '../../query/parameters.ts';
 import { typeKey } from '../../query/types.ts';
 import type { ResourceType } from '../../query/types.ts';
-import type { Catalog } from './catalog.ts';
-import type { CollectionDefinition } from './collections/definitions.ts';
-import { mostTypes } from './inner-path.ts';
-import type { AskedType } from './plan-question.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { CollectionDefinition } from '../collections/definitions.ts';
+import { mostTypes } from '../request/inner-path.ts';
+import type { AskedType } from '../request/plan-question.ts';
 
 const workloads: readonly AskedType[] = ['deployments', 'daemonsets', 'statefulsets'].map((resource) => ({
   group: 'apps',

@@ -16,9 +16,9 @@ import type { IndexStore, WriteBatch } from '../../store/store.ts';
 import type { TypeInfo } from '../../query/types.ts';
 import { makeChangeFeed } from '../watch/feed.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
-import { makeCatalogReader } from './catalog.ts';
-import { answerIndexRequest } from './chain.ts';
-import type { IndexRequest } from './request.ts';
+import { makeCatalogReader } from '../catalog/catalog.ts';
+import { answerIndexRequest } from '../chain/chain.ts';
+import type { IndexRequest } from '../request/request.ts';
 
 const pods = typeInfo('', 'pods');
 const incarnation = testIncarnation('one');

@@ -6,8 +6,8 @@ import type { Table } from '../table/table.ts';
 import type { PathStep } from '../../lib/json/raw-json.ts';
 import { cachedAnnotation, typeKey, type TypeInfo, type TypeKey } from '../../query/types.ts';
 import type { EventForm } from '../watch/watch-question.ts';
-import { apiVersionOf } from './catalog.ts';
-import type { TypeView } from './catalog.ts';
+import { apiVersionOf } from '../catalog/catalog.ts';
+import type { TypeView } from '../catalog/catalog.ts';
 import {
   asBuffer,
   metadataAlone,
@@ -17,7 +17,7 @@ import {
   withAnnotation,
   withApiVersion,
 } from '../../lib/json/raw-json.ts';
-import type { RowDocument } from './answer/row-stream.ts';
+import type { RowDocument } from '../answer/row-stream.ts';
 
 /** The fields of a list's `metadata`: resourceVersion, continue token, number of remaining items. */
 export interface ListMeta {

@@ -5,14 +5,14 @@ import type { User } from '../../cache/model/user.ts';
 import { allOf } from '../../query/list-query.ts';
 import { parsePath } from '../../query/path.ts';
 import type { RowRead } from '../../store/store.ts';
-import type { Warning } from './answer/answer-body.ts';
+import type { Warning } from '../answer/answer-body.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import { readWithinRights } from './current-rights.ts';
 import { planAnswer, queryOf } from './plan.ts';
 import type { Plan } from './plan.ts';
-import type { PlanQuestion } from './plan-question.ts';
+import type { PlanQuestion } from '../request/plan-question.ts';
 import { asBuffer, textAt, withAnnotation } from '../../lib/json/raw-json.ts';
-import { isError } from './request.ts';
+import { isError } from '../request/request.ts';
 
 const annotation = 'shadow.clusterpedia.io/events';
 const events = { group: '', resource: 'events' };

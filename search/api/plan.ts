@@ -6,13 +6,13 @@ import type { RowScope } from '../../query/scope/scope.ts';
 import type { ScopeAnswer } from '../../rights/scopes.ts';
 import type { StoredType } from '../../store/store.ts';
 import { typeKey } from '../../query/types.ts';
-import type { Warning } from './answer/answer-body.ts';
+import type { Warning } from '../answer/answer-body.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
-import { notIndexed, scopeOfViews, typeView } from './catalog.ts';
-import type { Catalog, TypeView } from './catalog.ts';
-import { clusterWarnings, prunedWarnings, unheldWarnings } from './cluster-warnings.ts';
+import { notIndexed, scopeOfViews, typeView } from '../catalog/catalog.ts';
+import type { Catalog, TypeView } from '../catalog/catalog.ts';
+import { clusterWarnings, prunedWarnings, unheldWarnings } from '../catalog/cluster-warnings.ts';
 import type { ScopedPlan } from './current-rights.ts';
-import type { AskedType, PlanQuestion } from './plan-question.ts';
+import type { AskedType, PlanQuestion } from '../request/plan-question.ts';
 
 /** The caller's rights to the requested types, with the catalog of indexed types at that time. */
 export interface Sight {

@@ -6,10 +6,10 @@ import type { AccessQuestion } from '../../rights/access/who-can.ts';
 import type { FacetBy } from '../../store/store.ts';
 import type { TypeKey } from '../../query/types.ts';
 import type { CollectionTypes } from './collection-types.ts';
-import type { AskedDocument, AskedObjects } from './inner-path.ts';
-import type { AskedType } from './plan-question.ts';
-import type { ExpositionFormat } from './fleet/exposition.ts';
-import type { Form } from './request.ts';
+import type { AskedDocument, AskedObjects } from '../request/inner-path.ts';
+import type { AskedType } from '../request/plan-question.ts';
+import type { ExpositionFormat } from './exposition.ts';
+import type { Form } from '../request/request.ts';
 
 /** The fields that every request about indexed objects has. */
 interface AboutRows {

@@ -3,7 +3,7 @@
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import type { Answer } from './answer.ts';
 import type { Question } from './question.ts';
-import type { IndexRequest } from './request.ts';
+import type { IndexRequest } from '../request/request.ts';
 
 /** The type of a step of chain.ts: a function from the state before the step to the state after it. */
 export type Step<In, Out> = (state: In, dependencies: AnswerDependencies) => Out | Promise<Out>;

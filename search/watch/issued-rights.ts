@@ -5,7 +5,7 @@
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
-import type { PlanQuestion } from '../api/plan-question.ts';
+import type { PlanQuestion } from '../request/plan-question.ts';
 import { rightsTypes } from '../../rights/mirror.ts';
 import type { RowScope } from '../../query/scope/scope.ts';
 import type { IndexStore } from '../../store/store.ts';

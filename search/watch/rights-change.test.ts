@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allOf } from '../../query/list-query.ts';
 import type { RowScope } from '../../query/scope/scope.ts';
-import { scopeAllows } from '../api/visible.ts';
+import { scopeAllows } from '../request/visible.ts';
 import type { LogEntry, RowRead } from '../../store/store.ts';
 import { makeChangeFeed } from './feed.ts';
 import type { ChangeFeed } from './feed.ts';

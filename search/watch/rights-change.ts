@@ -2,7 +2,7 @@
 // it may now see. Easy to get wrong: of an object that the watcher may no longer see, nothing newer than the watcher's
 // last event may be sent, not even changes from before the right was lost.
 import { GatewayError } from '../../cache/model/errors.ts';
-import { differingScopes, scopeAllows } from '../api/visible.ts';
+import { differingScopes, scopeAllows } from '../request/visible.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { RowScope } from '../../query/scope/scope.ts';
 import type { IndexStore, LogEntry, ReadPoint, RowRead } from '../../store/store.ts';

@@ -1,7 +1,7 @@
 // The TypeScript types of a watch: what the client watches, and the parts of the index that serve a watch.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
-import type { Warning } from '../api/answer/answer-body.ts';
-import type { StatusJson } from '../api/request.ts';
+import type { Warning } from '../answer/answer-body.ts';
+import type { StatusJson } from '../request/request.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { RowKey } from '../../query/match.ts';
 import type { RowScope } from '../../query/scope/scope.ts';

@@ -1,8 +1,8 @@
 // One running watch: reads rows and changes, checks each against the current rights, and writes events. Easy to get
 // wrong: rights must be read after the changes on which they decide. Otherwise a change that was committed together
 // with the loss of the right to see it would be sent.
-import type { AnswerBody } from '../api/answer/answer-body.ts';
-import { scopeAllows } from '../api/visible.ts';
+import type { AnswerBody } from '../answer/answer-body.ts';
+import { scopeAllows } from '../request/visible.ts';
 import type { RowScope } from '../../query/scope/scope.ts';
 import type { LogEntry, RowRead } from '../../store/store.ts';
 import { changeOf, identityObject, typeOf } from './change.ts';

@@ -11,7 +11,7 @@ const own = [
   'gateway/audit/sinks/spool.ts',
   'gateway/fanout/lists/tokens.ts',
   'import/lifecycles/follow-template.ts',
-  'search/api/steps/fetch-page.ts',
+  'search/kinds/fetch-page.ts',
   'search/operate/rebuild-requests.ts',
   'query/continue.ts',
   'rights/modes.ts',

@@ -16,9 +16,6 @@ gateway/probe gateway/request gateway/start gateway/start/controllers gateway/st
 
 import/template import/template/functions
 
-search/api search/api/answer search/api/collections search/api/documents search/api/fleet search/api/operations
-search/api/steps search/api/who-can search/watch
-
 sim sim/access sim/api sim/apply sim/controllers sim/defaults sim/schema sim/store sim/streams sim/streams/shell
 sim/validate sim/wire sim/workloads
 

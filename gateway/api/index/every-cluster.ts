@@ -2,7 +2,7 @@
 // Each cluster is asked as the caller, and only if the gateway's authorizer allows the caller this request to this
 // cluster.
 import type { ClusterSpec, IdentityMode } from '../../../cache/model/records.ts';
-import type { EveryCluster } from '../../../search/api/request.ts';
+import type { EveryCluster } from '../../../search/request/request.ts';
 import type { ChainDependencies } from '../../chain-dependencies.ts';
 import type { Authorized } from '../../exchange.ts';
 import { answerFanout } from '../../fanout/answer.ts';

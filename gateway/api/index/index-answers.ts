@@ -3,7 +3,7 @@
 // without credentials, never the headers that the caller sent.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { headerValues } from '../../../http/raw-headers.ts';
-import type { EveryCluster, IndexRequest } from '../../../search/api/request.ts';
+import type { EveryCluster, IndexRequest } from '../../../search/request/request.ts';
 import type { Authorized } from '../../exchange.ts';
 import { jsonResponse } from '../../status.ts';
 import type { CompleteResponse } from '../../status.ts';

@@ -11,12 +11,12 @@ import { chooseSources } from '../../../import/policies/choose-sources.ts';
 import { makeTemplateRenderer } from '../../../import/render/renderer.ts';
 import type { JsonObject } from '../../../lib/objects/json-object.ts';
 import { makeOpenStreams } from '../../../routing/forward/open-streams.ts';
-import { sendRows } from '../../../search/api/answer/row-stream.ts';
+import { sendRows } from '../../../search/answer/row-stream.ts';
 import { tableDocument } from '../../../search/api/forms.ts';
 import { tableOf } from '../../../search/table/table.ts';
 import type { RowRead } from '../../../store/store.ts';
 import type { TypeInfo } from '../../../query/types.ts';
-import type { IndexRequest } from '../../../search/api/request.ts';
+import type { IndexRequest } from '../../../search/request/request.ts';
 import { objects, type ExpensiveCase } from './grammar.ts';
 
 /** What the process says: its port at the start, then one answer for each case. */

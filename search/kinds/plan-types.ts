@@ -1,0 +1,119 @@
+// Decides how requests are answered that name their types in a parameter, that are for a collection, or that are
+// forwarded to a cluster.
+import { readQuery } from '../../query/read/read-query.ts';
+import { typeKey } from '../../query/types.ts';
+import type { TypeInfo } from '../../query/types.ts';
+import type { AnswerDependencies } from '../api/answer-dependencies.ts';
+import type { Warning } from '../answer/answer-body.ts';
+import { EarlyAnswer } from '../api/answer.ts';
+import { notIndexed } from '../catalog/catalog.ts';
+import { distinctTypes } from '../api/collection-types.ts';
+import { readListVersion } from '../request/list-options.ts';
+import type { ListVersion } from '../request/list-options.ts';
+import { planOf, queryOf } from '../api/plan.ts';
+import type { Plan, Sight } from '../api/plan.ts';
+import type {
+  CollectionQuestion,
+  CountsQuestion,
+  ForwardQuestion,
+  PostedQuestion,
+  ValuesQuestion,
+} from '../api/question.ts';
+import type { Seen } from '../api/state.ts';
+import type { ListQuery } from '../../query/list-query.ts';
+import type { CollectionSight } from './rights-to-types.ts';
+
+/** The plan of a request about rows, with the query for the index store. */
+export interface RowsPlan extends Plan {
+  readonly query: ListQuery;
+}
+
+/** The plan of a list, with the resourceVersion that it must show. */
+export interface PagePlan extends RowsPlan {
+  readonly version: ListVersion;
+}
+
+/** Makes warnings that are about the request and not about a cluster. */
+export function aboutRequest(...texts: readonly string[]): readonly Warning[] {
+  return texts.map((text) => ({ cluster: undefined, text }));
+}
+
+/**
+ * Decides what the index store is asked for counts, facets and values.
+ * @throws GatewayError (rejects) NOT_FOUND when none of the types is indexed
+ */
+export async function planNamed(
+  { question, sight }: Seen<CountsQuestion | ValuesQuestion, Sight>,
+  dependencies: AnswerDependencies,
+): Promise<RowsPlan> {
+  const { asked } = question;
+  const plan = await planIndexed(question, sight, dependencies);
+  const own = question.kind === 'counts' ? [] : question.warnings;
+  const warnings = [...aboutRequest(...own, ...asked.warnings), ...plan.warnings];
+  return { ...plan, query: queryOf(asked.query, plan.views), warnings };
+}
+
+/**
+ * Decides what the index store is asked for a POSTed query.
+ * @throws GatewayError (rejects) NOT_FOUND when none of the types is indexed; also INVALID or EXPIRED, see {@link
+ * readListVersion}
+ */
+export async function planPosted(
+  { question, sight }: Seen<PostedQuestion, Sight>,
+  dependencies: AnswerDependencies,
+): Promise<PagePlan> {
+  const { asked, parameters } = question;
+  const plan = await planIndexed(question, sight, dependencies);
+  return {
+    ...plan,
+    query: queryOf(asked.query, plan.views),
+    version: readListVersion(parameters, dependencies.store),
+    warnings: [...aboutRequest(...asked.pageWarnings, ...asked.warnings), ...plan.warnings],
+  };
+}
+
+/**
+ * Decides from which of several types a request is answered, and adds a warning for each type that is not indexed.
+ * Otherwise a misspelt type would go unnoticed.
+ */
+async function planIndexed(
+  { types }: { readonly types: PostedQuestion['types'] },
+  sight: Sight,
+  dependencies: AnswerDependencies,
+): Promise<Plan> {
+  const plan = await planOf(sight, dependencies);
+  const missing = types.filter((type) => !plan.views.some((view) => typeKey(view.type) === typeKey(type)));
+  const [first] = missing;
+  if (plan.views.length === 0) throw notIndexed(first!, first!.version, undefined, plan.warnings);
+  const unknown = aboutRequest(...missing.map((type) => notIndexed(type, type.version).message));
+  return { ...plan, warnings: [...unknown, ...plan.warnings] };
+}
+
+/**
+ * The plan of a collection. `shown` are those types of the collection of which the caller may see at least one object.
+ */
+export interface CollectionPlan extends PagePlan {
+  readonly shown: readonly TypeInfo[];
+}
+
+export async function planCollection(
+  { question, sight }: Seen<CollectionQuestion, CollectionSight>,
+  dependencies: AnswerDependencies,
+): Promise<CollectionPlan> {
+  const { asked, parameters, types } = question;
+  const plan = await planOf(sight, dependencies);
+  const seen = new Set([...plan.scope.grants.values()].flatMap((granted) => [...granted.keys()]));
+  const members = sight.members.filter((type) => seen.has(typeKey(type)));
+  const { query } = readQuery(parameters, { types: distinctTypes([...members, ...types.named]) });
+  return {
+    ...plan,
+    query: queryOf(query, plan.views),
+    shown: plan.views.map(({ type }) => type).filter((type) => seen.has(typeKey(type))),
+    version: readListVersion(parameters, dependencies.store),
+    warnings: [...aboutRequest(...asked.pageWarnings, ...asked.warnings), ...plan.warnings],
+  };
+}
+
+export function planForward({ question: { cluster, path, query } }: Seen<ForwardQuestion>): EarlyAnswer {
+  return new EarlyAnswer({ kind: 'relayed', clusters: [cluster], path, query });
+}
