@@ -1,7 +1,7 @@
 // Entry point of the console: draws the app into the page and starts the session.
 import { render } from 'preact';
 import { App } from './app.tsx';
-import { followLinks } from './route.ts';
+import { followLinks } from './api/route.ts';
 import { startSession } from './session/session.ts';
 import { useSavedTheme } from './parts/theme.ts';
 

@@ -1,10 +1,10 @@
 // Knows the resource types. Those in the index, of all clusters together, are read once after login. For an object of
 // another type, the discovery of its cluster is read.
 import { signal } from '@preact/signals';
-import { askJson } from '../session/api.ts';
-import { groupPath, paths } from '../kube.ts';
-import type { Kind } from '../kube.ts';
-import { encodeSegment } from '../route.ts';
+import { askJson } from '../api/api.ts';
+import { groupPath, paths } from '../api/kube.ts';
+import type { Kind } from '../api/kube.ts';
+import { encodeSegment } from '../api/route.ts';
 
 interface GroupList {
   readonly items: readonly {

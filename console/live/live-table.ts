@@ -2,9 +2,9 @@
 // again when the watch cannot continue. Changed rows are shown at most four times a second, so that many changes do not
 // make the page slow.
 import { batch, signal } from '@preact/signals';
-import { ApiError, ask, askJson, linesOf, tableForm } from '../session/api.ts';
-import { clusterOf } from '../kube.ts';
-import type { Metadata } from '../kube.ts';
+import { ApiError, ask, askJson, linesOf, tableForm } from '../api/api.ts';
+import { clusterOf } from '../api/kube.ts';
+import type { Metadata } from '../api/kube.ts';
 
 export interface Column {
   readonly name: string;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Kind } from '../kube.ts';
+import type { Kind } from '../api/kube.ts';
 import { facetsOf, kubectlLine, quoted, readQuestion, toggled, wordsOf } from './question.ts';
 
 const pods: Kind = {

@@ -2,7 +2,7 @@
 import { signal, useSignalEffect } from '@preact/signals';
 import type { ReadonlySignal, Signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { ApiError } from '../session/api.ts';
+import { ApiError } from '../api/api.ts';
 
 /**
  * The answer to a request, as far as it has come; until then only `loading` is set. After an error `value` is the

@@ -1,8 +1,8 @@
 // Finds out what the user may do in each cluster, with Kubernetes' self-subject reviews, which each cluster answers
 // itself.
-import { clusterOf, paths } from '../kube.ts';
-import type { Metadata } from '../kube.ts';
-import { post } from '../session/api.ts';
+import { clusterOf, paths } from '../api/kube.ts';
+import type { Metadata } from '../api/kube.ts';
+import { post } from '../api/api.ts';
 
 export interface Rule {
   readonly verbs: readonly string[];

@@ -1,13 +1,13 @@
 // The button that deletes an object, and the dialog in which the user confirms it.
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { isAt, pathOfPlace, paths } from '../kube.ts';
+import { isAt, pathOfPlace, paths } from '../api/kube.ts';
 import { mayDo } from '../live/rights.ts';
 import { useAnswer } from '../live/resource.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { Loading, Notice, Problem } from '../parts/parts.tsx';
-import { address, go } from '../route.ts';
-import { askJson } from '../session/api.ts';
+import { address, go } from '../api/route.ts';
+import { askJson } from '../api/api.ts';
 import { isProtected } from './object-view.ts';
 import type { ObjectView } from './object-view.ts';
 

@@ -1,13 +1,13 @@
 // The tab with the Events of an object. They are listed and watched in the object's cluster while the tab is shown.
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
-import { paths } from '../kube.ts';
+import { paths } from '../api/kube.ts';
 import { LiveTable } from '../live/live-table.ts';
 import type { Row } from '../live/live-table.ts';
 import { kubectl, kubectlName } from './object-view.ts';
 import type { ObjectView } from './object-view.ts';
 import { CommandLine, Loading, Notice, Problem, State, toneOf, WideTable } from '../parts/parts.tsx';
-import { encodeSegment } from '../route.ts';
+import { encodeSegment } from '../api/route.ts';
 
 export function EventsTab({ place, object }: ObjectView): JSX.Element {
   const { uid, name } = object.metadata;

@@ -4,15 +4,15 @@ import { useSignal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { clusterOf, pathOfPlace, paths } from '../kube.ts';
-import type { KubeObject } from '../kube.ts';
+import { clusterOf, pathOfPlace, paths } from '../api/kube.ts';
+import type { KubeObject } from '../api/kube.ts';
 import { quoted } from '../live/question.ts';
 import { useAnswer } from '../live/resource.ts';
 import { kubectl } from './object-view.ts';
 import type { ObjectView } from './object-view.ts';
 import { CommandLine, Loading, Notice, Problem, State } from '../parts/parts.tsx';
-import { go, here, place as now } from '../route.ts';
-import { ApiError, ask, linesOf, post } from '../session/api.ts';
+import { go, here, place as now } from '../api/route.ts';
+import { ApiError, ask, linesOf, post } from '../api/api.ts';
 import { podContainers } from './summary.tsx';
 
 /**

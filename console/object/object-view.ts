@@ -1,8 +1,8 @@
 // What all tabs of an object's page use: the object, and the beginning of kubectl commands about it.
-import { paths } from '../kube.ts';
-import type { KubeObject, ObjectPlace } from '../kube.ts';
+import { paths } from '../api/kube.ts';
+import type { KubeObject, ObjectPlace } from '../api/kube.ts';
 import { quoted } from '../live/question.ts';
-import { askJson } from '../session/api.ts';
+import { askJson } from '../api/api.ts';
 
 /** The properties that every tab of an object's page gets. */
 export interface ObjectView {

@@ -1,15 +1,15 @@
 // The tab with an object's owners and the objects that it owns. The owners are read from owner references, the owned
 // objects from the index, two levels deep.
 import type { JSX } from 'preact';
-import { clusterOf, groupPath, isAt, objectAddress, pathOfPlace, paths, placeOf } from '../kube.ts';
-import type { Kind, KubeObject, OwnerReference } from '../kube.ts';
+import { clusterOf, groupPath, isAt, objectAddress, pathOfPlace, paths, placeOf } from '../api/kube.ts';
+import type { Kind, KubeObject, OwnerReference } from '../api/kube.ts';
 import { kindOnCluster, loadKinds } from '../live/kinds.ts';
 import { quoted } from '../live/question.ts';
 import { useAnswer } from '../live/resource.ts';
 import { kubectl, kubectlName } from './object-view.ts';
 import type { ObjectView } from './object-view.ts';
 import { Age, CommandLine, Loading, Notice, Problem, State, Warnings, toneOf } from '../parts/parts.tsx';
-import { askJson, post } from '../session/api.ts';
+import { askJson, post } from '../api/api.ts';
 import { at, podContainers } from './summary.tsx';
 
 interface Relative {

@@ -3,7 +3,7 @@
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import { nonce } from '../parts/nonce.ts';
-import { openSocket } from '../session/api.ts';
+import { openSocket } from '../api/api.ts';
 
 export interface Shell {
   close(): void;

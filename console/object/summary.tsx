@@ -1,8 +1,8 @@
 // The tab with a summary of an object: state, containers or data, labels, annotations and conditions.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
-import { clusterOf } from '../kube.ts';
-import type { Condition, KubeObject } from '../kube.ts';
+import { clusterOf } from '../api/kube.ts';
+import type { Condition, KubeObject } from '../api/kube.ts';
 import { Conditions } from '../parts/conditions.tsx';
 import { kubectl, kubectlName } from './object-view.ts';
 import type { ObjectView } from './object-view.ts';

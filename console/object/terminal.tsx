@@ -2,14 +2,14 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { pathOfPlace, paths } from '../kube.ts';
+import { pathOfPlace, paths } from '../api/kube.ts';
 import { quoted } from '../live/question.ts';
 import { mayDo } from '../live/rights.ts';
 import { useAnswer } from '../live/resource.ts';
 import { kubectl } from './object-view.ts';
 import type { ObjectView } from './object-view.ts';
 import { CommandLine, Loading, Notice, State } from '../parts/parts.tsx';
-import { go, here, place as now } from '../route.ts';
+import { go, here, place as now } from '../api/route.ts';
 import { part } from '../session/own-build.ts';
 import { podContainers } from './summary.tsx';
 import type { Shell } from './shell.ts';

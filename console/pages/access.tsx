@@ -8,7 +8,7 @@ import { useAnswer, useTitle } from '../live/resource.ts';
 import { quoted } from '../live/question.ts';
 import { CommandLine, Loading, Notice, Pairs, Problem, State, Warnings, WideTable } from '../parts/parts.tsx';
 import type { Tone } from '../parts/parts.tsx';
-import { go, here, place } from '../route.ts';
+import { go, here, place } from '../api/route.ts';
 import { session } from '../session/session.ts';
 
 const verdicts: Readonly<Record<Verdict, readonly [Tone, string]>> = {

@@ -1,8 +1,8 @@
 // The page with all clusters that the user may list, each with its state and the reason for that state.
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
-import { paths } from '../kube.ts';
-import type { Condition, KubeObject } from '../kube.ts';
+import { paths } from '../api/kube.ts';
+import type { Condition, KubeObject } from '../api/kube.ts';
 import { LiveTable } from '../live/live-table.ts';
 import { quoted } from '../live/question.ts';
 import type { Row } from '../live/live-table.ts';
@@ -12,8 +12,8 @@ import { LiveRows, readSorting, sorted } from '../parts/live-rows.tsx';
 import type { ShownColumn } from '../parts/live-rows.tsx';
 import { Age, CommandLine, Loading, Notice, Pairs, Problem, Said, State, toneOf, Warnings } from '../parts/parts.tsx';
 import type { Tone } from '../parts/parts.tsx';
-import { address, go, here, place } from '../route.ts';
-import { askJson } from '../session/api.ts';
+import { address, go, here, place } from '../api/route.ts';
+import { askJson } from '../api/api.ts';
 
 interface Facets {
   readonly facets: readonly { readonly value: string; readonly count: number }[];

@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { useTitle } from '../live/resource.ts';
 import { CommandLine, Loading, Notice, Pairs, Problem, State, Text, Warnings } from '../parts/parts.tsx';
 import type { Tone } from '../parts/parts.tsx';
-import { ApiError } from '../session/api.ts';
+import { ApiError } from '../api/api.ts';
 
 const tokens = [
   'back',

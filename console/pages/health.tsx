@@ -2,11 +2,11 @@
 // audit ids, by which they are found in the gateway's log and the clusters' audit logs.
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { paths } from '../kube.ts';
+import { paths } from '../api/kube.ts';
 import { useAnswer, useTitle } from '../live/resource.ts';
 import { CommandLine, Loading, Notice, Problem, State, WideTable } from '../parts/parts.tsx';
 import type { Tone } from '../parts/parts.tsx';
-import { ApiError, ask, askJson, ownRequests } from '../session/api.ts';
+import { ApiError, ask, askJson, ownRequests } from '../api/api.ts';
 
 interface Check {
   readonly name: string;

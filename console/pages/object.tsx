@@ -8,15 +8,15 @@ import { RelatedTab } from '../object/related.tsx';
 import { SummaryTab } from '../object/summary.tsx';
 import { TerminalTab } from '../object/terminal.tsx';
 import { YamlTab } from '../object/yaml.tsx';
-import { pathOfPlace, paths } from '../kube.ts';
-import type { KubeObject, ObjectPlace } from '../kube.ts';
+import { pathOfPlace, paths } from '../api/kube.ts';
+import type { KubeObject, ObjectPlace } from '../api/kube.ts';
 import { loadKinds } from '../live/kinds.ts';
 import { useAnswer, useTitle } from '../live/resource.ts';
 import { kubectl, kubectlName } from '../object/object-view.ts';
 import type { ObjectView } from '../object/object-view.ts';
 import { CommandLine, Loading, Notice, Problem } from '../parts/parts.tsx';
-import { address, here, place as now } from '../route.ts';
-import { ApiError, askJson } from '../session/api.ts';
+import { address, here, place as now } from '../api/route.ts';
+import { ApiError, askJson } from '../api/api.ts';
 
 async function readObject(place: ObjectPlace, signal: AbortSignal): Promise<Pick<ObjectView, 'object' | 'isCopy'>> {
   void loadKinds().catch(() => undefined);

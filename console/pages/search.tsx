@@ -3,8 +3,8 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
-import { groupPath, objectAddress, paths } from '../kube.ts';
-import type { Kind } from '../kube.ts';
+import { groupPath, objectAddress, paths } from '../api/kube.ts';
+import type { Kind } from '../api/kube.ts';
 import { findKind, kinds, loadKinds } from '../live/kinds.ts';
 import { LiveTable } from '../live/live-table.ts';
 import { useAnswer, useTitle } from '../live/resource.ts';
@@ -14,7 +14,7 @@ import { LiveRows, readSorting, sorted } from '../parts/live-rows.tsx';
 import { CommandLine, Loading, Notice, Problem, Said, State, Warnings } from '../parts/parts.tsx';
 import { QuestionBar } from '../parts/question-bar.tsx';
 import { objectColumns } from '../parts/object-columns.tsx';
-import { go, here, place } from '../route.ts';
+import { go, here, place } from '../api/route.ts';
 
 export function SearchPage(): JSX.Element {
   const { answer, again } = useAnswer(() => loadKinds(), '');

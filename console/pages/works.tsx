@@ -2,15 +2,15 @@
 // of the hub, so they are found here only if the hub is one of the clusters in the index.
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { clusterOf, objectAddress, paths } from '../kube.ts';
-import type { Condition, Kind, KubeObject } from '../kube.ts';
+import { clusterOf, objectAddress, paths } from '../api/kube.ts';
+import type { Condition, Kind, KubeObject } from '../api/kube.ts';
 import { findKind, kinds, loadKinds } from '../live/kinds.ts';
 import { quoted } from '../live/question.ts';
 import { useAnswer, useTitle } from '../live/resource.ts';
 import { Age, CommandLine, Loading, Notice, Problem, State, Warnings, WideTable } from '../parts/parts.tsx';
 import type { Tone } from '../parts/parts.tsx';
-import { address } from '../route.ts';
-import { post } from '../session/api.ts';
+import { address } from '../api/route.ts';
+import { post } from '../api/api.ts';
 
 /** The resource type of ManifestWorks, as the index names it. */
 export const worksKind = 'manifestworks.work.open-cluster-management.io';

@@ -1,6 +1,6 @@
 // Shows the conditions of an object, each with a colour and shape for good or bad.
 import type { JSX } from 'preact';
-import type { Condition } from '../kube.ts';
+import type { Condition } from '../api/kube.ts';
 import { Age, State } from './parts.tsx';
 import type { Tone } from './parts.tsx';
 

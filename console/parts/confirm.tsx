@@ -3,8 +3,8 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { ObjectPlace } from '../kube.ts';
-import { ApiError } from '../session/api.ts';
+import type { ObjectPlace } from '../api/kube.ts';
+import { ApiError } from '../api/api.ts';
 import { Problem } from './parts.tsx';
 
 interface ConfirmProps {

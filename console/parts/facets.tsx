@@ -3,14 +3,14 @@
 // are shown.
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { paths } from '../kube.ts';
-import type { Kind } from '../kube.ts';
+import { paths } from '../api/kube.ts';
+import type { Kind } from '../api/kube.ts';
 import { chosenOf, readQuestion, toggled, withoutFacet } from '../live/question.ts';
 import type { Facet } from '../live/question.ts';
 import type { LiveTable } from '../live/live-table.ts';
 import { useAnswer } from '../live/resource.ts';
-import { here } from '../route.ts';
-import { askJson } from '../session/api.ts';
+import { here } from '../api/route.ts';
+import { askJson } from '../api/api.ts';
 
 interface FacetCounts {
   readonly facets: readonly { readonly value: string; readonly count: number }[];

@@ -2,7 +2,7 @@
 import { useSignal, signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { address, go, here, place } from '../route.ts';
+import { address, go, here, place } from '../api/route.ts';
 import { session } from '../session/session.ts';
 
 const keys: readonly (readonly [string, string])[] = [

@@ -5,7 +5,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Row } from '../live/live-table.ts';
-import { go, place } from '../route.ts';
+import { go, place } from '../api/route.ts';
 
 /** How a view shows one column. */
 export interface ShownColumn {

@@ -1,8 +1,8 @@
 // The columns of a table of objects: cluster, namespace and name, then the columns that the server defines for the
 // type.
 import type { JSX } from 'preact';
-import { age, objectAddress } from '../kube.ts';
-import type { Kind } from '../kube.ts';
+import { age, objectAddress } from '../api/kube.ts';
+import type { Kind } from '../api/kube.ts';
 import type { Column, Row } from '../live/live-table.ts';
 import type { ShownColumn } from './live-rows.tsx';
 import { Age, State, toneOf } from './parts.tsx';

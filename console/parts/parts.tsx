@@ -1,9 +1,9 @@
 // The small components of which all views are made: states, notices, ages, command lines to copy, links to other sites.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
-import { age } from '../kube.ts';
+import { age } from '../api/kube.ts';
 import { useNow } from '../live/resource.ts';
-import type { ApiError } from '../session/api.ts';
+import type { ApiError } from '../api/api.ts';
 
 /**
  * How good a state is. Each tone has a colour and a shape, so that people who cannot tell the colours apart see the

@@ -4,12 +4,12 @@ import { useComputed, useSignal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { paths } from '../kube.ts';
-import type { Kind } from '../kube.ts';
+import { paths } from '../api/kube.ts';
+import type { Kind } from '../api/kube.ts';
 import { findKind, kinds } from '../live/kinds.ts';
 import { readQuestion } from '../live/question.ts';
-import { go, here } from '../route.ts';
-import { askJson } from '../session/api.ts';
+import { go, here } from '../api/route.ts';
+import { askJson } from '../api/api.ts';
 
 interface Suggestion {
   /** The text that replaces the last word when the suggestion is chosen. */

@@ -2,8 +2,8 @@
 // After every login the gateway is asked which user it sees (SelfSubjectReview).
 import { batch, signal } from '@preact/signals';
 import { forgetKinds } from '../live/kinds.ts';
-import { here } from '../route.ts';
-import { ApiError, askJson, post, setToken, whenUnauthenticated } from './api.ts';
+import { here } from '../api/route.ts';
+import { ApiError, askJson, post, setToken, whenUnauthenticated } from '../api/api.ts';
 import type { OpenIdSettings } from './openid.ts';
 import { expiryOf, keepRenewed, renewNow, stopRenewal } from './renewal.ts';
 

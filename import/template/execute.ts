@@ -1,10 +1,10 @@
 // Runs a parsed template (text/template, exec.go). As in Go, a missing key prints nothing, but a field of null, or of
 // anything that is not a map, is an error.
-import { type Budget, templateLimits } from './limits.ts';
+import { type Budget, templateLimits } from './values/limits.ts';
 import type { Callable } from './functions/callable.ts';
 import type { Command, Node, Operand, Pipeline, Tree } from './syntax.ts';
-import { TemplateError } from './template-error.ts';
-import { isList, isMap, isTrue, printed, sortedKeys, typeName, type Value } from './values.ts';
+import { TemplateError } from './values/template-error.ts';
+import { isList, isMap, isTrue, printed, sortedKeys, typeName, type Value } from './values/values.ts';
 
 /** A call of a function costs one step of the budget for this many bytes of its text arguments. */
 const bytesPerStep = 128;

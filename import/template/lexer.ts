@@ -1,7 +1,7 @@
 // Splits a template into texts and actions (`{{…}}`), and actions into tokens (text/template/parse, lex.go). Blanks
 // separate operands, so they are tokens too.
-import { TemplateError } from './template-error.ts';
-import { unquote } from './go-literals.ts';
+import { TemplateError } from './values/template-error.ts';
+import { unquote } from './values/go-literals.ts';
 
 export type TokenKind =
   | 'text'

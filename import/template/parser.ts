@@ -1,11 +1,11 @@
 // Turns the tokens of a template into a tree (text/template/parse, parse.go). Names of functions are checked here, so a
 // template with an unknown or refused function never runs.
-import { readNumber } from './go-literals.ts';
+import { readNumber } from './values/go-literals.ts';
 import { lineAt, tokensOf, type Token, type TokenKind } from './lexer.ts';
-import { templateLimits } from './limits.ts';
+import { templateLimits } from './values/limits.ts';
 import type { Command, Node, Operand, Pipeline, Tree } from './syntax.ts';
-import { TemplateError } from './template-error.ts';
-import { bytesOf } from './values.ts';
+import { TemplateError } from './values/template-error.ts';
+import { bytesOf } from './values/values.ts';
 
 const blockWords = new Set(['if', 'with', 'range', 'else', 'end', 'define', 'template', 'block', 'break', 'continue']);
 

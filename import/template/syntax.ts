@@ -1,5 +1,5 @@
 // The types of a parsed template's tree.
-import type { Value } from './values.ts';
+import type { Value } from './values/values.ts';
 
 /** An operand of a command: a value, or a function to be called. */
 export type Operand =

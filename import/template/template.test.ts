@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { difference, renderHere } from '../../test/fuzz/templates/compare.ts';
 import type { GoRendering } from '../../test/fuzz/templates/oracle.ts';
-import { Budget, templateLimits } from './limits.ts';
+import { Budget, templateLimits } from './values/limits.ts';
 import { compileTemplate, TemplateError } from './template.ts';
 
 const render = (template: string, data: unknown = {}): string => compileTemplate(template).render(data);

@@ -2,13 +2,13 @@
 // in Clusterpedia's policies. See README.md beside this file.
 import { executeTemplate, type Part } from './execute.ts';
 import { functionFault, functions } from './functions.ts';
-import { Budget } from './limits.ts';
+import { Budget } from './values/limits.ts';
 import { parseTemplate } from './parser.ts';
-import { TemplateError } from './template-error.ts';
-import { textOf, valueOf } from './values.ts';
+import { TemplateError } from './values/template-error.ts';
+import { textOf, valueOf } from './values/values.ts';
 
 export type { Part } from './execute.ts';
-export { TemplateError, TemplateTooDear } from './template-error.ts';
+export { TemplateError, TemplateTooDear } from './values/template-error.ts';
 
 /** A parsed template. */
 export interface Template {

@@ -16,10 +16,10 @@ import { rowsOfChunk } from './read/bodies.ts';
 import { batchOf, crashIncarnation, crashType, namesAfter } from './crash.fixture.ts';
 import { checkpoint } from './write/checkpoint.ts';
 import { defaultLogLimits } from './write/change-log.ts';
-import { openIndexFile, type IndexFile } from './file.ts';
-import { packBatch } from './threads/messages.ts';
+import { openIndexFile, type IndexFile } from './write/file.ts';
+import { packBatch } from './tables/messages.ts';
 import { openReader } from './read/reader.ts';
-import { metaKey } from './schema.ts';
+import { metaKey } from './tables/schema.ts';
 import { openSqliteStore } from './store.ts';
 import { Writer } from './write/writer.ts';
 

@@ -9,7 +9,7 @@ import { allOf, type ListQuery } from '../../query/list-query.ts';
 import type { Grant } from '../../query/scope/scope.ts';
 import type { PageRequest } from '../store.ts';
 import { rowsOfChunk } from './read/bodies.ts';
-import type { Grants } from './read/extents.ts';
+import type { Grants } from './session/extents.ts';
 import { listModel, rowWrite, typeInfo, type ModelRow } from '../conformance/model.fixture.ts';
 import { openReader, type Reader } from './read/reader.ts';
 import { openSqliteStore } from './store.ts';

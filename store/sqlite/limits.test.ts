@@ -7,9 +7,9 @@ import { after, beforeEach, describe, test } from 'node:test';
 import { configMaps, Life } from '../conformance/lives.fixture.ts';
 import { isIndexFull } from '../index-full.ts';
 import type { Commit, WriteBatch } from '../store.ts';
-import { openIndexFile } from './file.ts';
+import { openIndexFile } from './write/file.ts';
 import { openReader } from './read/reader.ts';
-import { packBatch } from './threads/messages.ts';
+import { packBatch } from './tables/messages.ts';
 import { defaultLogLimits } from './write/change-log.ts';
 import { Writer, type WriterOptions } from './write/writer.ts';
 

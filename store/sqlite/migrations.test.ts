@@ -8,8 +8,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { typeKey } from '../../query/types.ts';
 import { checkAgainstModel } from '../conformance/answers.fixture.ts';
 import { randomQuestions, randomRows, types } from '../conformance/random.fixture.ts';
-import { indexFiles } from './file.ts';
-import { schemaVersion } from './schema.ts';
+import { indexFiles } from './write/file.ts';
+import { schemaVersion } from './tables/schema.ts';
 import { openSqliteStore } from './store.ts';
 
 /** What takes a file back to the version before: element `i` leads from version `i + 2` to `i + 1`. */

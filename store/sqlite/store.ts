@@ -30,11 +30,11 @@ import { openPointReader, type PointReader } from './read/point-reader.ts';
 import type { ReaderOperations, VersionColumns } from './read/reader.ts';
 import { SentScopes } from './read/sent-scopes.ts';
 import { compareKeys } from '../text-order.ts';
-import { packBatch, type WorkerEvent, type WriterState } from './threads/messages.ts';
+import { packBatch, type WorkerEvent, type WriterState } from './tables/messages.ts';
 import { ReaderThreads, readerCacheBytes, type ReaderOutput } from './threads/reader-threads.ts';
 import { startWorker, type WorkerCalls } from './threads/worker-call.ts';
 import type { WriterData } from './threads/writer-worker.ts';
-import type { Moment } from './transaction.ts';
+import type { Moment } from './tables/transaction.ts';
 import { defaultLogLimits, type LogLimits } from './write/change-log.ts';
 
 export interface SqliteOptions {

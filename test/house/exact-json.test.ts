@@ -17,7 +17,7 @@ const own = [
   'rights/modes.ts',
   'store/postgres/leases/leases.ts',
   'store/sqlite/read/bodies.ts',
-  'store/sqlite/threads/messages.ts',
+  'store/sqlite/tables/messages.ts',
   'store/sqlite/write/checkpoint.ts',
   'store/stored-types.ts',
   'sync/discover/kept-as.ts',

@@ -7,19 +7,13 @@ import { importsOf, productionFiles, sourceFiles } from './sources.ts';
 
 /** Folders of which each imports, directly or through others, all others of its paragraph. */
 const known = `
-console console/live console/object console/pages console/parts console/session
-
 gateway gateway/api gateway/api/clusters gateway/api/discovery gateway/api/index gateway/api/karmada gateway/audit
 gateway/audit/sinks gateway/certificates gateway/config gateway/config/controllers gateway/console gateway/fanout
 gateway/fanout/lists gateway/fanout/watches gateway/hub gateway/limits gateway/open-streams gateway/operations
 gateway/probe gateway/request gateway/start gateway/start/controllers gateway/steps gateway/tracing gateway/workers
 
-import/template import/template/functions
-
 sim sim/access sim/api sim/apply sim/controllers sim/defaults sim/schema sim/store sim/streams sim/streams/shell
 sim/validate sim/wire sim/workloads
-
-store/sqlite store/sqlite/memory store/sqlite/read store/sqlite/threads store/sqlite/walks store/sqlite/write
 `;
 
 /** The folders that each folder imports, types included. Tests do not count. */

@@ -1,9 +1,9 @@
 // How functions of templates are declared. Each function declares the types of its parameters and is only called with
 // arguments of these types. A wrong number or type of arguments fails as in Go (text/template, evalCall and
 // validateType).
-import type { Budget } from '../limits.ts';
-import { TemplateError } from '../template-error.ts';
-import { isList, isMap, typeName, type GoMap, type Value } from '../values.ts';
+import type { Budget } from '../values/limits.ts';
+import { TemplateError } from '../values/template-error.ts';
+import { isList, isMap, typeName, type GoMap, type Value } from '../values/values.ts';
 
 /** A function that a template can call. */
 export interface Callable {

@@ -1,6 +1,6 @@
 // Functions that choose between values (sprig's defaults.go).
-import { TemplateError } from '../template-error.ts';
-import { isTrue } from '../values.ts';
+import { TemplateError } from '../values/template-error.ts';
+import { isTrue } from '../values/values.ts';
 import { fixed, variadic, type Functions } from './callable.ts';
 
 export const choices: Functions = {

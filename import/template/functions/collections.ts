@@ -1,8 +1,18 @@
 // Functions for lists and maps (sprig's list.go and dict.go, and text/template's index and len). Values of other types
 // cause an error, as in Go.
-import type { Budget } from '../limits.ts';
-import { TemplateError } from '../template-error.ts';
-import { byBytes, isList, isMap, isTrue, printed, sortedKeys, typeName, type GoMap, type Value } from '../values.ts';
+import type { Budget } from '../values/limits.ts';
+import { TemplateError } from '../values/template-error.ts';
+import {
+  byBytes,
+  isList,
+  isMap,
+  isTrue,
+  printed,
+  sortedKeys,
+  typeName,
+  type GoMap,
+  type Value,
+} from '../values/values.ts';
 import { fixed, nilMap, variadic, type Functions } from './callable.ts';
 import { toInt } from './numbers.ts';
 

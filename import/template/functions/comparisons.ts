@@ -1,7 +1,7 @@
 // The functions eq, ne, lt, le, gt, ge and not (text/template, funcs.go). Comparing an int with a float is an error.
 // Lists and maps can only be compared with nil.
-import { TemplateError } from '../template-error.ts';
-import { byBytes, isTrue, type Value } from '../values.ts';
+import { TemplateError } from '../values/template-error.ts';
+import { byBytes, isTrue, type Value } from '../values/values.ts';
 import { fixed, variadic, type Functions } from './callable.ts';
 
 type Kind = 'nil' | 'bool' | 'int' | 'float' | 'string' | 'other';

@@ -1,8 +1,18 @@
 // Base64, hashes and JSON as in Go. No function here uses random numbers, or reads anything from the operating system.
 import { createHash } from 'node:crypto';
-import type { Budget } from '../limits.ts';
-import { TemplateError } from '../template-error.ts';
-import { byBytes, bytesOf, exponentOf, goExponent, isList, isMap, textOf, valueOf, type Value } from '../values.ts';
+import type { Budget } from '../values/limits.ts';
+import { TemplateError } from '../values/template-error.ts';
+import {
+  byBytes,
+  bytesOf,
+  exponentOf,
+  goExponent,
+  isList,
+  isMap,
+  textOf,
+  valueOf,
+  type Value,
+} from '../values/values.ts';
 import { fixed, type Functions } from './callable.ts';
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';

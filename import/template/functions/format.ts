@@ -1,5 +1,5 @@
 // fmt.Sprintf, fmt.Sprint and strconv.Quote of Go, for the values of templates.
-import type { Budget } from '../limits.ts';
+import type { Budget } from '../values/limits.ts';
 import {
   byBytes,
   exponentOf,
@@ -13,7 +13,7 @@ import {
   typeName,
   bytesOf,
   type Value,
-} from '../values.ts';
+} from '../values/values.ts';
 
 const widest = 10_000;
 

@@ -1,9 +1,9 @@
 // Arithmetic (sprig's numeric.go). Every argument is converted to a number first; a value that cannot be converted
 // becomes 0.
-import { readInteger, wrapped } from '../go-literals.ts';
-import { TemplateError } from '../template-error.ts';
-import { type Value } from '../values.ts';
-import type { Budget } from '../limits.ts';
+import { readInteger, wrapped } from '../values/go-literals.ts';
+import { TemplateError } from '../values/template-error.ts';
+import { type Value } from '../values/values.ts';
+import type { Budget } from '../values/limits.ts';
 import { fixed, variadic, type Functions } from './callable.ts';
 
 /** Converts to a whole number as spf13/cast's ToInt64 does. */

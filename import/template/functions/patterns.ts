@@ -1,9 +1,9 @@
 // Regular expressions, run by re2js, a port of Go's engine. It has Go's syntax, and its time grows only linearly with
 // the text.
 import { RE2JS } from 're2js';
-import type { Budget } from '../limits.ts';
-import { TemplateError } from '../template-error.ts';
-import { bytesOf, textOf } from '../values.ts';
+import type { Budget } from '../values/limits.ts';
+import { TemplateError } from '../values/template-error.ts';
+import { bytesOf, textOf } from '../values/values.ts';
 import { fixed, type Functions } from './callable.ts';
 
 /**

@@ -1,7 +1,7 @@
 // Functions that work on texts (sprig's strings.go).
-import type { Budget } from '../limits.ts';
-import { TemplateError } from '../template-error.ts';
-import { bytesOf, isList, printed, textOf, type Value } from '../values.ts';
+import type { Budget } from '../values/limits.ts';
+import { TemplateError } from '../values/template-error.ts';
+import { bytesOf, isList, printed, textOf, type Value } from '../values/values.ts';
 import { fixed, variadic, type Functions } from './callable.ts';
 import { quoted, sortedTexts, sprint, sprintf } from './format.ts';
 

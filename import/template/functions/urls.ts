@@ -1,6 +1,6 @@
 // The functions urlParse and urlquery (sprig's url.go, net/url).
-import { TemplateError } from '../template-error.ts';
-import { textOf, bytesOf } from '../values.ts';
+import { TemplateError } from '../values/template-error.ts';
+import { textOf, bytesOf } from '../values/values.ts';
 import { fixed, variadic, type Functions } from './callable.ts';
 import { sprint } from './format.ts';
 

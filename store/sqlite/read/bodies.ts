@@ -3,8 +3,8 @@
 // show every change exactly once.
 import type { TypeKey } from '../../../query/types.ts';
 import type { RowRead } from '../../store.ts';
-import { changeKind, metaKey } from '../schema.ts';
-import type { Session } from '../session.ts';
+import { changeKind, metaKey } from '../tables/schema.ts';
+import type { Session } from '../session/session.ts';
 
 /**
  * Some rows of a page, packed to be sent between threads. Texts stay as SQLite wrote them until {@link rowsOfChunk}

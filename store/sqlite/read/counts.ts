@@ -1,15 +1,15 @@
 // Counts the rows of a question, in total or by cluster, namespace or type. The stored counters (tables `counter` and
 // `follow`) are used only where they give the same result as reading the rows.
-import type { SlotRow } from '../catalog.ts';
+import type { SlotRow } from '../tables/catalog.ts';
 import type { BodyLooks } from '../../body-budget.ts';
 import type { NamedFacet } from '../../store.ts';
-import { extentRows, rowsBySlot, type Extent } from './extents.ts';
+import { extentRows, rowsBySlot, type Extent } from '../session/extents.ts';
 import { KeyStream } from './key-stream.ts';
-import { countByNames, prepareNames } from '../memory/name-search.ts';
-import { sliceMs, type Turns } from '../transaction.ts';
-import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session.ts';
-import { cheapestAccess, inSlots, isOfSingles, joined } from './sources.ts';
-import { isExtentOnly } from '../session.ts';
+import { countByNames, prepareNames } from '../session/name-search.ts';
+import { sliceMs, type Turns } from '../tables/transaction.ts';
+import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session/session.ts';
+import { cheapestAccess, inSlots, isOfSingles, joined } from '../walks/sources.ts';
+import { isExtentOnly } from '../session/session.ts';
 
 /**
  * Counts the rows.

@@ -5,17 +5,17 @@ import { parsePath, printPath } from '../../../query/path.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
 import type { FacetBy, FacetCount } from '../../store.ts';
 import { BodyBudget, type BodyLimits, type BodyLooks } from '../../body-budget.ts';
-import { isExtentOnly } from '../session.ts';
+import { isExtentOnly } from '../session/session.ts';
 import { countBy, eachPlan, eachRows } from './counts.ts';
-import { extentRows } from './extents.ts';
+import { extentRows } from '../session/extents.ts';
 import { compareText } from '../../text-order.ts';
-import { type Turns } from '../transaction.ts';
-import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session.ts';
-import type { Piece } from '../sql.ts';
-import { cheapestAccess, inExtent, joined, type Access } from './sources.ts';
-import type { TermCounts } from '../memory/term-counts.ts';
+import { type Turns } from '../tables/transaction.ts';
+import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session/session.ts';
+import type { Piece } from '../tables/sql.ts';
+import { cheapestAccess, inExtent, joined, type Access } from '../walks/sources.ts';
+import type { TermCounts } from '../session/term-counts.ts';
 import { fieldPath, labelKey, labelPath } from '../../term-paths.ts';
-import { unpackTerms } from '../terms.ts';
+import { unpackTerms } from '../tables/terms.ts';
 
 /** How many bodies one statement reads. */
 const bodiesAtOnce = 64;

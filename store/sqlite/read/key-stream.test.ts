@@ -9,7 +9,7 @@ import type { Grant } from '../../../query/scope/scope.ts';
 import { typeInfo } from '../../conformance/model.fixture.ts';
 import { openSqliteStore } from '../store.ts';
 import { rowsOfChunk } from './bodies.ts';
-import type { Grants } from './extents.ts';
+import type { Grants } from '../session/extents.ts';
 import { openReader } from './reader.ts';
 
 const pods = typeInfo('', 'pods');

@@ -1,7 +1,7 @@
 // All rows of a question in order. It merges the sorted rows of each type, and reads bodies where a condition needs
 // them. The rows of a type come from a walk: an iterator that reads rows in order, but only inside a transaction. After
 // a pause the walk continues in the next transaction.
-import type { SlotRow } from '../catalog.ts';
+import type { SlotRow } from '../tables/catalog.ts';
 import type { Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';
 import type { Cursor } from '../../../query/continue.ts';
@@ -9,10 +9,10 @@ import type { BodyLooks } from '../../body-budget.ts';
 import type { KeyRow, RowOrder } from '../../row-order.ts';
 import { incarnationsOf, incarnationWalk, isByIncarnation } from '../walks/incarnation-walk.ts';
 import { readCursor, rowOrder } from '../../row-order.ts';
-import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
+import { planTypes, type Question, type Session, type TypePlan } from '../session/session.ts';
 import { isOrderOfSingles, singlesWalk } from '../walks/singles-walk.ts';
-import { accessToSingles, cheapestAccess, isOfSingles, type Access } from './sources.ts';
-import { isPassedInMemory } from '../memory/created-skip.ts';
+import { accessToSingles, cheapestAccess, isOfSingles, type Access } from '../walks/sources.ts';
+import { isPassedInMemory } from '../session/created-skip.ts';
 import { slotWalk } from '../walks/slot-walk.ts';
 import { collect, columnWalk, matchKey, sortedWalk, walkOf, type Walk } from '../walks/walks.ts';
 

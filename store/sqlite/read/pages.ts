@@ -1,15 +1,15 @@
 // Reads a page: first the keys of its rows, then the bodies. The keys of a long list take several transactions, and
 // other questions run between these. The page's resourceVersion is that of the first transaction.
-import type { SlotRow } from '../catalog.ts';
+import type { SlotRow } from '../tables/catalog.ts';
 import type { Cursor } from '../../../query/continue.ts';
 import type { PageRequest } from '../../store.ts';
 import { BodyBudget, TooManyBodies, type BodyLimits } from '../../body-budget.ts';
 import { countRows } from './counts.ts';
-import { prepareSkip } from '../memory/created-skip.ts';
+import { prepareSkip } from '../session/created-skip.ts';
 import { KeyStream } from './key-stream.ts';
 import { makeCursor } from '../../row-order.ts';
-import { sliceMs, type Turns } from '../transaction.ts';
-import { type Question, type Session } from '../session.ts';
+import { sliceMs, type Turns } from '../tables/transaction.ts';
+import { type Question, type Session } from '../session/session.ts';
 
 /** The result of reading keys: which rows are on the page, and what the answer says about the rows after it. */
 export interface KeyPage {

@@ -8,9 +8,9 @@ import { grantAllows, noGrant } from '../../../query/scope/grants.ts';
 import type { RowScope } from '../../../query/scope/scope.ts';
 import { typeKey } from '../../../query/types.ts';
 import type { PageRequest, RowRead } from '../../store.ts';
-import { Catalog, type IncarnationRecord } from '../catalog.ts';
-import { metaKey, slotsPerIncarnation } from '../schema.ts';
-import type { Moment } from '../transaction.ts';
+import { Catalog, type IncarnationRecord } from '../tables/catalog.ts';
+import { metaKey, slotsPerIncarnation } from '../tables/schema.ts';
+import type { Moment } from '../tables/transaction.ts';
 
 /** The result of a look-up, and the state of the index that the look-up saw. */
 export interface PointRead extends Moment {

@@ -9,21 +9,21 @@ import type { ListQuery } from '../../../query/list-query.ts';
 import type { FacetBy, FacetCount, PageRequest, StoredType } from '../../store.ts';
 import { readBodies, type BodyChunk } from './bodies.ts';
 import { BodyBudget, type BodyLimits } from '../../body-budget.ts';
-import { Catalog } from '../catalog.ts';
-import { isInLog, oldestSequence, readChanges, type Changes } from './change-reader.ts';
+import { Catalog } from '../tables/catalog.ts';
+import { isInLog, oldestSequence, readChanges, type Changes } from '../session/change-reader.ts';
 import { countRows } from './counts.ts';
-import type { Grants } from './extents.ts';
+import type { Grants } from '../session/extents.ts';
 import { readFacets, readFacetValues } from './facets.ts';
-import { configure } from '../file.ts';
+import { configure } from '../write/file.ts';
 import { readPage, type KeyPage } from './pages.ts';
-import { ReaderMemory } from '../memory/reader-memory.ts';
+import { ReaderMemory } from '../session/reader-memory.ts';
 import { indexVersionsOf, type IndexVersions } from '../../index-version.ts';
 import { storedTypesOf, type FollowRow } from '../../stored-types.ts';
-import { metaKey, slotsPerIncarnation, readStoreId } from '../schema.ts';
-import type { Session } from '../session.ts';
-import { TermTestSets, type Moment, type Slice, type Turns } from '../transaction.ts';
-import { type Question } from '../session.ts';
-import { Sql } from '../sql.ts';
+import { metaKey, slotsPerIncarnation, readStoreId } from '../tables/schema.ts';
+import type { Session } from '../session/session.ts';
+import { TermTestSets, type Moment, type Slice, type Turns } from '../tables/transaction.ts';
+import { type Question } from '../session/session.ts';
+import { Sql } from '../tables/sql.ts';
 
 /**
  * The grants of a scope as sent to a reader thread: with `grants` the first time, later only by number. The thread

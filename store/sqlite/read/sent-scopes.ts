@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { Grant, RowScope } from '../../../query/scope/scope.ts';
 import { typeKey, type TypeKey } from '../../../query/types.ts';
-import type { Grants } from './extents.ts';
+import type { Grants } from '../session/extents.ts';
 import type { SentScope } from './reader.ts';
 
 interface Known {

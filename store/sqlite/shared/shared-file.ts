@@ -3,10 +3,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 
-import { damagedFile } from '../file.ts';
-import { applicationId, metaKey, readPragma, readStoreId, schemaVersion } from '../schema.ts';
+import { damagedFile } from '../write/file.ts';
+import { applicationId, metaKey, readPragma, readStoreId, schemaVersion } from '../tables/schema.ts';
 import type { Opened } from '../store.ts';
-import type { WriterState } from '../threads/messages.ts';
+import type { WriterState } from '../tables/messages.ts';
 
 /** An index file opened for reading. */
 export interface SharedFile {

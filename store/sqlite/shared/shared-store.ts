@@ -4,7 +4,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { GatewayError } from '../../../cache/model/errors.ts';
-import { indexFiles } from '../file.ts';
+import { indexFiles } from '../write/file.ts';
 import { openReaders, startWriter, threadEvents, type SqliteOptions, type SqliteStore } from '../store.ts';
 import type { WorkerCalls } from '../threads/worker-call.ts';
 import { openSharedFile, WriterLook, type SharedFile } from './shared-file.ts';

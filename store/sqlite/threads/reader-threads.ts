@@ -3,7 +3,7 @@
 import { totalmem } from 'node:os';
 
 import type { ReaderOperations } from '../read/reader.ts';
-import type { WorkerEvent } from './messages.ts';
+import type { WorkerEvent } from '../tables/messages.ts';
 import type { ReaderData } from './reader-worker.ts';
 import { startWorker, type WorkerCalls } from './worker-call.ts';
 

@@ -4,7 +4,7 @@ import { workerData } from 'node:worker_threads';
 
 import type { BodyChunk } from '../read/bodies.ts';
 import type { BodyLimits } from '../../body-budget.ts';
-import { markDamaged } from '../file.ts';
+import { markDamaged } from '../write/file.ts';
 import { openReader } from '../read/reader.ts';
 import { Handover, report, serve } from './worker-port.ts';
 

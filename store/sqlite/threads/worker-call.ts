@@ -5,7 +5,7 @@ import { Worker, type Transferable } from 'node:worker_threads';
 
 import { GatewayError, type ErrorCode } from '../../../cache/model/errors.ts';
 import { IndexFullError } from '../../index-full.ts';
-import type { AnswerMessage, CallMessage, Failure, WorkerEvent } from './messages.ts';
+import type { AnswerMessage, CallMessage, Failure, WorkerEvent } from '../tables/messages.ts';
 
 export interface WorkerCalls {
   readonly call: (operation: string, input: unknown, buffers?: readonly Transferable[]) => Promise<unknown>;

@@ -4,8 +4,8 @@ import { parentPort, type Transferable } from 'node:worker_threads';
 
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { IndexFullError } from '../../index-full.ts';
-import { isDamage } from '../file.ts';
-import type { AnswerMessage, CallMessage, Failure, WorkerEvent } from './messages.ts';
+import { isDamage } from '../write/file.ts';
+import type { AnswerMessage, CallMessage, Failure, WorkerEvent } from '../tables/messages.ts';
 
 export type Operation = (input: never) => unknown;
 

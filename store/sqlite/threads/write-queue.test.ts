@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import type { Commit } from '../../store.ts';
 import { typeInfo } from '../../conformance/model.fixture.ts';
-import { packBatch, type PackedBatch } from './messages.ts';
+import { packBatch, type PackedBatch } from '../tables/messages.ts';
 import { WriteQueue } from './write-queue.ts';
 
 const pods = typeInfo('', 'pods');

@@ -3,7 +3,7 @@
 // are committed before it, and batches that came after it wait until the deletion is complete.
 import type { Commit } from '../../store.ts';
 import type { Result, Writer } from '../write/writer.ts';
-import type { PackedBatch } from './messages.ts';
+import type { PackedBatch } from '../tables/messages.ts';
 
 /** The most bytes of bodies in one transaction. The writer may stop earlier when it takes too long. */
 const mostBytes = 64 << 20;

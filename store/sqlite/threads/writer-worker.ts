@@ -4,8 +4,8 @@ import { workerData } from 'node:worker_threads';
 
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { LogLimits } from '../write/change-log.ts';
-import { isContradicted, isDamage, markDamaged, openIndexFile, type IndexFile } from '../file.ts';
-import type { PackedBatch, WriterState } from './messages.ts';
+import { isContradicted, isDamage, markDamaged, openIndexFile, type IndexFile } from '../write/file.ts';
+import type { PackedBatch, WriterState } from '../tables/messages.ts';
 import { report, serve } from './worker-port.ts';
 import { WriteQueue } from './write-queue.ts';
 import { Writer } from '../write/writer.ts';

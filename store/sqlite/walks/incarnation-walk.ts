@@ -1,10 +1,10 @@
 // A walk that reads rows incarnation by incarnation: all rows, or those that have a certain term. So the first page of
 // rows sorted by cluster reads only the first clusters. All rows of one incarnation are read and sorted before the next
 // one is begun.
-import { incarnationOf, type SlotRow } from '../catalog.ts';
+import { incarnationOf, type SlotRow } from '../tables/catalog.ts';
 import { compareSlotClusters, type KeyRow, type RowOrder } from '../../row-order.ts';
-import type { Session, TypePlan } from '../session.ts';
-import { rowsOfIncarnation, termsInIncarnation } from '../read/sources.ts';
+import type { Session, TypePlan } from '../session/session.ts';
+import { rowsOfIncarnation, termsInIncarnation } from './sources.ts';
 import { atOnceMs, collect, type Walk } from './walks.ts';
 
 /** Whether rows in this order are grouped by incarnation. */

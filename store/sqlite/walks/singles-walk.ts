@@ -1,10 +1,10 @@
 // A walk over objects that were granted by name, in the order of a query. Their keys are in memory; conditions are
 // checked for as many objects as are wanted. Objects may be added and deleted between two transactions, so the walk
 // continues after the last row that it gave, and not at an array position.
-import type { SlotRow } from '../catalog.ts';
+import type { SlotRow } from '../tables/catalog.ts';
 import type { KeyRow, RowOrder } from '../../row-order.ts';
-import type { SingleList } from '../memory/single-rows.ts';
-import { accessToSingles } from '../read/sources.ts';
+import type { SingleList } from '../session/single-rows.ts';
+import { accessToSingles } from './sources.ts';
 import { collect, type Walk } from './walks.ts';
 
 const mostAtOnce = 1000;

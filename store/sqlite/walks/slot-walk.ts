@@ -2,12 +2,12 @@
 // statement reads several slots: that halves the CPU time of a page of 50 rows for users with 3,000 namespaces, from
 // 1.4 to 0.7 ms (docs/performance.md). When a slot holds more rows than are wanted at a time, the walk continues within
 // the slot in the next transaction.
-import { incarnationOf, type Catalog, type NamespaceSlot, type SlotRow } from '../catalog.ts';
+import { incarnationOf, type Catalog, type NamespaceSlot, type SlotRow } from '../tables/catalog.ts';
 import { compareText } from '../../text-order.ts';
 import { compareSlotClusters, type KeyRow, type RowOrder, type RowPlace, type SortKey } from '../../row-order.ts';
-import { slotsPerIncarnation } from '../schema.ts';
-import { whereOf, type Session, type TypePlan } from '../session.ts';
-import type { Piece } from '../sql.ts';
+import { slotsPerIncarnation } from '../tables/schema.ts';
+import { whereOf, type Session, type TypePlan } from '../session/session.ts';
+import type { Piece } from '../tables/sql.ts';
 import { atOnceMs, columnsOf, keyRow, type KeyColumns, type Walk } from './walks.ts';
 
 /** How many slots one statement reads: at first (`firstBatch`), and at most (`mostInBatch`). */

@@ -1,15 +1,15 @@
 // A walk gives the rows of one type in the order of a query, and can be continued after any row. It reads along a
 // database index where the order allows that; otherwise it collects and sorts all rows. No statement stays open between
 // two calls. Rows that are equal in the first sort key are read completely before they are sorted.
-import type { SlotRow } from '../catalog.ts';
+import type { SlotRow } from '../tables/catalog.ts';
 import { readDocument, documentPaths } from '../../../query/document.ts';
 import type { RowKey } from '../../../query/match.ts';
 import type { BodyBudget } from '../../body-budget.ts';
-import { passInMemory } from '../memory/created-skip.ts';
+import { passInMemory } from '../session/created-skip.ts';
 import { sortValue, type KeyRow, type RowOrder, type SortKey } from '../../row-order.ts';
-import { whereOf, type Session, type TypePlan } from '../session.ts';
-import { inExtent, joined, type Access } from '../read/sources.ts';
-import type { Piece } from '../sql.ts';
+import { whereOf, type Session, type TypePlan } from '../session/session.ts';
+import { inExtent, joined, type Access } from './sources.ts';
+import type { Piece } from '../tables/sql.ts';
 
 /** Gives rows in the order of a query. `next` returns some rows at a time; undefined when there are no more. */
 export interface Walk {

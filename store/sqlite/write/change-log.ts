@@ -2,7 +2,7 @@
 // are deleted. The body before a change is copied from the object's row, so an entry must be written before the row is.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
-import { changeKind, metaKey } from '../schema.ts';
+import { changeKind, metaKey } from '../tables/schema.ts';
 
 /** How much of the log is kept. The oldest entries are deleted when one of these limits is exceeded. */
 export interface LogLimits {

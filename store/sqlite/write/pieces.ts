@@ -1,7 +1,7 @@
 // Writes a batch that SQLite refuses because of one of its objects, without that object.
 import type { Commit } from '../../store.ts';
 import { piecesOf, withLeftOut } from '../../left-out.ts';
-import { packBatch, unpackRows, type PackedBatch } from '../threads/messages.ts';
+import { packBatch, unpackRows, type PackedBatch } from '../tables/messages.ts';
 
 /**
  * SQLITE_TOOBIG, SQLITE_MISMATCH and SQLITE_CONSTRAINT_NOTNULL. A violation of another constraint is a sign of a

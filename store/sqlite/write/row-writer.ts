@@ -5,7 +5,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import type { RowWrite } from '../../store.ts';
 import type { ChangeLog } from './change-log.ts';
-import { unpackTerms, type TermDictionary } from '../terms.ts';
+import { unpackTerms, type TermDictionary } from '../tables/terms.ts';
 
 /** A row as stored before a change. */
 interface FoundRow {

@@ -10,15 +10,15 @@ import { IndexFullError } from '../../index-full.ts';
 import { isRightsType } from '../../rights-types.ts';
 import { withLeftOut } from '../../left-out.ts';
 import type { Commit, LeftOut } from '../../store.ts';
-import { Catalog, type IncarnationRecord } from '../catalog.ts';
+import { Catalog, type IncarnationRecord } from '../tables/catalog.ts';
 import { ChangeLog, type LogLimits } from './change-log.ts';
 import { checkpoint } from './checkpoint.ts';
-import { unpackRows, type PackedBatch } from '../threads/messages.ts';
+import { unpackRows, type PackedBatch } from '../tables/messages.ts';
 import { isOfObject, writeInPieces } from './pieces.ts';
 import { stoppedTypes } from './quota.ts';
 import { RowWriter, type Growth } from './row-writer.ts';
-import { metaKey, slotsPerIncarnation, readPragma, readStoreId } from '../schema.ts';
-import { TermDictionary } from '../terms.ts';
+import { metaKey, slotsPerIncarnation, readPragma, readStoreId } from '../tables/schema.ts';
+import { TermDictionary } from '../tables/terms.ts';
 
 export interface WriterOptions {
   readonly log: LogLimits;

@@ -3,7 +3,7 @@
 // equality or existence.
 import { compileMatcher } from '../../../query/match.ts';
 import { allOf, type FieldRequirement, type LabelRequirement } from '../../../query/list-query.ts';
-import type { Sql } from '../sql.ts';
+import type { Sql } from '../tables/sql.ts';
 import { fieldPath, labelPath } from '../../term-paths.ts';
 
 /** Stands for the rows that have one of these terms or, with `isNegative`, for those that have none of them. */

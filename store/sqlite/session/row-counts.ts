@@ -2,7 +2,7 @@
 // without a look-up for each. For users with 3,000 namespaces this shortens a count from 2.4 to 0.2 ms, and a count by
 // namespace from 3.8 to 0.6 ms (docs/performance.md).
 import type { Remembered } from './remembered.ts';
-import type { Transaction } from '../transaction.ts';
+import type { Transaction } from '../tables/transaction.ts';
 import { changesOfType } from './type-changes.ts';
 
 export class RowCounts implements Remembered {

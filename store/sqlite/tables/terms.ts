@@ -3,8 +3,8 @@
 // the transaction.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
-import type { RowWrite } from '../store.ts';
-import { fieldPath, labelPath } from '../term-paths.ts';
+import type { RowWrite } from '../../store.ts';
+import { fieldPath, labelPath } from '../../term-paths.ts';
 
 const mostRemembered = 200_000;
 

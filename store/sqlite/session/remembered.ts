@@ -1,5 +1,5 @@
 // The interface of the structures that a reader thread keeps in memory.
-import type { Transaction } from '../transaction.ts';
+import type { Transaction } from '../tables/transaction.ts';
 
 /** A structure in memory that is built from all rows of a type, and then follows their changes. */
 export interface Remembered {

@@ -1,12 +1,12 @@
 // The ways to find the rows of one type (access paths): which database index is read, and at what cost. The paths that
 // are used for one plan never overlap, so no row is listed or counted twice.
 import type { ListQuery } from '../../../query/list-query.ts';
-import { incarnationOf, type SlotRow } from '../catalog.ts';
-import { slotsPerIncarnation } from '../schema.ts';
-import type { Extent } from './extents.ts';
-import type { TypePlan } from '../session.ts';
-import type { Piece } from '../sql.ts';
-import type { TermSet } from './term-sets.ts';
+import { incarnationOf, type SlotRow } from '../tables/catalog.ts';
+import { slotsPerIncarnation } from '../tables/schema.ts';
+import type { Extent } from '../session/extents.ts';
+import type { TypePlan } from '../session/session.ts';
+import type { Piece } from '../tables/sql.ts';
+import type { TermSet } from '../session/term-sets.ts';
 
 /**
  * `FROM` and conditions of a statement. The statement is about rows `o` of table `obj`. When nothing of the row is

@@ -1,8 +1,8 @@
 // The changes of a type since a point in time, from the change log. The structures in memory apply these changes to be
 // up to date. When the log does not reach back to the point in time, a structure must be built again.
-import { oldestSequence } from '../read/change-reader.ts';
-import { changeKind } from '../schema.ts';
-import type { Transaction } from '../transaction.ts';
+import { oldestSequence } from './change-reader.ts';
+import { changeKind } from '../tables/schema.ts';
+import type { Transaction } from '../tables/transaction.ts';
 
 /** Those fields of a change log entry that structures in memory need. */
 export interface TypeChange {

@@ -2,10 +2,10 @@
 // granted names this shortens a page of 50 rows from 6.0 to 0.2 ms, the 50 newest from 9.6 to 0.6, and a count from 4.7
 // to 0.02 (docs/performance.md). An object in a namespace that is granted as a whole is left out, because it is already
 // among the rows of its namespace.
-import type { NamespaceSlot, SlotRow } from '../catalog.ts';
+import type { NamespaceSlot, SlotRow } from '../tables/catalog.ts';
 import type { RowOrder } from '../../row-order.ts';
-import { changeKind } from '../schema.ts';
-import type { Transaction } from '../transaction.ts';
+import { changeKind } from '../tables/schema.ts';
+import type { Transaction } from '../tables/transaction.ts';
 import { changesOfType, type TypeChange } from './type-changes.ts';
 
 /**

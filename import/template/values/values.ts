@@ -1,6 +1,6 @@
 // The values that a template works on, as in Go. Go strings are bytes, so every text here has one character for each
 // byte (0 to 255). Lengths, slices and comparisons are then the same as in Go, and decoded Secrets keep every byte.
-import { goNumber } from '../../lib/json/exact-json.ts';
+import { goNumber } from '../../../lib/json/exact-json.ts';
 import { TemplateError } from './template-error.ts';
 import type { Budget } from './limits.ts';
 

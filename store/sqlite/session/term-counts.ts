@@ -4,8 +4,8 @@
 // number of a deleted term can be used again for another path. So the caller must look up each number in table `term`.
 import type { Remembered } from './remembered.ts';
 import type { SlotNumbers } from './slot-numbers.ts';
-import type { Transaction } from '../transaction.ts';
-import { unpackTerms } from '../terms.ts';
+import type { Transaction } from '../tables/transaction.ts';
+import { unpackTerms } from '../tables/terms.ts';
 import { changesOfType } from './type-changes.ts';
 
 /** A path with more terms (values), or more postings (pairs of row and value), is not kept in memory. */

@@ -8,7 +8,7 @@ import { allOf, type ListQuery } from '../../../query/list-query.ts';
 import type { Grant } from '../../../query/scope/scope.ts';
 import type { FacetBy, FacetCount, PageRequest } from '../../store.ts';
 import { rowsOfChunk } from '../read/bodies.ts';
-import type { Grants } from '../read/extents.ts';
+import type { Grants } from './extents.ts';
 import { isGranted, listModel, rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openReader } from '../read/reader.ts';
 import { openSqliteStore } from '../store.ts';

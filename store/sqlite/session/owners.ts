@@ -4,9 +4,9 @@
 import type { OwnerQuery } from '../../../query/list-query.ts';
 import type { Grant } from '../../../query/scope/scope.ts';
 import { typeKey, type TypeKey } from '../../../query/types.ts';
-import { incarnationOf, type Catalog } from '../catalog.ts';
+import { incarnationOf, type Catalog } from '../tables/catalog.ts';
 import type { Grants } from './extents.ts';
-import type { Sql } from '../sql.ts';
+import type { Sql } from '../tables/sql.ts';
 
 type Row = readonly [id: number, t: number, slot: number, name: string, uid: string];
 

@@ -1,11 +1,11 @@
 // Skips the rows before an offset in memory instead of in the file, for lists sorted by creation time (measurements are
 // in created-column.ts). This is possible only when the query has no conditions and the user sees all objects of the
 // slots concerned, none of them granted by name.
-import { isExtentOnly } from '../session.ts';
+import { isExtentOnly } from './session.ts';
 import type { CreatedColumn, Passed } from './created-column.ts';
 import { rowOrder, type RowOrder } from '../../row-order.ts';
-import { type Turns } from '../transaction.ts';
-import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
+import { type Turns } from '../tables/transaction.ts';
+import { planTypes, type Question, type Session, type TypePlan } from './session.ts';
 
 /** Rows. For a smaller offset, or a type with fewer rows, the column of creation times is not built. */
 const leastPrepared = 100;

@@ -3,9 +3,9 @@
 // open, because the change log still contains the numbers of deleted types and incarnations.
 import type { DatabaseSync } from 'node:sqlite';
 
-import type { TypeKey } from '../../query/types.ts';
-import type { KeyRow } from '../row-order.ts';
-import { compareText } from '../text-order.ts';
+import type { TypeKey } from '../../../query/types.ts';
+import type { KeyRow } from '../../row-order.ts';
+import { compareText } from '../../text-order.ts';
 import { slotsPerIncarnation } from './schema.ts';
 
 export interface IncarnationRecord {

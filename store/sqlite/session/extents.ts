@@ -6,10 +6,10 @@ import { LRUCache } from 'lru-cache';
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { Grant } from '../../../query/scope/scope.ts';
 import type { TypeKey } from '../../../query/types.ts';
-import type { Catalog, NamespaceSlot } from '../catalog.ts';
-import type { Transaction } from '../transaction.ts';
-import { SingleRows, type SingleList } from '../memory/single-rows.ts';
-import type { Sql } from '../sql.ts';
+import type { Catalog, NamespaceSlot } from '../tables/catalog.ts';
+import type { Transaction } from '../tables/transaction.ts';
+import { SingleRows, type SingleList } from './single-rows.ts';
+import type { Sql } from '../tables/sql.ts';
 
 /** What a user may see: the grants by incarnation id, then by type. */
 export type Grants = ReadonlyMap<string, ReadonlyMap<TypeKey, Grant>>;

@@ -1,14 +1,14 @@
 // One read transaction, and a question compiled for it. Numbers of terms are valid in one transaction only, so an
 // answer that takes several transactions compiles its question again in each of them.
-import type { ListQuery } from '../../query/list-query.ts';
-import { typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
-import { compileConditions, type Conditions } from './read/conditions.ts';
-import { extentOf, type Extent, type Grants } from './read/extents.ts';
-import { ownedIds } from './read/owners.ts';
-import type { ReaderMemory } from './memory/reader-memory.ts';
-import type { Transaction } from './transaction.ts';
-import { narrowNamespaces } from '../narrow-namespaces.ts';
-import type { Piece } from './sql.ts';
+import type { ListQuery } from '../../../query/list-query.ts';
+import { typeKey, type ResourceType, type TypeKey } from '../../../query/types.ts';
+import { compileConditions, type Conditions } from './conditions.ts';
+import { extentOf, type Extent, type Grants } from './extents.ts';
+import { ownedIds } from './owners.ts';
+import type { ReaderMemory } from './reader-memory.ts';
+import type { Transaction } from '../tables/transaction.ts';
+import { narrowNamespaces } from '../../narrow-namespaces.ts';
+import type { Piece } from '../tables/sql.ts';
 
 /** A query compiled for one type: which rows the user may see, and the conditions that rows must satisfy. */
 export interface TypePlan {

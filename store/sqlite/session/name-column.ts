@@ -3,8 +3,8 @@
 // without a separator, so a match that spans two names must be ignored.
 import type { SlotNumbers } from './slot-numbers.ts';
 import type { Remembered } from './remembered.ts';
-import { changeKind } from '../schema.ts';
-import type { Transaction } from '../transaction.ts';
+import { changeKind } from '../tables/schema.ts';
+import type { Transaction } from '../tables/transaction.ts';
 import { changesOfType } from './type-changes.ts';
 
 /** Types beyond this limit are not kept in memory. The unit is that of {@link Remembered.size}. */

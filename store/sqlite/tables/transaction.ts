@@ -1,6 +1,6 @@
 // One read transaction: its statements, and the state of the index that it sees. Numbers of terms are valid in one
 // transaction only, so an answer that takes several transactions reads the numbers again in each of them.
-import type { IndexVersions } from '../index-version.ts';
+import type { IndexVersions } from '../../index-version.ts';
 import type { Catalog } from './catalog.ts';
 import type { Sql } from './sql.ts';
 import { unpackTerms } from './terms.ts';

@@ -8,7 +8,7 @@ import { printPath } from '../../../query/path.ts';
 import type { ResourceType } from '../../../query/types.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
 import { labelKey, labelOperators, labelSteps } from '../../term-paths.ts';
-import type { Piece, Sql } from '../sql.ts';
+import type { Piece, Sql } from '../tables/sql.ts';
 import { fieldTerms, labelTerms, textTerms, type TermSet } from './term-sets.ts';
 
 /** SQL for a condition on columns of `o`. */

@@ -4,7 +4,7 @@
 // same creation time are skipped together or not at all, because other sort keys decide their order.
 import type { SlotNumbers } from './slot-numbers.ts';
 import type { Remembered } from './remembered.ts';
-import type { Transaction } from '../transaction.ts';
+import type { Transaction } from '../tables/transaction.ts';
 import { changesOfType } from './type-changes.ts';
 
 /** The most rows of a type. Types with more rows are not kept in memory. */

@@ -7,8 +7,8 @@ import { CreatedColumn } from './created-column.ts';
 import { NameColumn } from './name-column.ts';
 import { SlotNumbers } from './slot-numbers.ts';
 import { RowCounts } from './row-counts.ts';
-import { sliceMs, type Turns } from '../transaction.ts';
-import type { Transaction } from '../transaction.ts';
+import { sliceMs, type Turns } from '../tables/transaction.ts';
+import type { Transaction } from '../tables/transaction.ts';
 import { mostPostings, TermCounts } from './term-counts.ts';
 import type { Remembered } from './remembered.ts';
 

@@ -1,8 +1,8 @@
 // Counts rows by parts of their names, with the names in memory (measurements are in name-column.ts). This is possible
 // only when parts of names are the query's only conditions. Objects granted by name are compared one by one.
 import type { NameColumn } from './name-column.ts';
-import { type Turns } from '../transaction.ts';
-import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
+import { type Turns } from '../tables/transaction.ts';
+import { planTypes, type Question, type Session, type TypePlan } from './session.ts';
 
 /** For questions over fewer rows than this, names are read from the file. */
 const leastRows = 1000;

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../../cache/model/errors.ts';
 import { isDamage, markDamaged, openIndexFile } from './file.ts';
-import { readPragma, readStoreId, schemaVersion } from './schema.ts';
-import { openSqliteStore } from './store.ts';
+import { readPragma, readStoreId, schemaVersion } from '../tables/schema.ts';
+import { openSqliteStore } from '../store.ts';
 
 let directory = '';
 let said: string[] = [];

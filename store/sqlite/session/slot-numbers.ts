@@ -1,7 +1,7 @@
 // Gives namespace slots consecutive numbers from 0. So the slots that a user may see fit into an array with one byte
 // for each slot, indexed by this number. Such an array has no byte for a slot that got its number later.
-import { incarnationOf } from '../catalog.ts';
-import type { Extent } from '../read/extents.ts';
+import { incarnationOf } from '../tables/catalog.ts';
+import type { Extent } from './extents.ts';
 
 export class SlotNumbers {
   readonly #numbers = new Map<number, number>();

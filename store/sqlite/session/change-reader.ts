@@ -4,8 +4,8 @@
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { TypeKey } from '../../../query/types.ts';
 import type { LogEntry } from '../../store.ts';
-import { changeKind, metaKey } from '../schema.ts';
-import type { Transaction } from '../transaction.ts';
+import { changeKind, metaKey } from '../tables/schema.ts';
+import type { Transaction } from '../tables/transaction.ts';
 
 /** Bytes. When the bodies of one answer reach this size, the answer ends. */
 const mostBytes = 8 << 20;

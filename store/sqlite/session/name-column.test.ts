@@ -4,9 +4,9 @@ import { test } from 'node:test';
 
 import { NameColumn } from './name-column.ts';
 import { SlotNumbers } from './slot-numbers.ts';
-import { changeKind, createSchema, metaKey } from '../schema.ts';
-import type { Session } from '../session.ts';
-import { Sql } from '../sql.ts';
+import { changeKind, createSchema, metaKey } from '../tables/schema.ts';
+import type { Session } from './session.ts';
+import { Sql } from '../tables/sql.ts';
 
 const t = 1;
 const slot = 2 ** 20;

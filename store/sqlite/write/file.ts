@@ -5,9 +5,9 @@ import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rm
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
-import { GatewayError } from '../../cache/model/errors.ts';
-import { checkpoint, companions, examineLog } from './write/checkpoint.ts';
-import { applicationId, createSchema, metaKey, migrations, readPragma, schemaVersion } from './schema.ts';
+import { GatewayError } from '../../../cache/model/errors.ts';
+import { checkpoint, companions, examineLog } from './checkpoint.ts';
+import { applicationId, createSchema, metaKey, migrations, readPragma, schemaVersion } from '../tables/schema.ts';
 
 /** The open index. No other process can write it until it is closed. */
 export interface IndexFile {

@@ -3,7 +3,7 @@
 // database index that it uses (read/conditions.ts, walks/walks.ts).
 import type { DatabaseSync } from 'node:sqlite';
 
-import { newStoreId } from '../index-version.ts';
+import { newStoreId } from '../../index-version.ts';
 
 /** `PRAGMA application_id` of index files ("PCix"). Files with another value belong to other programs. */
 export const applicationId = 0x50436978;
