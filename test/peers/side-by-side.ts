@@ -6,6 +6,7 @@ import { waitFor } from '../site/polling.ts';
 import { startWorkAgent } from './ocm.fixture.ts';
 import type { WorkCase } from './work-cases.ts';
 import { differences, isSettled, takePicture, type Side } from './work-picture.ts';
+import type { Step } from './work-steps.ts';
 
 /** After which two pictures that still differ count as different; the agent waits ever longer after a fault. */
 const patienceMs = 90_000;
@@ -13,15 +14,17 @@ const patienceMs = 90_000;
 export class SideBySide {
   readonly #site: WorksSite;
   readonly #agent: Child;
-  readonly #theirs: Side;
-  readonly #ours: Side;
+  /** The cluster of OCM's agent, m1. */
+  readonly theirs: Side;
+  /** The cluster of the gateway, m2. */
+  readonly ours: Side;
 
   private constructor(site: WorksSite, agent: Child) {
     const { hub, hubHash, members } = site;
     this.#site = site;
     this.#agent = agent;
-    this.#theirs = { hub, hubHash, member: members[0]! };
-    this.#ours = { hub, hubHash, member: members[1]! };
+    this.theirs = { hub, hubHash, member: members[0]! };
+    this.ours = { hub, hubHash, member: members[1]! };
   }
 
   static async start(): Promise<SideBySide> {
@@ -47,25 +50,34 @@ export class SideBySide {
    */
   async compare(given: WorkCase, isExcused: (difference: string) => boolean = () => false): Promise<void> {
     for (const [index, step] of given.steps.entries()) {
-      await Promise.all([step.act(this.#theirs), step.act(this.#ours)]);
+      await this.onBoth(step.act);
       await this.#areSame(given, index, isExcused);
     }
   }
 
+  /** Does the same in both clusters at once. */
+  async onBoth(act: Step['act']): Promise<void> {
+    await Promise.all([act(this.theirs), act(this.ours)]);
+  }
+
   async #areSame(given: WorkCase, index: number, isExcused: (difference: string) => boolean): Promise<void> {
-    const { shows = '', isNoticedLate = false } = given.steps[index]!;
-    const [theirs, ours] = [this.#theirs, this.#ours];
+    const { says = '', shows = '', isNoticedLate = false } = given.steps[index]!;
+    const { theirs, ours } = this;
     const deadline = performance.now() + patienceMs;
     let found: readonly string[] = [];
     await waitFor(async () => {
-      const [theirPicture, ourPicture] = await Promise.all([takePicture(theirs, given), takePicture(ours, given)]);
+      const [theirPicture, ourPicture] = await Promise.all([
+        takePicture(theirs, given, true),
+        takePicture(ours, given),
+      ]);
       found = isNoticedLate ? [] : differences(theirPicture, ourPicture).filter((each) => !isExcused(each));
       const settled = await Promise.all([isSettled(theirs, given), isSettled(ours, given)]);
       if (!settled.every(Boolean)) found = [...found, `settled: ${settled.join(', ')}`];
       if (!JSON.stringify(ourPicture).includes(shows)) found = [...found, `does not show ${shows}`];
       return found.length === 0 || performance.now() > deadline;
     }, 200);
-    assert.deepEqual(found, [], `after step ${index + 1}, as path: theirs, ours\n${await this.#agent.tail(8)}`);
+    const after = `after step ${index + 1} ${says}, as path: theirs, ours`;
+    assert.deepEqual(found, [], `${after}\n${await this.#agent.tail(8)}`);
   }
 }
 

@@ -1,5 +1,5 @@
-// Objects of many kinds in four states each: as they are made, with one field changed, with one field less, and with a
-// list in another order.
+// Objects of many kinds in five states each: as they are made, with one field changed, with one field less, with a list
+// in another order, and with a number beyond 2^53 where the kind takes one.
 import type { Json } from '../e2e/distribute/works-site.ts';
 
 /** One kind, with what its object holds beside its metadata. */
@@ -8,24 +8,58 @@ export interface MatrixKind {
   readonly kind: string;
   readonly resource: string;
   readonly isNamespaced: boolean;
-  /** First, changed, with less, reordered. */
-  readonly states: readonly [Json, Json, Json, Json];
+  /** First, changed, with less, reordered, with a large number; a kind without such numbers is reordered again. */
+  readonly states: States;
 }
+
+type States = readonly [Json, Json, Json, Json, Json?];
+/** How many states each kind has. */
+export const stateCount = 5;
+
+/** 2^53 + 1, which no double holds. */
+const large = 9007199254740993n;
+
+export function matrixObject(each: MatrixKind, name: string, state: number): Json {
+  const { apiVersion, kind, isNamespaced, states } = each;
+  const metadata = { name, ...(isNamespaced && { namespace: 'ns1' }) };
+  return { apiVersion, kind, metadata, ...(states[state] ?? states[3]) };
+}
+
+export function matrixPath({ apiVersion, resource, isNamespaced }: MatrixKind, name: string): string {
+  const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+  return `${root}/${isNamespaced ? 'namespaces/ns1/' : ''}${resource}/${name}`;
+}
+
+/** Chooses a strategy for all objects of all kinds; undefined leaves the default. */
+export function matrixConfigs(updateStrategy: Json): Json {
+  if (updateStrategy === undefined) return {};
+  const identifiers = matrixKinds.map(({ apiVersion, resource, isNamespaced }) => ({
+    group: apiVersion.includes('/') ? apiVersion.split('/')[0] : '',
+    ...{ resource, name: '*', namespace: isNamespaced ? 'ns1' : '' },
+  }));
+  return { manifestConfigs: identifiers.map((resourceIdentifier) => ({ resourceIdentifier, updateStrategy })) };
+}
+
+export const matrixStrategies: Readonly<Record<string, Json>> = {
+  Update: undefined,
+  ServerSideApply: { type: 'ServerSideApply', serverSideApply: { force: true } },
+  CreateOnly: { type: 'CreateOnly' },
+  ReadOnly: { type: 'ReadOnly' },
+};
 
 const rbac = 'rbac.authorization.k8s.io/v1';
 const admission = 'admissionregistration.k8s.io/v1';
 
-function namespaced(apiVersion: string, kind: string, resource: string, ...states: MatrixKind['states']): MatrixKind {
+function namespaced(apiVersion: string, kind: string, resource: string, ...states: States): MatrixKind {
   return { apiVersion, kind, resource, isNamespaced: true, states };
 }
 
-function global(apiVersion: string, kind: string, resource: string, ...states: MatrixKind['states']): MatrixKind {
+function global(apiVersion: string, kind: string, resource: string, ...states: States): MatrixKind {
   return { apiVersion, kind, resource, isNamespaced: false, states };
 }
 
 /** The same fields of a spec, in four states. */
-const specs = (...states: MatrixKind['states']): MatrixKind['states'] =>
-  states.map((spec: Json) => ({ spec })) as unknown as MatrixKind['states'];
+const specs = (...states: States): States => states.map((spec: Json) => ({ spec })) as unknown as States;
 
 const env = (...names: readonly string[]): Json[] => names.map((name) => ({ name, value: name }));
 const template = (image: string, variables: readonly Json[], further: Json = {}): Json => ({
@@ -33,18 +67,22 @@ const template = (image: string, variables: readonly Json[], further: Json = {})
   spec: { containers: [{ name: 'c', image, env: variables }], ...further },
 });
 const selector = { matchLabels: { app: 'x' } };
-const workload = (further: Json = {}): MatrixKind['states'] =>
+const workload = (further: Json = {}): States =>
   specs(
     { selector, minReadySeconds: 3, replicas: 2, template: template('one', env('A', 'B')), ...further },
     { selector, minReadySeconds: 5, replicas: 2, template: template('two', env('A', 'B')), ...further },
     { selector, replicas: 2, template: template('two', env('A', 'B')), ...further },
     { selector, replicas: 2, template: template('two', env('B', 'A')), ...further },
+    {
+      ...{ selector, replicas: 2, ...further },
+      template: template('two', env('B', 'A'), { terminationGracePeriodSeconds: large }),
+    },
   );
 const run = (image: string, variables: readonly Json[]): Json => ({
   ...template(image, variables, { restartPolicy: 'Never' }),
 });
 const rule = (...verbs: readonly string[]): Json => ({ apiGroups: [''], resources: ['configmaps'], verbs });
-const roles: MatrixKind['states'] = [
+const roles: States = [
   { rules: [rule('get', 'list'), rule('watch')] },
   { rules: [rule('get', 'list', 'create'), rule('watch')] },
   { rules: [rule('get', 'list', 'create')] },
@@ -55,14 +93,14 @@ const bound = (...names: readonly string[]): Json => ({
   roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
   subjects: names.map(subject),
 });
-const bindings: MatrixKind['states'] = [bound('a', 'b'), bound('a', 'c'), bound('a'), bound('c', 'a')];
+const bindings: States = [bound('a', 'b'), bound('a', 'c'), bound('a'), bound('c', 'a')];
 const webhook = (name: string, operations: readonly string[], further: Json = {}): Json => ({
   ...{ name, admissionReviewVersions: ['v1'], sideEffects: 'None', failurePolicy: 'Ignore' },
   clientConfig: { url: 'https://hooks.example' },
   rules: [{ apiGroups: ['none.example'], apiVersions: ['v1'], operations, resources: ['things'] }],
   ...further,
 });
-const hooks: MatrixKind['states'] = [
+const hooks: States = [
   { webhooks: [webhook('a.example.org', ['CREATE']), webhook('b.example.org', ['DELETE'])] },
   { webhooks: [webhook('a.example.org', ['UPDATE'], { timeoutSeconds: 3 }), webhook('b.example.org', ['DELETE'])] },
   { webhooks: [webhook('a.example.org', ['UPDATE'])] },
@@ -93,7 +131,7 @@ export const matrixKinds: readonly MatrixKind[] = [
     'secrets',
     { stringData: { a: '1', b: '1' } },
     { stringData: { a: '2', b: '1' } },
-    ...([{ data: { a: 'Mg==' } }, { data: { a: 'Mg==' }, immutable: true }] as const),
+    ...([{ data: { a: 'Mg==' } }, { data: { a: 'Mg==' }, immutable: true }, { data: { a: 'Mw==' } }] as const),
   ),
   namespaced(
     'v1',
@@ -115,6 +153,7 @@ export const matrixKinds: readonly MatrixKind[] = [
       { hard: { pods: '200', services: '100' } },
       { hard: { pods: '200' } },
       { hard: { configmaps: '1000', pods: '200' } },
+      { hard: { configmaps: large, pods: '200' } },
     ),
   ),
   namespaced(
@@ -126,6 +165,7 @@ export const matrixKinds: readonly MatrixKind[] = [
       { limits: [{ type: 'PersistentVolumeClaim', max: { storage: '20Gi' }, min: { storage: '1Mi' } }] },
       { limits: [{ type: 'PersistentVolumeClaim', max: { storage: '20Gi' } }] },
       { limits: [{ max: { storage: '20Gi' }, type: 'PersistentVolumeClaim' }] },
+      { limits: [{ max: { storage: large }, type: 'PersistentVolumeClaim' }] },
     ),
   ),
   namespaced('apps/v1', 'Deployment', 'deployments', ...workload()),
@@ -149,6 +189,11 @@ export const matrixKinds: readonly MatrixKind[] = [
       },
       { schedule: '2 * * * *', jobTemplate: { spec: { template: run('two', env('A', 'B')) } } },
       { schedule: '2 * * * *', jobTemplate: { spec: { template: run('two', env('B', 'A')) } } },
+      {
+        schedule: '2 * * * *',
+        startingDeadlineSeconds: large,
+        jobTemplate: { spec: { activeDeadlineSeconds: large, template: run('two', env('B', 'A')) } },
+      },
     ),
   ),
   namespaced(
@@ -160,6 +205,11 @@ export const matrixKinds: readonly MatrixKind[] = [
       { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' }, minReplicas: 2, maxReplicas: 9 },
       { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' }, maxReplicas: 9 },
       { maxReplicas: 9, scaleTargetRef: { kind: 'Deployment', name: 'x', apiVersion: 'apps/v1' } },
+      {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' },
+        maxReplicas: 9,
+        metrics: [{ type: 'External', external: { metric: { name: 'm' }, target: { type: 'Value', value: large } } }],
+      },
     ),
   ),
   namespaced(
@@ -287,6 +337,7 @@ export const matrixKinds: readonly MatrixKind[] = [
       { id: 9223372036854775807n, list: [1, 2, 2 ** 40], nested: { a: 1 } },
       { id: 9223372036854775807n, list: [1, 2, 2 ** 40] },
       { id: 9223372036854775807n, list: [2 ** 40, 2, 1] },
+      { id: -9223372036854775808n, list: [large, 2, 1] },
     ),
   ),
 ];

@@ -1,7 +1,10 @@
 // What is done in cases of works: steps on a cluster or on the hub, and manifests of many kinds.
+import type { Member } from '../controlplane/fixture.ts';
 import {
   configFor,
+  configMap,
   configMapPath,
+  eventually,
   manifestWork,
   patch,
   put,
@@ -15,6 +18,8 @@ import type { Side } from './work-picture.ts';
 export interface Step {
   /** Acts on one of the clusters, or on the work of its name on the hub. */
   readonly act: (side: Side) => Promise<unknown>;
+  /** What is done, for the message of a failure. */
+  readonly says?: string;
   /** A text that both pictures show afterwards, where no generation of a work tells that the step has its effect. */
   readonly shows?: string;
   /** The agent notices the step only when it applies all works again after minutes, so there is nothing to compare. */
@@ -149,4 +154,47 @@ export function taken(path: string, fieldManager: string, body: object, shows: s
     if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${answer.body}`);
   };
   return { act, shows };
+}
+
+/** A policy of a cluster that refuses to delete objects whose names begin so. */
+export interface Refusal {
+  /** What the cluster says. */
+  readonly message: string;
+  begin(member: Member): Promise<void>;
+  end(member: Member): Promise<void>;
+}
+
+export function refusal(prefix: string): Refusal {
+  const admission = '/apis/admissionregistration.k8s.io/v1';
+  const apiVersion = 'admissionregistration.k8s.io/v1';
+  const [name, message] = ['keeps', `objects of ${prefix} are kept`];
+  const matchConstraints = {
+    resourceRules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['DELETE'], resources: ['*'] }],
+  };
+  const validations = [{ expression: `!oldObject.metadata.name.startsWith('${prefix}')`, message }];
+  const probe = configMapPath(`${prefix}probe`);
+  return {
+    message,
+    async begin(member) {
+      await member.apply(
+        { apiVersion, kind: 'ValidatingAdmissionPolicy', metadata: { name }, spec: { matchConstraints, validations } },
+        {
+          apiVersion,
+          kind: 'ValidatingAdmissionPolicyBinding',
+          metadata: { name },
+          spec: { policyName: name, validationActions: ['Deny'] },
+        },
+        configMap(`${prefix}probe`),
+      );
+      await eventually('deletions are refused', async () => {
+        const { status } = await member.request('DELETE', `${probe}?dryRun=All`);
+        return status >= 400;
+      });
+    },
+    async end(member) {
+      for (const resource of ['validatingadmissionpolicybindings', 'validatingadmissionpolicies'])
+        await remove(member, `${admission}/${resource}/${name}`);
+      await eventually('deletions are allowed', async () => (await member.request('DELETE', probe)).status === 200);
+    },
+  };
 }
