@@ -15,7 +15,7 @@ export interface Template {
   /**
    * Renders the template to bytes. The bytes need not be UTF-8, because a template can decode a Secret.
    * @param data a value as JSON.parse returns it; it is not changed
-   * @throws TemplateError where Go's engine fails, or when a limit in `limits.ts` is exceeded
+   * @throws TemplateError where Go's engine fails, or when a limit in `values/limits.ts` is exceeded
    */
   renderBytes(data: unknown): Buffer;
   /** Renders the template to text. Bytes that are not UTF-8 become U+FFFD. @throws TemplateError as renderBytes does */

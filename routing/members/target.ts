@@ -14,7 +14,7 @@ export interface Connection {
   readonly breaker: Breaker;
 }
 
-/** Makes a transport, that is, all connections to one cluster; outside tests it is `makeTransport` of transport.ts. */
+/** Makes all connections to one cluster; outside tests it is `makeTransport` of ../pools/transport.ts. */
 export type TransportMaker = (spec: ClusterSpec, credential: Credential) => Transport;
 
 /** Makes an empty set of connections. */

@@ -25,7 +25,7 @@ const refusalTimeoutMs = 10_000;
 
 const protocols: Protocols = ['http/1.1'];
 
-/** The inputs of one upgrade request; see {@link Transport.upgrade} in transport-types.ts. */
+/** The inputs of one upgrade request; see {@link Transport.upgrade} in ../call/transport-types.ts. */
 export interface UpgradeAttempt {
   /** Opens a connection to an endpoint of the cluster. */
   readonly open: EndpointChoice['open'];

@@ -1,6 +1,6 @@
-// Everything that the steps in chain.ts need to answer a request to the index, besides the request. The caller's rights
-// and the set of indexed types can change while an answer is made. So a step reads them once and passes the result to
-// the next steps.
+// Everything that the steps of ../chain/chain.ts need to answer a request to the index, besides the request. The
+// caller's rights and the set of indexed types can change while an answer is made. So a step reads them once and passes
+// the result to the next steps.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { ContinueKeys } from '../../query/continue.ts';
 import type { IndexOperations } from '../operate/operations.ts';
@@ -15,7 +15,7 @@ import type { UnionOpenapi } from '../catalog/openapi-union.ts';
 import type { StatusJson } from '../request/request.ts';
 import type { IndexRights } from '../request/visible.ts';
 
-/** Everything that the steps in chain.ts need besides the request. */
+/** Everything that the steps of ../chain/chain.ts need besides the request. */
 export interface AnswerDependencies {
   readonly store: IndexStore;
   readonly rights: IndexRights;

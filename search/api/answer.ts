@@ -1,4 +1,4 @@
-// The kinds of answers. steps/send.ts sends them.
+// The kinds of answers. ../chain/send.ts sends them.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { Page } from '../../store/store.ts';
 import type { WatchQuestion } from '../watch/watch-question.ts';

@@ -1,5 +1,5 @@
-// The kinds of requests to the index, as steps/read.ts reads them from path, parameters and body. kinds.ts says how
-// each kind is answered.
+// The kinds of requests to the index, as ../chain/read.ts reads them from path, parameters and body. ../chain/kinds.ts
+// says how each kind is answered.
 import type { AskedQuery } from '../../query/read/read-query.ts';
 import type { Parameters } from '../../query/parameters.ts';
 import type { AccessQuestion } from '../../rights/access/who-can.ts';

@@ -1,11 +1,11 @@
-// The types of what is known about a request after each step of chain.ts. Each type extends the one before, so a step
-// can only use what earlier steps have found.
+// The types of what is known about a request after each step of ../chain/chain.ts. Each type extends the one before, so
+// a step can only use what earlier steps have found.
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import type { Answer } from './answer.ts';
 import type { Question } from './question.ts';
 import type { IndexRequest } from '../request/request.ts';
 
-/** The type of a step of chain.ts: a function from the state before the step to the state after it. */
+/** The type of a step of ../chain/chain.ts: a function from the state before the step to the state after it. */
 export type Step<In, Out> = (state: In, dependencies: AnswerDependencies) => Out | Promise<Out>;
 
 /** After `read` and `settle`: the request as it was understood. @param Q its kind */

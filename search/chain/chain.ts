@@ -1,10 +1,12 @@
 // READ THIS FIRST. Every request to the index passes these steps from top to bottom. Each step is a small function in
-// its own file in steps/. What differs between the kinds of requests (list, watch, counts and so on) is in kinds.ts.
+// a file of its own beside this one. What differs between the kinds of requests (list, watch, counts and so on) is in
+// kinds.ts.
 // Easy to get wrong: the order. The caller's rights are read before anything is planned, so nothing is read, counted or
 // named that the caller may not see.
 //
-// A step takes the state that the steps before it have built (types in state.ts), and returns the state with its own
-// result. While nothing has been sent, a step may throw a GatewayError, which the gateway answers as a metav1.Status.
+// A step takes the state that the steps before it have built (types in ../api/state.ts), and returns the state with its
+// own result. While nothing has been sent, a step may throw a GatewayError, which the gateway answers as a
+// metav1.Status.
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';
 import type { IndexRequest } from '../request/request.ts';
 import type { Step } from '../api/state.ts';

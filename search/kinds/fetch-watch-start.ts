@@ -1,4 +1,4 @@
-// Finds where a watch begins. Its rows and events are read while it is sent (watch/watch.ts).
+// Finds where a watch begins. Its rows and events are read while it is sent (../api/watch.ts).
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';
 import { requireInLog, waitForVersion } from '../request/list-options.ts';
 import { visibleAt, visibleNow } from '../api/plan.ts';

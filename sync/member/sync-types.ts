@@ -166,7 +166,7 @@ export interface SyncTiming {
   readonly busyGraceMs: number;
   /**
    * When a new watch has brought nothing for this long, the member cluster is asked whether anything changed (`confirm`
-   * in follow-check.ts).
+   * in ../follow/follow-check.ts).
    */
   readonly quietMs: number;
   /**

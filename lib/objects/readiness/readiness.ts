@@ -1,5 +1,5 @@
 // Decides from an object alone whether it is ready, that is, does what it was applied for. Kubernetes' own kinds have
-// judges (readiness/built-in.ts), those of many operators have rules (readiness/kinds.ts), and all others follow the
+// judges (built-in.ts), those of many operators have rules (kinds.ts), and all others follow the
 // conditions that kstatus (sigs.k8s.io/cli-utils) reads. What cannot be read is not ready.
 import { isJsonObject, type JsonObject } from '../json-object.ts';
 import { groupKindOf } from '../group-kind.ts';

@@ -5,9 +5,9 @@
 //
 // - `obj`: a small row for each object. `id` comes from blocks of the sequence `row_id` and is never used again, so an
 // object that was recreated (another uid) has another id. `terms` holds the numbers of labels and indexed values in
-// ascending order: 64 bits of a digest of type, path and value (terms.ts). `fold` is the name in lower case, or NULL
-// when the name is so already. Texts that a cluster can choose are bytea: they sort like UTF-8 bytes, as in SQLite, and
-// may contain NUL.
+// ascending order: 64 bits of a digest of type, path and value (../write/terms.ts). `fold` is the name in lower case,
+// or NULL when the name is so already. Texts that a cluster can choose are bytea: they sort like UTF-8 bytes, as in
+// SQLite, and may contain NUL.
 // - `body`: the bytes of each object. They are separate from `obj`, so that a search reads few pages.
 // - `term`: path and value of each term, and how many rows of the shard have the term.
 // - `counter`: the number of rows by namespace. A counter stays at 0 when the last row of its namespace is gone.
@@ -15,9 +15,9 @@
 // are written while the sequencer is locked, so they are small.
 // - `change_body`: the body before a change, found by (shard, id, before_at). The body after a change is the body
 // before the next change of the same id, or else the current body. Both log tables are partitioned by time, and old
-// partitions are dropped as a whole (feed/partitions.ts).
+// partitions are dropped as a whole (../feed/partitions.ts).
 // - `follow`: what is known about a type in an incarnation, and up to which resourceVersion it was followed. `form` is
-// the oldest form of its rows (../row-form.ts).
+// the oldest form of its rows (../../row-form.ts).
 // - `shard`: which process holds the lease of a shard and may write it (`owner`), the number of this lease (`epoch`),
 // since when it is held (`taken`; without an owner: since when there is none), and which process shall hold it
 // (`wanted`, changed at `moved`). `writes` counts the transactions of the owners, who notice by it when some were lost.
@@ -25,7 +25,7 @@
 // is not given out again by the next server.
 // - `replica`: a row for each process that may follow clusters. Its leases last until `until`, by the database's clock.
 // `known` counts its clusters, and `rates` the changes it writes per second, both by shard. `form` is the form in which
-// it writes rows (../row-form.ts).
+// it writes rows (../../row-form.ts).
 // - `planner`: one row, locked by the process that decides which process shall hold which lease (`shard.wanted`).
 // - `told`: the states of clusters that owners of shards publish. `stamp` is taken from the only row of `told_stamp`.
 // That row is locked until the commit is visible, so that whoever sees a stamp also sees all earlier ones.

@@ -21,7 +21,7 @@ export interface Catalog {
   readonly typeKeys: ReadonlyMap<number, TypeKey>;
   readonly incarnations: ReadonlyMap<string, IncarnationRecord>;
   readonly byNumber: ReadonlyMap<number, IncarnationRecord>;
-  /** The oldest form (stores/row-form.ts) in which rows of the database are written; undefined while no row says so. */
+  /** The oldest form (../../row-form.ts) in which rows of the database are written; undefined while no row says so. */
   readonly oldestForm: number | undefined;
 }
 

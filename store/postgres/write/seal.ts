@@ -106,9 +106,9 @@ function seal(of: Seal): readonly Statement[] {
 }
 
 /**
- * SQL that checks the shards and the numbers. It fails (`refuse_lost` in schema.ts) when a writer has lost the lease of
- * its shard or the database has lost its writes, and when a number now stands for something else than when it was given
- * out.
+ * SQL that checks the shards and the numbers. It fails (`refuse_lost` in ../connection/schema.ts) when a writer has
+ * lost the lease of its shard or the database has lost its writes, and when a number now stands for something else than
+ * when it was given out.
  */
 const fence = `w AS (SELECT * FROM unnest($1::int2[], $2::int8[], $3::int8[], $4::int8[]) AS w (id, epoch, least, most)),
   fence AS (

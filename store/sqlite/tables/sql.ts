@@ -1,5 +1,6 @@
 // Runs statements for a reader. Each text is prepared once, and rows are returned as arrays. Values are always bound
-// and never part of the text. The varying parts of texts come only from read/conditions.ts and walks/walks.ts.
+// and never part of the text. The varying parts of texts come only from ../session/conditions.ts
+// and ../walks/walks.ts.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 
 import { LRUCache } from 'lru-cache';
