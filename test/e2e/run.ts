@@ -10,6 +10,7 @@ import { killLeftovers, laneVariable } from '../leftovers.ts';
 import { takeMachineLock } from '../machine-lock.ts';
 import { conclude, root, runTests, testFiles } from '../runner.ts';
 import { endToEndFiles, isLandingFile, runsAlone } from '../runs.ts';
+import { landingSeed, seedVariable } from './seed.ts';
 import { lastResults, resultsOf, table, treeHash, type FileResult } from './results.ts';
 
 /** More failures than this are no accident of a busy machine. */
@@ -30,6 +31,7 @@ const { values, positionals } = parseArgs({
   options: { all: { type: 'boolean', default: false }, resume: { type: 'boolean', default: false } },
 });
 const isNamed = positionals.length > 0;
+const isLanding = !isNamed && !values.all;
 if (isNamed && (values.all || values.resume)) throw new Error('--all and --resume go without names of files');
 const files = isNamed ? testFiles(...positionals) : endToEndFiles.filter((file) => values.all || isLandingFile(file));
 
@@ -55,7 +57,7 @@ async function run(file: string, lane: number, attempt: number): Promise<void> {
   let said = '';
   const counts = await runTests([file], [`--test-timeout=${isNamed ? longestNamedTestMs : longestTestMs}`], {
     output: (text) => (said += text),
-    env: { [laneVariable]: String(lane) },
+    env: { [laneVariable]: String(lane), ...(isLanding ? { [seedVariable]: String(landingSeed) } : {}) },
     ...(isNamed ? {} : { timeoutMs: longestFileMs }),
   });
   // A run that is ended takes its files along: what they counted then says nothing of them.

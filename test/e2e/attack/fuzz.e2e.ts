@@ -3,7 +3,6 @@
 // Landing tier: parsers refuse or read as Go does.
 // Runs alone: the fuzzers keep both cores busy.
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { difference } from '../../fuzz/comparison.ts';
 import { readConnection } from '../../fuzz/connection.ts';
@@ -12,6 +11,7 @@ import type { Oracle, Verdict } from '../../fuzz/oracle.ts';
 import { fuzz, reportText } from '../../fuzz/run.ts';
 import { fuzzRequests, requestReportText } from '../../fuzz/requests/run.ts';
 import { wholeShare } from '../../fuzz/targets/all.ts';
+import { seedOfRun } from '../seed.ts';
 
 /** All of them, about two and a half minutes of two cores; fewer where the machine is busy with something else. */
 const cases = Number(process.env['PORTCULLIS_FUZZ_CASES'] ?? wholeShare);
@@ -30,7 +30,7 @@ async function verdictOf(text: string): Promise<Verdict> {
 }
 
 test('a million cases: no crash, nothing slow, nothing accepted that Go reads in another way', async (t) => {
-  const seed = randomInt(0x7fff_ffff);
+  const seed = seedOfRun();
   t.diagnostic(`${cases} cases, seed ${seed}`);
   const report = await fuzz(cases, seed, true);
   for (const line of reportText(report).split('\n')) t.diagnostic(line);
@@ -71,7 +71,7 @@ test('a reader that let a bare LF pass, or took a query in another way, would be
 });
 
 test('whole requests over both protocols: what was judged is what Go and an API server read behind the gateway, and all are answered', async (t) => {
-  const seed = randomInt(0x7fff_ffff);
+  const seed = seedOfRun();
   t.diagnostic(`seed ${seed}`);
   const report = await fuzzRequests({ seed, cases: 3_000, seconds: 300, compare: true });
   for (const line of requestReportText(report).split('\n')) t.diagnostic(line);

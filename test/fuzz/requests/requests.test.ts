@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Attributes } from '../../../auth/rules/attributes.ts';
 import { makeUser } from '../../../cache/model/user.ts';
+import { readConnection } from '../connection.ts';
 import type { GoRequest } from '../oracle.ts';
 import { keptRequests, playCase, runRequests, startBench } from './campaign.ts';
 import type { RequestBench } from './campaign.ts';
@@ -60,6 +61,26 @@ const went: GoRequest = {
   },
   user: { name: 'alice', uid: '', groups: ['system:authenticated'], extra: {} },
 };
+
+test('a watch over all clusters goes on, and is no request without an answer; a list that gives nothing more is one', () => {
+  const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
+  const of = (target: string, rest: string): string => {
+    const bytes = `GET ${target} HTTP/1.1\r\nHost: gateway.test\r\n\r\n`;
+    const read = readConnection(Buffer.from(bytes));
+    const played: Played = {
+      sent: { protocol: '1', bytes, pieces: 1 },
+      outcome: { read, answers: [], late: true, rest },
+      record: { questions: [], identities: [], segments: [], errors: [] },
+      witnessed: '200 witness',
+      verdicts: [],
+    };
+    return faultOf(played, { port: 0, ca: '', members: {}, take: () => played.record, close: () => undefined }) ?? '';
+  };
+  assert.equal(of('/clusters/*/proxy/api/v1/pods?watch=1', head), '');
+  assert.match(of('/clusters/*/proxy/api/v1/pods?watch=1', ''), /0 of 1 answers came, then nothing/);
+  assert.match(of('/clusters/*/proxy/api/v1/pods', head), /0 of 1 answers came, then nothing/);
+  assert.match(of('/clusters/m1/proxy/api/v1/pods?watch=1', head), /0 of 1 answers came, then nothing/);
+});
 
 /** What is said of a request that was judged as `asked` and went out as `went`, each but for a change. */
 function told(change: Partial<GoRequest>, question: Partial<Attributes> = {}, requests = 1): string {
