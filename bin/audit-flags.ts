@@ -1,7 +1,7 @@
 // The audit flags of `portcullis serve`, with kube-apiserver's names. The defaults shown in --help come from the code
 // that reads the configuration.
 import type { Command } from 'commander';
-import { auditDefaults } from '../gateway/audit/config.ts';
+import { auditDefaults } from '../config/sections/audit-config.ts';
 
 /** Adds the audit flags. Their values are checked later, with the rest of the configuration. */
 export function addAuditFlags(command: Command): Command {

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { Failure } from '../cli/terminal/failure.ts';
 import { formatHostPort } from '../lib/text/host-port.ts';
 import type { HostPort } from '../lib/text/host-port.ts';
-import { listenAt } from '../gateway/start/listen.ts';
+import { listenAt } from '../gateway/listener/listen.ts';
 
 /**
  * Resolves when both addresses are free. Only addresses in use are noticed here; other errors are reported when the

@@ -2,13 +2,13 @@
 // that users of cluster-gateway know; the second name is accepted but not shown in --help.
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import { defaultCollectionsLease } from '../gateway/config/controllers/collections-config.ts';
-import { defaultClusterpediaNamespace } from '../gateway/config/controllers/import-config.ts';
-import { defaultJoinsLease } from '../gateway/config/controllers/joins-config.ts';
-import { defaultTenantsLease } from '../gateway/config/controllers/tenants-config.ts';
-import { defaultProfilesLease, defaultProfilesNamespace } from '../gateway/config/controllers/profiles-config.ts';
-import { defaultWorksExecutor, defaultWorksLease } from '../gateway/config/controllers/works-config.ts';
-import { sourceNames } from '../gateway/config/source-names.ts';
+import { defaultCollectionsLease } from '../config/controllers/collections-config.ts';
+import { defaultClusterpediaNamespace } from '../config/controllers/import-config.ts';
+import { defaultJoinsLease } from '../config/controllers/joins-config.ts';
+import { defaultTenantsLease } from '../config/controllers/tenants-config.ts';
+import { defaultProfilesLease, defaultProfilesNamespace } from '../config/controllers/profiles-config.ts';
+import { defaultWorksExecutor, defaultWorksLease } from '../config/controllers/works-config.ts';
+import { sourceNames } from '../config/values/source-names.ts';
 
 /**
  * Adds the flags about the hub, and about the user that clusters see. Their values are checked later, with the rest of

@@ -1,6 +1,6 @@
 // The index flags of `portcullis serve`. The defaults shown in --help come from the code that reads the configuration.
 import type { Command } from 'commander';
-import { indexDefaults } from '../gateway/config/index-config.ts';
+import { indexDefaults } from '../config/sections/index-config.ts';
 
 /** Adds the index flags. Their values are checked later, with the rest of the configuration. */
 export function addIndexFlags(command: Command): Command {

@@ -1,7 +1,7 @@
 // The flags of `portcullis serve` that limit what users, clusters and client connections may use. The defaults shown in
 // --help come from the code that reads the configuration.
 import type { Command } from 'commander';
-import { defaultLimits } from '../gateway/config/limits-config.ts';
+import { defaultLimits } from '../config/sections/limits-config.ts';
 
 /** Adds the flags for limits. Their values are checked later, with the rest of the configuration. */
 export function addLimitsFlags(command: Command): Command {

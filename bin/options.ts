@@ -1,7 +1,7 @@
 // Types of the flags of `serve`, `demo` and `check` as the person wrote them: unchecked text, undefined when not given.
 // Flags of `serve` get no default values here. A flag overrides the configuration file, so a default value here would
 // override the file as well.
-import type { ConfigInput } from '../gateway/config/written.ts';
+import type { ConfigInput } from '../config/written.ts';
 
 /** Flags of `portcullis serve`. Their values are checked later, with the rest of the configuration. */
 export type ServeOptions = ConfigInput;

@@ -145,7 +145,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   const verbs: LongRunningVerbs = {
     serve: async (options) => {
       if (String(options.console) !== 'false') await buildMissingConsole();
-      return (await import('../gateway/main.ts')).serve(options);
+      return (await import('../gateway/workers/serve.ts')).serve(options);
     },
     demo: async (options) => {
       await buildMissingConsole();

@@ -2,7 +2,7 @@
 // in a file of its own in gateway/steps/. The order keeps the gateway safe: nothing is authorized before the path has
 // been parsed, and nothing is sent to a cluster before it is decided which user the cluster will see.
 //
-// A step takes the state that the steps before it have built (gateway/exchange.ts) and does one of three things:
+// A step takes the state that the steps before it have built (request/exchange.ts) and does one of three things:
 //   it returns a richer state for the next step;
 //   it throws a GatewayError, which the client gets as a Kubernetes Status (metav1.Status);
 //   it answers the request itself and returns `answered`: no later step runs.

@@ -1,8 +1,8 @@
 // Runs a request through the steps of a chain. The types make the compiler check that the steps fit together.
 import type { Arrival } from '../http/arrival.ts';
-import type { ChainDependencies } from './chain-dependencies.ts';
-import { answered } from './step.ts';
-import type { Step } from './step.ts';
+import type { ChainDependencies } from './steps/chain-dependencies.ts';
+import { answered } from './steps/step.ts';
+import type { Step } from './steps/step.ts';
 
 /** A step of a chain whose types {@link linked} has checked. */
 export type AnyStep = Step<never, unknown>;

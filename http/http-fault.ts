@@ -1,5 +1,5 @@
 // The error for a request that is not valid HTTP, or an answer that cannot be written as HTTP. Code outside the folder
-// `http` turns it into an answer; the gateway makes a `metav1.Status` of it (gateway/status.ts).
+// `http` turns it into an answer; the gateway makes a `metav1.Status` of it (request/answer/status.ts).
 
 /** HTTP status of each fault. The names are those of the gateway's error codes (cache/model/errors.ts). */
 const statuses = {

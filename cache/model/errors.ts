@@ -1,5 +1,5 @@
 // All error codes with which Portcullis itself answers a request. Code that fails throws a GatewayError; only
-// gateway/status.ts turns it into an answer. The caller sees `message`. Details that are not for the
+// request/answer/status.ts turns it into an answer. The caller sees `message`. Details that are not for the
 // caller belong in `cause`, which is only logged. A secret belongs in neither.
 //
 // Codes that begin with MEMBER_ tell what went wrong between the gateway and the API server of a cluster, or what that
@@ -109,7 +109,9 @@ export interface ErrorDetails {
   readonly warnings?: readonly { readonly cluster: string | undefined; readonly text: string }[];
 }
 
-/** The error that code throws when it cannot fulfil a request; gateway/status.ts turns it into the HTTP response. */
+/**
+ * The error that code throws when it cannot fulfil a request; request/answer/status.ts turns it into the HTTP response.
+ */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails;

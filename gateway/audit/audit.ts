@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { Registry } from 'prom-client';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import type { AuditConfig } from './config.ts';
+import type { AuditConfig } from '../../config/sections/audit-config.ts';
 import { AuditFile } from './sinks/file.ts';
 import { count, makeAuditCounts, registerAuditMetrics } from './metrics.ts';
 import type { AuditCounts } from './metrics.ts';
@@ -17,8 +17,8 @@ import type { AuditSink, SinkEvents } from './sinks/sink.ts';
 import { Spool } from './sinks/spool.ts';
 import { AuditWebhook } from './sinks/webhook.ts';
 import { makeWebhookClient } from './sinks/webhook-client.ts';
-import type { Log } from '../operations/log.ts';
-import type { Reloading } from '../start/reloading.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Reloading } from '../../config/reloading.ts';
 
 /** An audit log that has been started. */
 export interface RunningAudit extends Audit {

@@ -2,7 +2,7 @@
 // together by hand. Security: every text that comes from outside must go through JSON.stringify. The only header in an
 // event is User-Agent.
 import type { User } from '../../cache/model/user.ts';
-import type { AuditStage } from './policy.ts';
+import type { AuditStage } from '../../request/audit-trail.ts';
 
 /** The content of one audit event. */
 export interface AuditEvent {

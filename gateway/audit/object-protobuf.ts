@@ -1,17 +1,7 @@
 // Reads name, namespace, uid and resourceVersion from an object in the protobuf form of Kubernetes (message Unknown in
 // k8s.io/apimachinery/pkg/runtime/generated.proto, ObjectMeta in pkg/apis/meta/v1/generated.proto). Security: a client
 // sent the bytes and they may end anywhere, so every length is checked before it is used.
-
-/**
- * Metadata of the object in a request body: the fields that objectRef of an audit event shows. A field is absent when
- * the body does not have it.
- */
-export interface BodyMetadata {
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-}
+import type { BodyMetadata } from '../../request/audit-trail.ts';
 
 /** The four bytes before every protobuf body of Kubernetes (runtime/serializer/protobuf). */
 const magic = Buffer.from('k8s\0', 'latin1');

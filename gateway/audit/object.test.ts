@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { bodyMetadataReader } from './object.ts';
-import type { BodyMetadata } from './object-protobuf.ts';
+import type { BodyMetadata } from '../../request/audit-trail.ts';
 
 const json = 'application/json';
 const protobuf = 'application/vnd.kubernetes.protobuf';

@@ -2,14 +2,7 @@
 // cluster. kube-apiserver fills objectRef of a create or update from the body; without the body, an audit event would
 // not say which object was created. Bodies may have megabytes, so only these four short texts are kept.
 import { protobufMetadata } from './object-protobuf.ts';
-import type { BodyMetadata } from './object-protobuf.ts';
-
-/** Gets the chunks of a request body one after the other and remembers the metadata of the object in it. */
-export interface BodyMetadataReader {
-  feed(chunk: Buffer): void;
-  /** The metadata found in the chunks so far. */
-  found(): BodyMetadata;
-}
+import type { BodyMetadata, BodyMetadataReader } from '../../request/audit-trail.ts';
 
 /**
  * Makes a reader for bodies of this Content-Type. Undefined for YAML and CBOR, which are not read: then objectRef of

@@ -6,7 +6,8 @@ import { z } from 'zod';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { isSelected, mixedKinds, mixesKinds, selectorFields } from './rule.ts';
-import type { AuditedRequest, RequestSelector } from './rule.ts';
+import type { RequestSelector } from './rule.ts';
+import type { AuditedRequest } from '../../request/audit-trail.ts';
 
 /**
  * What happens to a request while audit events cannot be stored. `block` answers 503 before anything is sent to a

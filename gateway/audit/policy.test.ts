@@ -4,7 +4,7 @@ import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import { noOverflowPolicy, readOverflowPolicy, whenFull } from './overflow.ts';
 import { auditDecision, readAuditPolicy } from './policy.ts';
-import type { AuditedRequest } from './rule.ts';
+import type { AuditedRequest } from '../../request/audit-trail.ts';
 
 const alice = makeUser({ name: 'alice', groups: ['dev', 'system:authenticated'] });
 

@@ -1,23 +1,12 @@
 // Reads the audit policy file in kube-apiserver's format (audit.k8s.io/v1 Policy) and decides how a request is audited.
 // A request that no rule matches is not recorded. The levels Request and RequestResponse, which record bodies, are
 // refused: the gateway cannot record bodies, and recording less than the operator asked for would mislead.
+import type { AuditDecision, AuditStage, AuditedRequest } from '../../request/audit-trail.ts';
 import { z } from 'zod';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { isSelected, mixedKinds, mixesKinds, selectorFields } from './rule.ts';
-import type { AuditedRequest, RequestSelector } from './rule.ts';
-
-/** The stage of a request at which an audit event is written; the names are kube-apiserver's. */
-export type AuditStage = 'RequestReceived' | 'ResponseStarted' | 'ResponseComplete' | 'Panic';
-
-/**
- * How a request is audited. A function that returns undefined in place of this has decided for level None: no event is
- * written.
- */
-export interface AuditDecision {
-  readonly level: 'Metadata';
-  readonly omitStages: ReadonlySet<AuditStage>;
-}
+import type { RequestSelector } from './rule.ts';
 
 interface PolicyRule extends RequestSelector {
   readonly decision: AuditDecision | undefined;

@@ -11,10 +11,10 @@ import { noOverflowPolicy } from './overflow.ts';
 import { readAuditPolicy } from './policy.ts';
 import type { AuditSink } from './sinks/sink.ts';
 import type { Audit } from './recorder.ts';
-import type { Authenticated } from '../exchange.ts';
-import { parseTarget } from '../request/path.ts';
-import { isLongRunning, requestInfo } from '../request/request-info.ts';
-import { route } from '../request/routes.ts';
+import type { Authenticated } from '../../request/exchange.ts';
+import { parseTarget } from '../../request/path.ts';
+import { isLongRunning, requestInfo } from '../../request/request-info.ts';
+import { route } from '../../request/routes.ts';
 
 interface Event {
   readonly stage: string;

@@ -2,10 +2,10 @@
 // before anything is sent to a cluster: once a change has happened, its events must be stored.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { headerValues } from '../../http/raw-headers.ts';
-import { pathInCluster } from '../api/index/proxying-request.ts';
-import type { Authenticated, Observed } from '../exchange.ts';
-import type { RequestInfo } from '../request/request-info.ts';
-import type { AuditTrail } from './audit-trail.ts';
+import { pathInCluster } from '../../request/proxying-request.ts';
+import type { Authenticated, Observed } from '../../request/exchange.ts';
+import type { RequestInfo } from '../../request/request-info.ts';
+import type { AuditStage, AuditTrail, AuditedRequest } from '../../request/audit-trail.ts';
 import { makeAuditClock } from './clock.ts';
 import { eventLine } from './event.ts';
 import type { AuditEvent } from './event.ts';
@@ -15,8 +15,7 @@ import { bodyMetadataReader } from './object.ts';
 import { whenFull } from './overflow.ts';
 import type { OverflowPolicy } from './overflow.ts';
 import { auditDecision } from './policy.ts';
-import type { AuditPolicy, AuditStage } from './policy.ts';
-import type { AuditedRequest } from './rule.ts';
+import type { AuditPolicy } from './policy.ts';
 import type { AuditSink } from './sinks/sink.ts';
 import { auditedRequest, eventOf, failedAuthentication, plainInfo, responseStatus } from './trail.ts';
 import type { AuditedState } from './trail.ts';

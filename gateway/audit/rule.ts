@@ -2,24 +2,8 @@
 // (k8s.io/apiserver/pkg/audit/policy/checker.go). Easy to get wrong: `users` of a rule are compared with the
 // authenticated caller, not with the user whom the caller impersonates, and `resources: [pods]` does not match
 // `pods/log`.
+import type { AuditedRequest } from '../../request/audit-trail.ts';
 import { z } from 'zod';
-import type { User } from '../../cache/model/user.ts';
-
-/** The properties of a request that rules of an audit policy are matched with. */
-export interface AuditedRequest {
-  /** The authenticated caller; undefined when authentication failed. */
-  readonly caller: User | undefined;
-  /** Verb as in kube-apiserver's RequestInfo: an exec or port-forward by GET has `get`. */
-  readonly verb: string;
-  readonly isResource: boolean;
-  readonly apiGroup: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
-  /** Path without query. For a request to a cluster it is the part after `/clusters/<name>/proxy`. */
-  readonly path: string;
-}
 
 /**
  * The fields of an audit.k8s.io/v1 PolicyRule that say which requests the rule is for. An empty list matches

@@ -6,18 +6,20 @@ import type { User } from '../../cache/model/user.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import { auditedUserAgent } from './event.ts';
 import type { AuditEvent, ObjectReference, ResponseStatus } from './event.ts';
-import type { BodyMetadata } from './object-protobuf.ts';
-import type { BodyMetadataReader } from './object.ts';
-import type { AuditStage } from './policy.ts';
-import type { AuditedRequest } from './rule.ts';
 import { sourceIPs } from './source-ips.ts';
 import { auditedUri } from './uri.ts';
-import type { Authenticated, Described, Impersonating, Observed } from '../exchange.ts';
-import { pathInCluster } from '../api/index/proxying-request.ts';
-import { decodedPath } from '../request/path.ts';
-import { requestInfo } from '../request/request-info.ts';
-import type { RequestInfo } from '../request/request-info.ts';
-import type { AuditTrail } from './audit-trail.ts';
+import type { Authenticated, Described, Impersonating, Observed } from '../../request/exchange.ts';
+import { pathInCluster } from '../../request/proxying-request.ts';
+import { decodedPath } from '../../request/path.ts';
+import { requestInfo } from '../../request/request-info.ts';
+import type { RequestInfo } from '../../request/request-info.ts';
+import type {
+  AuditStage,
+  AuditTrail,
+  AuditedRequest,
+  BodyMetadata,
+  BodyMetadataReader,
+} from '../../request/audit-trail.ts';
 
 /**
  * The state of a request when an audit event is written. Fields that are set by later steps of the chain, which the

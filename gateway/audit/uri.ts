@@ -39,7 +39,7 @@ const redacted = 'REDACTED';
 /**
  * The path and query with the values of unknown query parameters replaced by `REDACTED`; an unknown parameter without a
  * value is replaced completely. A target without unknown parameters is returned unchanged.
- * @param target path and query, after gateway/request/path.ts has checked it
+ * @param target path and query, after request/path.ts has checked it
  */
 export function auditedUri(target: string): string {
   const mark = target.indexOf('?');

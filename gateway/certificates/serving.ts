@@ -4,8 +4,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import type { Config } from '../config/configuration.ts';
-import type { Reloading } from '../start/reloading.ts';
+import type { Config } from '../../config/configuration.ts';
+import type { Reloading } from '../../config/reloading.ts';
 import { issueServingCertificate, loadAuthority } from './serving-certificate.ts';
 
 /**

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { makeCertificate } from '../../auth/x509/certificates.fixture.ts';
-import type { ConfigInput } from '../config/written.ts';
+import type { ConfigInput } from '../../config/written.ts';
 import { checkConfiguration } from './check.ts';
 import type { CheckResult } from './weakness.ts';
 

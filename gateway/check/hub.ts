@@ -1,7 +1,7 @@
 // Finds weaknesses between the gateway and its hub: in the settings, and in what the gateway's account may read on the
 // hub. Nothing is written: a SelfSubjectAccessReview is sent by POST, but the hub only answers it and stores nothing.
 import type { HubClient } from '../../cache/hub/hub-types.ts';
-import type { HubConfig } from '../config/hub-config.ts';
+import type { HubConfig } from '../../config/sections/hub-config.ts';
 import type { CheckResult, Weakness } from './weakness.ts';
 
 const timeoutMs = 10_000;

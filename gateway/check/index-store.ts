@@ -1,7 +1,7 @@
 // Checks the database of the index: whether `serve` could use it, and whether others on the network could read or
 // change the data on the connection to it.
 import { isThisMachine, serverAddress } from '../../store/postgres/connection/address.ts';
-import type { IndexStoreConfig } from '../config/index-store-config.ts';
+import type { IndexStoreConfig } from '../../config/sections/index-store-config.ts';
 import type { CheckOptions, Weakness } from './weakness.ts';
 
 /**

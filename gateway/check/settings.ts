@@ -1,7 +1,7 @@
 // Finds weaknesses in the settings themselves; no file is read for it. Default values are checked as well.
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
-import type { Config } from '../config/configuration.ts';
+import type { Config } from '../../config/configuration.ts';
 import type { Weakness } from './weakness.ts';
 
 /** Finds settings that are weak. */

@@ -5,9 +5,9 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
-import type { ConsoleConfig } from './config.ts';
-import { jsonResponse } from '../status.ts';
-import type { CompleteResponse } from '../status.ts';
+import type { ConsoleConfig } from '../../config/sections/console-config.ts';
+import { jsonResponse } from '../../request/answer/status.ts';
+import type { CompleteResponse } from '../../request/answer/status.ts';
 import type { Asset, Coding, ConsoleAssets } from './assets.ts';
 
 /** The data from which answers below /console/ are made. */

@@ -8,10 +8,10 @@ import type { TokenReviewAuthenticator } from '../../auth/reviews/token-review.t
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
-import type { HubConfig } from '../config/hub-config.ts';
+import type { HubConfig } from '../../config/sections/hub-config.ts';
 import { startHubTrust } from './hub-trust.ts';
 import type { HubTrust } from './hub-trust.ts';
-import type { Log } from '../operations/log.ts';
+import type { Log } from '../../lib/log.ts';
 import type { MetricsReviews } from '../operations/metrics-protection.ts';
 
 /** How a hub decides who its callers are and what they may do. */

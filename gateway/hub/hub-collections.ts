@@ -5,7 +5,7 @@ import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { collectionGroup, collectionPlural, collectionVersion } from '../../import/collections/collection-status.ts';
 import { readDefinition } from '../../search/collections/definitions.ts';
 import type { CollectionDefinition } from '../../search/collections/definitions.ts';
-import type { Log } from '../operations/log.ts';
+import type { Log } from '../../lib/log.ts';
 
 const resource = { group: collectionGroup, version: collectionVersion, resource: collectionPlural };
 

@@ -5,7 +5,7 @@ import { ConfigurationError } from '../../lib/configuration-error.ts';
 import type { HubAnswer, HubCall, HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { startHubServing } from './hub-serving.ts';
 import type { HubServing } from './hub-serving.ts';
-import { makeLog } from '../operations/log.ts';
+import { makeLog } from '../../lib/log.ts';
 import { bundleCovers, leafLifeMs } from '../certificates/serving-material.ts';
 
 const secretKey = 'gate/serving';

@@ -5,7 +5,7 @@
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubAnswer, HubClient, HubObject, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
-import type { Log } from '../operations/log.ts';
+import type { Log } from '../../lib/log.ts';
 import {
   bundleCovers,
   readMaterial,

@@ -9,10 +9,10 @@ import type { ExecSettings } from '../../cache/sources/kubeconfig/kubeconfig-cre
 import { startReflector } from '../../cache/hub/reflector.ts';
 import { startHubAccess } from './hub-access.ts';
 import type { HubAccess } from './hub-access.ts';
-import type { HubConfig } from '../config/hub-config.ts';
+import type { HubConfig } from '../../config/sections/hub-config.ts';
 import { startHubServing } from './hub-serving.ts';
 import type { HubServing } from './hub-serving.ts';
-import type { Log } from '../operations/log.ts';
+import type { Log } from '../../lib/log.ts';
 import { withCheapReviews } from './review-client.ts';
 
 /** A hub that the gateway is connected to. */

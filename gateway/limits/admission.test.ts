@@ -6,8 +6,8 @@ import type { User } from '../../cache/model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
 import { AdmissionControl } from './admission.ts';
 import { gone } from './waiting-request.ts';
-import { readLimitsConfig } from '../config/limits-config.ts';
-import type { LimitsConfig } from '../config/limits-config.ts';
+import { readLimitsConfig } from '../../config/sections/limits-config.ts';
+import type { LimitsConfig } from '../../config/sections/limits-config.ts';
 
 const big = makeUser({ name: 'big' });
 const small = makeUser({ name: 'small' });

@@ -5,7 +5,7 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
-import type { LimitsConfig } from '../config/limits-config.ts';
+import type { LimitsConfig } from '../../config/sections/limits-config.ts';
 import { AdmissionEntries, gateInCluster } from './admission-entries.ts';
 import type { UserEntry } from './admission-entries.ts';
 import { FairGate } from './fair-gate.ts';

@@ -5,7 +5,7 @@
 import { within } from '../../lib/within.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
-import type { Listener } from '../start/tls-server.ts';
+import type { Listener } from '../listener/tls-server.ts';
 
 /**
  * How many milliseconds the shutdown waits until the audit webhook and the trace collector have received everything.

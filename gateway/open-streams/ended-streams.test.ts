@@ -5,7 +5,7 @@ import type { GatewayError } from '../../cache/model/errors.ts';
 import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
 import type { OpenStream } from '../../routing/forward/open-streams.ts';
 import { followRegistrations } from './ended-streams.ts';
-import { clusterSpec } from '../api/local.fixture.ts';
+import { clusterSpec } from '../../api/local.fixture.ts';
 
 function setting() {
   const store = createClusterStore();

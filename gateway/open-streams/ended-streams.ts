@@ -5,7 +5,7 @@ import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Inbound } from '../../http/inbound.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Connections } from '../../routing/members/target.ts';
-import { statusObject } from '../status.ts';
+import { statusObject } from '../../request/answer/status.ts';
 
 /**
  * Ends a stream with a Status as its last message. A request that the cluster has not answered yet is cut, because

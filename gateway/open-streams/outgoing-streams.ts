@@ -3,21 +3,9 @@
 // stream is computed again, and only the streams whose identity differs are ended.
 import { isSameIdentity } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
-import type { User } from '../../cache/model/user.ts';
-import type { OutgoingIdentities } from '../start/outgoing.ts';
-
-/** A request that may stay open for long, for example a watch. */
-export interface OutgoingStream {
-  readonly user: User;
-  /** The cluster that the request was sent to. */
-  readonly cluster: ClusterSpec;
-  /** The user that the cluster sees for the request (impersonation). */
-  readonly outgoing: User;
-  /** Ends the stream without a clean end, so that the client sees that the stream was cut. */
-  end(reason: GatewayError): void;
-}
+import type { OutgoingStream } from '../../api/fanout/members/dependencies.ts';
+import type { OutgoingIdentities } from '../users/outgoing.ts';
 
 /** The open streams whose identity is checked when rules change. `follow` adds a stream, `forget` removes it. */
 export interface OutgoingStreams {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { createClusterStore } from '../../cache/model/store.ts';
 import type { ClusterState, SyncFault } from '../../sync/member/sync-types.ts';
-import { conditionsOf } from '../api/clusters/cluster-object.ts';
+import { conditionsOf } from '../../api/clusters/cluster-object.ts';
 import { forbiddenLine, showIndexed } from './index-status.ts';
 
 const forbidden: SyncFault = {

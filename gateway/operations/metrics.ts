@@ -6,13 +6,13 @@ import type { MetricValue } from 'prom-client';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Connections } from '../../routing/members/target.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
-import { conditionsOf } from '../api/clusters/cluster-object.ts';
-import type { Observed } from '../exchange.ts';
-import type { Log } from './log.ts';
+import { conditionsOf } from '../../api/clusters/cluster-object.ts';
+import type { Observed } from '../../request/exchange.ts';
+import type { Log } from '../../lib/log.ts';
 import { by, registerRead, single } from './read-metric.ts';
 import type { Aggregator, MetricValues } from './read-metric.ts';
-import { codeValues, histogramValues, Series } from './request-series.ts';
-import type { Histogram } from './request-series.ts';
+import { codeValues, histogramValues, Series } from '../../api/clusters/request-series.ts';
+import type { Histogram } from '../../api/clusters/request-series.ts';
 
 /** Counts requests: `begin` and `end` are called once for each request. */
 export interface RequestMetrics {

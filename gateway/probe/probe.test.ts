@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { makeLog } from '../operations/log.ts';
+import { makeLog } from '../../lib/log.ts';
 import { until } from '../../cache/hub/hub.fixture.ts';
 import { createClusterStore } from '../../cache/model/store.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';

@@ -20,7 +20,7 @@ import {
 import { ask } from './probe-request.ts';
 import { impersonationFinding } from './probe-rights.ts';
 import { scopeFinding } from './probe-scope.ts';
-import type { Log } from '../operations/log.ts';
+import type { Log } from '../../lib/log.ts';
 
 /** Interval and timeout of probes, in milliseconds. */
 export interface ProbeTiming {

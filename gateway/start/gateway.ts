@@ -1,28 +1,28 @@
 // Starts a gateway of one process from its configuration. Everything that can fail is done before the listener for
 // clients opens, so a gateway either serves completely or does not start.
 import { join } from 'node:path';
-import { versionInfo } from '../api/version.ts';
-import type { Config } from '../config/configuration.ts';
+import { versionInfo } from '../../api/version.ts';
+import type { Config } from '../../config/configuration.ts';
 import { drain, flushMs } from '../open-streams/drain.ts';
-import type { Log } from '../operations/log.ts';
-import type { Operations } from '../operations/operations.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Operations } from '../parts/operations.ts';
 import type { RunningTracing } from '../tracing/tracing.ts';
-import { addressFault } from './address-fault.ts';
-import { assembled } from './closing.ts';
+import { addressFault } from '../parts/address-fault.ts';
+import { assembled } from '../parts/closing.ts';
 import { bookmarkIntervalMs, makeFrontend } from './frontend.ts';
 import type { Frontend } from './frontend.ts';
-import type { Host } from './host.ts';
+import type { Host } from '../parts/host.ts';
 import { startHubCollections } from '../hub/hub-collections.ts';
 import type { CollectionDefinition } from '../../search/collections/definitions.ts';
-import { startImportsOf, startProfilesOf } from './imports.ts';
-import { startJoinsOf } from './controllers/joins.ts';
-import { startTenantsOf } from './controllers/tenants.ts';
-import { startWorksOf } from './controllers/works.ts';
-import { makeGatewayIndex } from './gateway-index.ts';
-import type { GatewayIndex } from './gateway-index.ts';
-import { openOperations, probeMembers, startSharedParts } from './shared-parts.ts';
-import type { SharedParts, StartOptions } from './shared-parts.ts';
-import type { Listener } from './tls-server.ts';
+import { startImportsOf, startProfilesOf } from '../controllers/imports.ts';
+import { startJoinsOf } from '../controllers/joins.ts';
+import { startTenantsOf } from '../controllers/tenants.ts';
+import { startWorksOf } from '../controllers/works.ts';
+import { makeGatewayIndex } from '../parts/gateway-index.ts';
+import type { GatewayIndex } from '../parts/gateway-index.ts';
+import { openOperations, probeMembers, startSharedParts } from '../parts/shared-parts.ts';
+import type { SharedParts, StartOptions } from '../parts/shared-parts.ts';
+import type { Listener } from '../listener/tls-server.ts';
 
 /** A running gateway. */
 export interface Gateway {

@@ -2,9 +2,9 @@
 // gets 429 (gateway/limits/admission.ts). This step comes after `authorize`, so that nobody can use up the limits of
 // another user.
 import { gone } from '../limits/waiting-request.ts';
-import { answered } from '../step.ts';
-import type { Authorized } from '../exchange.ts';
-import type { ChainDependencies } from '../chain-dependencies.ts';
+import { answered } from './step.ts';
+import type { Authorized } from '../../request/exchange.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
 
 export function admit(
   state: Authorized,

@@ -3,10 +3,10 @@
 // certificate of the browser's user (auth/callers/web-page.ts).
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import { makeUser } from '../../cache/model/user.ts';
-import { authenticated } from '../exchange.ts';
-import type { Authenticated, Described } from '../exchange.ts';
-import { isOpenHealth } from '../operations/health.ts';
-import type { ChainDependencies } from '../chain-dependencies.ts';
+import { authenticated } from '../../request/exchange.ts';
+import type { Authenticated, Described } from '../../request/exchange.ts';
+import { isOpenHealth } from '../../api/health.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
 
 const anonymous = makeUser({ name: 'system:anonymous', groups: ['system:unauthenticated'] });
 

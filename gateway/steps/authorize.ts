@@ -13,19 +13,19 @@ import type { ClusterSpec } from '../../cache/model/records.ts';
 import type { User } from '../../cache/model/user.ts';
 import { rememberingNames } from '../../http/header-names.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
-import type { ClusterAccess } from '../start/cluster-access.ts';
-import { authorized } from '../exchange.ts';
-import type { Authenticated, Authorized, Observation } from '../exchange.ts';
+import type { ClusterAccess } from '../../request/cluster-access.ts';
+import { authorized } from '../../request/exchange.ts';
+import type { Authenticated, Authorized, Observation } from '../../request/exchange.ts';
 import { endStream } from '../open-streams/ended-streams.ts';
-import { isOpenHealth } from '../operations/health.ts';
-import { decodedPath } from '../request/path.ts';
-import { methodVerb, requestInfo } from '../request/request-info.ts';
-import type { RequestInfo } from '../request/request-info.ts';
-import type { ChainDependencies } from '../chain-dependencies.ts';
-import { innerInfo, innerSegments } from '../api/index/proxying-request.ts';
-import type { InnerSurface } from '../api/index/index-groups.ts';
-import { clustersResource, namesEveryCluster } from '../request/routes.ts';
-import type { OuterResource, Surface } from '../request/routes.ts';
+import { isOpenHealth } from '../../api/health.ts';
+import { decodedPath } from '../../request/path.ts';
+import { methodVerb, requestInfo } from '../../request/request-info.ts';
+import { attributesOf } from '../../request/attributes.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
+import { innerInfo, innerSegments } from '../../request/proxying-request.ts';
+import type { InnerSurface } from '../../request/index-groups.ts';
+import { clustersResource, namesEveryCluster } from '../../request/routes.ts';
+import type { OuterResource, Surface } from '../../request/routes.ts';
 import type { ReviewedStream } from '../open-streams/stream-reviews.ts';
 import { authenticationRequest } from './authenticate.ts';
 
@@ -171,33 +171,6 @@ function questionsFor(state: Authenticated, user: User, cluster: Attributes['clu
   const { path, segments } = surface.kind === 'member' ? surface : state.target;
   const outer = surface.kind === 'member' ? outerOf(surface.outer, state.inbound.method) : undefined;
   return [attributesOf(user, cluster, outer, info, decodedPath(path, segments))];
-}
-
-/**
- * Makes the attributes of one request that the authorizer decides about. The index also uses this function, for
- * requests that it sends to a cluster.
- */
-export function attributesOf(
-  user: User,
-  cluster: Attributes['cluster'],
-  outer: AttributesOuter | undefined,
-  info: RequestInfo,
-  path: string,
-): Attributes {
-  return {
-    user,
-    verb: info.verb,
-    cluster,
-    outer,
-    resourceRequest: info.isResource,
-    apiGroup: info.apiGroup,
-    apiVersion: info.apiVersion,
-    resource: info.resource,
-    subresource: info.subresource,
-    namespace: info.namespace,
-    name: info.name,
-    path: info.isResource ? '' : path,
-  };
 }
 
 function outerOf({ group, version, resource }: OuterResource, method: string): AttributesOuter {

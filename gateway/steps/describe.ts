@@ -4,20 +4,20 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import { upgradeToken } from '../../routing/forward/upgrade.ts';
 import type { UpgradeToken } from '../../http/upgrade-offer.ts';
-import { indexVerb } from '../api/index/index-groups.ts';
-import { requireAllowed } from '../api/index/index-subresources.ts';
-import { isForIndex } from '../api/index/proxying-request.ts';
+import { indexVerb } from '../../request/index-groups.ts';
+import { requireAllowed } from '../../request/index-subresources.ts';
+import { isForIndex } from '../../request/proxying-request.ts';
 import { canBecomeWebSocket, WebSocketInbound } from '../../http/websocket-inbound.ts';
-import { described, watchedOverWebSocket } from '../exchange.ts';
-import type { Described, Observed } from '../exchange.ts';
-import { makeGetReader, readRequest } from '../request/read-request.ts';
-import type { RequestReading } from '../request/read-request.ts';
+import { described, watchedOverWebSocket } from '../../request/exchange.ts';
+import type { Described, Observed } from '../../request/exchange.ts';
+import { makeGetReader, readRequest } from '../../request/read-request.ts';
+import type { RequestReading } from '../../request/read-request.ts';
 import type { Inbound } from '../../http/inbound.ts';
-import { isLongRunning, requestInfo } from '../request/request-info.ts';
-import type { RequestInfo } from '../request/request-info.ts';
-import type { ChainDependencies } from '../chain-dependencies.ts';
-import { clustersThroughIndex, namesEveryCluster } from '../request/routes.ts';
-import type { Surface } from '../request/routes.ts';
+import { isLongRunning, requestInfo } from '../../request/request-info.ts';
+import type { RequestInfo } from '../../request/request-info.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
+import { clustersThroughIndex, namesEveryCluster } from '../../request/routes.ts';
+import type { Surface } from '../../request/routes.ts';
 
 const readGet = makeGetReader();
 

@@ -1,8 +1,8 @@
 // Step 11 of the chain: answers requests for the gateway's own API. Only requests for a member cluster go on to the
 // next step.
-import { answered } from '../step.ts';
-import type { Authorized, Dispatched } from '../exchange.ts';
-import type { ChainDependencies } from '../chain-dependencies.ts';
+import { answered } from './step.ts';
+import type { Authorized, Dispatched } from '../../request/exchange.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
 
 export function dispatch(
   state: Authorized,

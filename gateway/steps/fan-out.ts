@@ -1,11 +1,11 @@
 // Step 10 of the chain: answers a request for all clusters (`*`). Each cluster gets the request as the caller, after
 // the same checks as for a request to this cluster alone, and the answers are joined. Security: there are two
 // functions, one for each chain, so that `fanOut` cannot leave out the impersonated user by mistake.
-import { answered } from '../step.ts';
-import type { Authorized } from '../exchange.ts';
-import { answerFanout } from '../fanout/answer.ts';
-import type { ChainDependencies } from '../chain-dependencies.ts';
-import { namesEveryCluster } from '../request/routes.ts';
+import { answered } from './step.ts';
+import type { Authorized } from '../../request/exchange.ts';
+import { answerFanout } from '../../api/fanout/answer.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
+import { namesEveryCluster } from '../../request/routes.ts';
 
 /** Answers a request for all clusters. Each cluster gets it as the user whom the step `impersonate` would choose. */
 export function fanOut(state: Authorized, dependencies: ChainDependencies): Authorized | Promise<typeof answered> {

@@ -8,13 +8,13 @@ import type { OutgoingIdentity } from '../../routing/members/member-request.ts';
 import { forwardStream } from '../../routing/forward/stream.ts';
 import type { Forwarding } from '../../routing/forward/stream.ts';
 import { forwardUpgrade } from '../../routing/forward/upgrade.ts';
-import { answered } from '../step.ts';
-import type { Impersonating, Located } from '../exchange.ts';
-import { locationRewriter } from '../request/location.ts';
-import { applicationOffset } from '../request/path.ts';
-import { isLongRunning } from '../request/request-info.ts';
-import type { ChainDependencies } from '../chain-dependencies.ts';
-import { sandboxes } from '../request/sandbox.ts';
+import { answered } from './step.ts';
+import type { Impersonating, Located } from '../../request/exchange.ts';
+import { locationRewriter } from '../../request/location.ts';
+import { applicationOffset } from '../../request/path.ts';
+import { isLongRunning } from '../../request/request-info.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
+import { sandboxes } from '../../request/sandbox.ts';
 
 /** Sends the request as the impersonated user. */
 export function forward(

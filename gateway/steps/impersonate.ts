@@ -2,11 +2,11 @@
 // impersonation headers runs with the gateway's own rights. So when the user cannot be decided, this step throws before
 // anything is sent, and the types of the chain allow no `forward` without this step.
 import type { User } from '../../cache/model/user.ts';
-import { impersonating } from '../exchange.ts';
+import { impersonating } from '../../request/exchange.ts';
 import { endStream } from '../open-streams/ended-streams.ts';
-import type { Impersonating, Located } from '../exchange.ts';
-import type { OutgoingStream } from '../open-streams/outgoing-streams.ts';
-import type { ChainDependencies } from '../chain-dependencies.ts';
+import type { Impersonating, Located } from '../../request/exchange.ts';
+import type { OutgoingStream } from '../../api/fanout/members/dependencies.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
 
 export function impersonate(state: Located, dependencies: ChainDependencies): Impersonating {
   const outgoing = dependencies.outgoingIdentity(state.user, state.record.spec);

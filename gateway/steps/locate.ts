@@ -5,9 +5,9 @@ import { isAsJudged } from '../../auth/rules/authorize.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { locate as locateTarget } from '../../routing/members/target.ts';
-import { located } from '../exchange.ts';
-import type { Dispatched, Located } from '../exchange.ts';
-import type { ChainDependencies } from '../chain-dependencies.ts';
+import { located } from '../../request/exchange.ts';
+import type { Dispatched, Located } from '../../request/exchange.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
 
 export function locate(state: Dispatched, dependencies: ChainDependencies): Located | Promise<Located> {
   const target = locateTarget(state.surface.cluster, dependencies.clusters.get, dependencies.connections);

@@ -1,8 +1,8 @@
 // Step 3 of the chain: metrics and the request log follow the request from here until its answer has ended or the
 // client has closed the connection. This may be long after the steps of the chain have returned.
-import { observed } from '../exchange.ts';
-import type { Observation, Observed, Recoverable } from '../exchange.ts';
-import type { ChainDependencies } from '../chain-dependencies.ts';
+import { observed } from '../../request/exchange.ts';
+import type { Observation, Observed, Recoverable } from '../../request/exchange.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
 
 export function observe(state: Recoverable, dependencies: ChainDependencies): Observed {
   const observation: Observation = {

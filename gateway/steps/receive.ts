@@ -4,9 +4,9 @@ import { randomUUID } from 'node:crypto';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import type { Progress } from '../../routing/forward/stream.ts';
-import { RequestState, received } from '../exchange.ts';
+import { RequestState, received } from '../../request/exchange.ts';
 import type { Arrival } from '../../http/arrival.ts';
-import type { Received } from '../exchange.ts';
+import type { Received } from '../../request/exchange.ts';
 
 /**
  * The form of an `Audit-ID` that a client or an aggregating API server may choose, as in kube-apiserver. An id of any

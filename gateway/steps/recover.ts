@@ -2,11 +2,11 @@
 // cuts it, so that the client sees that it is incomplete. For an unexpected error the caller sees only the Audit-Id;
 // the details are logged.
 import { GatewayError } from '../../cache/model/errors.ts';
-import { recoverable } from '../exchange.ts';
-import type { Received, Recoverable } from '../exchange.ts';
-import type { ChainDependencies } from '../chain-dependencies.ts';
+import { recoverable } from '../../request/exchange.ts';
+import type { Received, Recoverable } from '../../request/exchange.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
 import { HttpFault } from '../../http/http-fault.ts';
-import { faultError, statusResponse } from '../status.ts';
+import { faultError, statusResponse } from '../../request/answer/status.ts';
 
 export function recover(state: Received, dependencies: ChainDependencies): Recoverable {
   return recoverable(state, (error) => {

@@ -3,10 +3,10 @@
 // any client.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { loginPath } from '../console/console.ts';
-import { sendComplete } from '../api/send-complete.ts';
-import type { ChainDependencies } from '../chain-dependencies.ts';
-import type { Described } from '../exchange.ts';
-import { answered } from '../step.ts';
+import { sendComplete } from '../../request/answer/send-complete.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
+import type { Described } from '../../request/exchange.ts';
+import { answered } from './step.ts';
 
 export function serveConsole(state: Described, { console }: ChainDependencies): Described | typeof answered {
   const { surface, inbound, host, auditId } = state;

@@ -1,6 +1,6 @@
 // The part of tracing that the request chain uses. This file has only types, so that a gateway without tracing does not
 // load OpenTelemetry.
-import type { Authenticated } from '../exchange.ts';
+import type { Authenticated } from '../../request/exchange.ts';
 
 /** Decides which requests are traced. */
 export interface Tracing {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { requestInfo } from '../request/request-info.ts';
+import { requestInfo } from '../../request/request-info.ts';
 import { resourceRoute } from './span-attributes.ts';
 
 test('a span is named by the kind of path, never by what somebody called an object', () => {

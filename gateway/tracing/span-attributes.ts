@@ -20,9 +20,9 @@ import {
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { headerValues } from '../../http/raw-headers.ts';
-import type { Described } from '../exchange.ts';
+import type { Described } from '../../request/exchange.ts';
 import { formatHostPort } from '../../lib/text/host-port.ts';
-import type { RequestInfo } from '../request/request-info.ts';
+import type { RequestInfo } from '../../request/request-info.ts';
 
 /**
  * The attribute names are written out here, because OpenTelemetry's package has no constants for conventions that are

@@ -4,7 +4,7 @@
 import { createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import type { HostPort } from '../../lib/text/host-port.ts';
-import { listenAt } from '../start/listen.ts';
+import { listenAt } from '../listener/listen.ts';
 
 /** A listening socket whose connections are handed to workers. */
 export interface Handover {

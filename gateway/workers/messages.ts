@@ -3,7 +3,7 @@
 import type { ExecResult, ExecRun } from '../../cache/credentials/exec-run.ts';
 import type { PeerMessage } from '../../sync/shared/peers.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
-import type { Config } from '../config/configuration.ts';
+import type { Config } from '../../config/configuration.ts';
 import type { Gateway } from '../start/gateway.ts';
 import type { StartFault, WireError } from './wire-error.ts';
 

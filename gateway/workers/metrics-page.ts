@@ -2,7 +2,7 @@
 // otherwise every sum would fall, which looks like a restart of the whole gateway.
 import { AggregatorRegistry } from 'prom-client';
 import type { Registry } from 'prom-client';
-import type { MetricsPage } from '../operations/operations.ts';
+import type { MetricsPage } from '../parts/operations.ts';
 import { by, registerRead, single } from '../operations/read-metric.ts';
 import type { Supervisor } from './supervisor.ts';
 import type { MetricReading } from './messages.ts';

@@ -1,6 +1,6 @@
 // The audit sinks of a worker. They send each line to the first process, which alone writes to the file or the webhook.
 // So lines of several workers are never mixed, and only one process rotates the file.
-import type { AuditConfig } from '../audit/config.ts';
+import type { AuditConfig } from '../../config/sections/audit-config.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
 import type { Answer, FromWorker, Question, SinkStates } from './messages.ts';
 

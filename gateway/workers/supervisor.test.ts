@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
-import { makeLog } from '../operations/log.ts';
+import { makeLog } from '../../lib/log.ts';
 import { startSupervisor } from './supervisor.ts';
 import type { Supervisor, SupervisorOptions } from './supervisor.ts';
 import type { MetricReading, ToWorker, WorkerStart } from './messages.ts';

@@ -4,7 +4,7 @@
 // replaced.
 import { makeBackoff } from '../../lib/backoff.ts';
 import type { Backoff } from '../../lib/backoff.ts';
-import type { Log } from '../operations/log.ts';
+import type { Log } from '../../lib/log.ts';
 import type { FromWorker, MetricReading, ToWorker, WorkerStart } from './messages.ts';
 import { errorOfStart } from './wire-error.ts';
 import { forkWorker } from './worker-process.ts';

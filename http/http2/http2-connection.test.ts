@@ -10,8 +10,8 @@ import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
 import type { TestAuthority, TestCertificate } from '../../routing/dial/authority.fixture.ts';
 import type { Inbound } from '../inbound.ts';
 import type { Arrival } from '../arrival.ts';
-import { startListener } from '../../gateway/start/tls-server.ts';
-import type { Listener } from '../../gateway/start/tls-server.ts';
+import { startListener } from '../../gateway/listener/tls-server.ts';
+import type { Listener } from '../../gateway/listener/tls-server.ts';
 
 let authority: TestAuthority;
 let serving: TestCertificate;

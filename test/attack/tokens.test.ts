@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import type { ConnectionOptions } from 'node:tls';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
-import { timeScaleVariable } from '../../gateway/config/time-scale.ts';
+import { timeScaleVariable } from '../../config/time-scale.ts';
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
 import { base64url, jwkOf, makeKey, signRaw, signToken, signWithPublicKey, startIssuer } from '../issuer.ts';
 import type { IssuerKey, Json, TestIssuer } from '../issuer.ts';

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ServeOptions } from '../../bin/options.ts';
 import { run } from '../../bin/program.ts';
-import { readConfig } from '../../gateway/config/config.ts';
-import type { Config } from '../../gateway/config/configuration.ts';
+import { readConfig } from '../../config/config.ts';
+import type { Config } from '../../config/configuration.ts';
 import { argumentsOf, objectsOf, valueSets } from './helm.ts';
 
 /** Reads a golden as a pod of it would start; throws what would end the process. */

@@ -5,10 +5,10 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { HttpFault } from '../../http/http-fault.ts';
 import { RequestBody } from '../../http/http1/http1-body.ts';
 import { HeadReader, judge } from '../../http/http1/http1-parser.ts';
-import { parseTarget } from '../../gateway/request/path.ts';
-import type { ParsedTarget } from '../../gateway/request/path.ts';
-import { requestInfo } from '../../gateway/request/request-info.ts';
-import type { RequestInfo } from '../../gateway/request/request-info.ts';
+import { parseTarget } from '../../request/path.ts';
+import type { ParsedTarget } from '../../request/path.ts';
+import { requestInfo } from '../../request/request-info.ts';
+import type { RequestInfo } from '../../request/request-info.ts';
 
 /** A request as the gateway reads it; texts are latin1 unless said otherwise. */
 export interface ReadRequest {

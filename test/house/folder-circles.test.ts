@@ -7,11 +7,6 @@ import { importsOf, productionFiles, sourceFiles } from './sources.ts';
 
 /** Folders of which each imports, directly or through others, all others of its paragraph. */
 const known = `
-gateway gateway/api gateway/api/clusters gateway/api/discovery gateway/api/index gateway/api/karmada gateway/audit
-gateway/audit/sinks gateway/certificates gateway/config gateway/config/controllers gateway/console gateway/fanout
-gateway/fanout/lists gateway/fanout/watches gateway/hub gateway/limits gateway/open-streams gateway/operations
-gateway/probe gateway/request gateway/start gateway/start/controllers gateway/steps gateway/tracing gateway/workers
-
 sim sim/access sim/api sim/apply sim/controllers sim/defaults sim/schema sim/store sim/streams sim/streams/shell
 sim/validate sim/wire sim/workloads
 `;

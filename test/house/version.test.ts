@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { packageVersion } from '../../cli/version.ts';
-import { portcullisVersion } from '../../gateway/main.ts';
+import { portcullisVersion } from '../../gateway/workers/serve.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');

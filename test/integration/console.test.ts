@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { readConsoleAssets } from '../../gateway/console/assets.ts';
 import { makeConsole } from '../../gateway/console/console.ts';
-import type { ConsoleConfig } from '../../gateway/console/config.ts';
+import type { ConsoleConfig } from '../../config/sections/console-config.ts';
 import type { ConsoleRequest } from '../../gateway/console/console.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { exchange, requestBytes } from '../site/raw-client.ts';

@@ -4,10 +4,10 @@
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readConfig } from '../../gateway/config/config.ts';
+import { readConfig } from '../../config/config.ts';
 import { startGateway } from '../../gateway/start/gateway.ts';
 import type { Gateway } from '../../gateway/start/gateway.ts';
-import { makeLog } from '../../gateway/operations/log.ts';
+import { makeLog } from '../../lib/log.ts';
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
 import type { TestAuthority } from '../../routing/dial/authority.fixture.ts';
 import { tokenLine } from '../gateway-process.ts';

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { Spool } from './spool.ts';
 import { WebhookRefusal, AuditWebhook } from './webhook.ts';
-import type { AuditWebhookOptions, BatchOptions } from './webhook.ts';
+import type { BatchOptions } from '../../../config/sections/audit-config.ts';
+import type { AuditWebhookOptions } from './webhook.ts';
 import type { AuditSink } from './sink.ts';
 
 let folder: string;

@@ -1,20 +1,10 @@
 // Sends audit events to a webhook in batches, and repeats a batch until the webhook accepts it. While the webhook
 // fails, batches wait on disk, so that they survive a crash or restart. A receiver may get an event twice; both copies
 // have the same auditID and stage.
+import type { BatchOptions } from '../../../config/sections/audit-config.ts';
 import { TokenBucket } from '../../limits/token-bucket.ts';
 import type { AuditSink, SinkEvents } from './sink.ts';
 import type { Spool, SpooledBatch } from './spool.ts';
-
-/** The values of the flags `--audit-webhook-batch-*`, with kube-apiserver's meaning. */
-export interface BatchOptions {
-  /** How many events may wait in memory. When the next batch would exceed it, the batch is written to disk. */
-  readonly bufferSize: number;
-  readonly maxSize: number;
-  readonly maxWaitMs: number;
-  /** Maximum number of batches sent per second; 0 means no limit. */
-  readonly throttleQps: number;
-  readonly throttleBurst: number;
-}
 
 /** Options of {@link AuditWebhook}. */
 export interface AuditWebhookOptions {

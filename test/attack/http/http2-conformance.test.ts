@@ -1,8 +1,8 @@
 // What RFC 9113 asks of a server, section by section; the cases are those of h2spec and the ones it has no words for.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startListener } from '../../../gateway/start/tls-server.ts';
-import type { Listener } from '../../../gateway/start/tls-server.ts';
+import { startListener } from '../../../gateway/listener/tls-server.ts';
+import type { Listener } from '../../../gateway/listener/tls-server.ts';
 import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
 import {
   block,

@@ -2,8 +2,8 @@
 // ends its connection with ENHANCE_YOUR_CALM, and other clients are served meanwhile.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startListener } from '../../../gateway/start/tls-server.ts';
-import type { Listener } from '../../../gateway/start/tls-server.ts';
+import { startListener } from '../../../gateway/listener/tls-server.ts';
+import type { Listener } from '../../../gateway/listener/tls-server.ts';
 import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
 import type { Inbound } from '../../../http/inbound.ts';
 import {

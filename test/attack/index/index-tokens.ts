@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeUser } from '../../../cache/model/user.ts';
-import { writeToken } from '../../../gateway/fanout/lists/tokens.ts';
+import { writeToken } from '../../../api/fanout/lists/tokens.ts';
 import { binding } from '../../integration/index/index-site.ts';
 import type { Answer, IndexedList } from '../../integration/index/index-site.ts';
 import { clusterAnnotation, collections, index, proxy, resources } from './index-world.ts';

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { startListener } from '../../../gateway/start/tls-server.ts';
-import type { Listener } from '../../../gateway/start/tls-server.ts';
+import { startListener } from '../../../gateway/listener/tls-server.ts';
+import type { Listener } from '../../../gateway/listener/tls-server.ts';
 import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
 import { ensureBinaries } from '../../controlplane/build.ts';
 

@@ -14,7 +14,7 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import { draftClusters } from '../../../cache/sources/kubeconfig/kubeconfig-cluster.ts';
 import { parseKubeconfig } from '../../../cache/sources/kubeconfig/kubeconfig-file.ts';
 import { readAuditPolicy } from '../../../gateway/audit/policy.ts';
-import { readConfig } from '../../../gateway/config/config.ts';
+import { readConfig } from '../../../config/config.ts';
 import { mutatedTexts } from '../mutations.ts';
 import { must, refusalOf } from '../target.ts';
 import type { FuzzTarget } from '../target.ts';

@@ -7,7 +7,7 @@ import { makeStaticTokenAuthenticator } from '../../../auth/callers/static-token
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { HttpFault } from '../../../http/http-fault.ts';
 import { HeadReader, judge } from '../../../http/http1/http1-parser.ts';
-import { readRequest } from '../../../gateway/request/read-request.ts';
+import { readRequest } from '../../../request/read-request.ts';
 import { upgradeToken } from '../../../routing/forward/upgrade.ts';
 import { mutatedTexts } from '../mutations.ts';
 import { must, refusalOf } from '../target.ts';

@@ -1,0 +1,189 @@
+// Serves Karmada's ResourceRegistry objects, for a hub that sends all requests for search.karmada.io/v1alpha1 to the
+// gateway (APIService). The hub itself stores the objects, by a CustomResourceDefinition with another version of the
+// same group. So the gateway passes requests on to the hub and rewrites only `apiVersion`. Security: the caller has
+// been authorized for the object before this code runs. The hub is asked with the gateway's own credential, so whatever
+// else it would have asked the caller for has to be asked here.
+import { forbidden, type Authorizer } from '../../auth/rules/authorize.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { HubCall, HubClient } from '../../cache/hub/hub-types.ts';
+import {
+  registryGroup,
+  registryPlural,
+  storedRegistryVersion,
+} from '../../cache/sources/objects/karmada-registries.ts';
+import { withApiVersions, withUid } from '../../lib/json/api-versions.ts';
+import { textAt } from '../../lib/json/raw-json.ts';
+import { headerValue } from '../../routing/forward/headers.ts';
+import type { OpenStreams } from '../../routing/forward/open-streams.ts';
+import type { Authorized } from '../../request/exchange.ts';
+import { makeAnswerWriter } from '../fanout/members/answer-writer.ts';
+import type { Surface } from '../../request/routes.ts';
+import type { CompleteResponse } from '../../request/answer/status.ts';
+import { jsonHeaders } from '../../request/answer/status.ts';
+import { attributesOf } from '../../request/attributes.ts';
+import { acceptedRanges } from '../../request/answer/accept.ts';
+import { readBody } from '../../request/answer/request-body.ts';
+
+type RegistriesSurface = Extract<Surface, { kind: 'registries' }>;
+
+/**
+ * Answers one request for ResourceRegistries.
+ * @returns the answer to send; undefined for a watch, whose answer has been sent already
+ * @throws GatewayError (rejects) HUB_UNAVAILABLE, NOT_ACCEPTABLE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST, TOO_LARGE, or
+ *   FORBIDDEN for an object that the caller may patch and not create
+ */
+export type AnswerRegistries = (state: Authorized, surface: RegistriesSurface) => Promise<CompleteResponse | undefined>;
+
+const served = `${registryGroup}/v1alpha1`;
+const stored = `${registryGroup}/${storedRegistryVersion}`;
+const timeoutMs = 15_000;
+/** How many milliseconds the hub may take until the head of its answer to a watch; the hub itself ends the watch. */
+const watchHeadMs = 15_000;
+const methods: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
+
+export function makeRegistryAnswers(
+  hub: HubClient,
+  openStreams: OpenStreams,
+  authorizer: Authorizer,
+): AnswerRegistries {
+  return async (state, surface) => {
+    const call = await allowedCall(state, await hubCall(state, surface), hub, authorizer);
+    if (state.info.verb === 'watch') {
+      await relayWatch(state, call, hub, openStreams);
+      return undefined;
+    }
+    const { status, body } = await hub.request(call);
+    const answer = shown(body);
+    return { status, headers: jsonHeaders(answer.length, state.auditId), body: answer };
+  };
+}
+
+/** Patches that never create an object, whatever they hold (apiserver:pkg/endpoints/handlers/patch.go). */
+const changingOnly: ReadonlySet<string> = new Set([
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+]);
+
+/**
+ * Server-side apply creates an object that does not exist, for which an API server asks the caller for `create`. A
+ * caller without that right may only change the object that is there, which the hub finds by its uid.
+ */
+async function allowedCall(state: Authorized, call: HubCall, hub: HubClient, authorizer: Authorizer): Promise<HubCall> {
+  if (call.method !== 'PATCH' || changingOnly.has(call.contentType?.split(';')[0] ?? '')) return call;
+  const attributes = attributesOf(state.user, undefined, undefined, { ...state.info, verb: 'create' }, '');
+  const { allowed, reason } = await authorizer.authorize(attributes);
+  if (allowed) return call;
+  const found = await hub.request({ method: 'GET', path: call.path.split('?')[0]!, timeoutMs });
+  const uid = found.status === 200 ? textAt(found.body, ['metadata', 'uid']) : undefined;
+  if (uid === undefined || !Buffer.isBuffer(call.body)) throw forbidden(attributes, reason);
+  const body = withUid(call.body, uid);
+  if (body !== undefined) return { ...call, body };
+  throw new GatewayError(
+    'BAD_REQUEST',
+    'the object must have one metadata, and in it at most one uid, which is a text',
+  );
+}
+
+async function hubCall(state: Authorized, { name, subresource }: RegistriesSurface): Promise<HubCall> {
+  const { inbound, headers, target } = state;
+  const method = inbound.method === 'HEAD' ? 'GET' : inbound.method;
+  if (!methods.has(method)) throw new GatewayError('METHOD_NOT_ALLOWED', `${method} is not supported on this path`);
+  const rest = [name, subresource].filter((part) => part !== undefined).map(encodeURIComponent);
+  const path = ['/apis', stored, registryPlural, ...rest].join('/') + target.query;
+  const call = { method: method as HubCall['method'], path, accept: acceptedJson(state), timeoutMs };
+  if (inbound.body === 'none') return call;
+  const body = await readBody(inbound);
+  if (body.length === 0) return call;
+  const contentType = headerValue(headers, 'content-type') ?? 'application/json';
+  return { ...call, contentType, body: written(body) };
+}
+
+/**
+ * The Accept header for the hub: the JSON forms that the client accepts, because only JSON can be rewritten.
+ * @throws GatewayError NOT_ACCEPTABLE when the client accepts no JSON
+ */
+function acceptedJson({ headers }: Authorized): string {
+  const ranges = acceptedRanges(headers);
+  if (ranges.length === 0) return 'application/json';
+  const accepted = ranges
+    .filter(({ mediaType }) => ['application/json', 'application/*', '*/*'].includes(mediaType))
+    .map(({ parameters }) => {
+      const kept = ['as', 'v', 'g'].flatMap((key) => (parameters.has(key) ? [`${key}=${parameters.get(key)}`] : []));
+      return ['application/json', ...kept].join(';');
+    });
+  if (accepted.length > 0) return accepted.join(', ');
+  throw new GatewayError('NOT_ACCEPTABLE', 'only the following media types will be accepted: application/json');
+}
+
+/**
+ * A body as the hub stores it. Server-side apply declares YAML, but clients write its body as JSON, which is valid
+ * YAML.
+ */
+function written(body: Buffer): Buffer {
+  try {
+    return withApiVersions(body, served, stored);
+  } catch {
+    throw new GatewayError('BAD_REQUEST', 'the body of the request is not valid JSON');
+  }
+}
+
+/** An answer of the hub as clients know it. */
+function shown(body: Buffer): Buffer {
+  try {
+    return withApiVersions(body, stored, served);
+  } catch {
+    throw new GatewayError('HUB_UNAVAILABLE', 'the hub answered something that is not JSON');
+  }
+}
+
+/** Relays a watch from the hub to the client, event by event, until the hub, the client or the gateway ends it. */
+async function relayWatch(state: Authorized, call: HubCall, hub: HubClient, openStreams: OpenStreams): Promise<void> {
+  const ended = new AbortController();
+  let last: string | undefined;
+  const writer = makeAnswerWriter(
+    state,
+    { openStreams },
+    {
+      kind: 'watch',
+      onEnd: (statusJson) => {
+        last = statusJson;
+        ended.abort();
+      },
+    },
+  );
+  const signal = AbortSignal.any([writer.signal, ended.signal]);
+  try {
+    const stream = await hub.open({ ...call, timeoutMs: watchHeadMs, signal });
+    signal.addEventListener('abort', () => stream.close(), { once: true });
+    writer.head(stream.status);
+    let rest = Buffer.alloc(0);
+    for await (const chunk of stream.chunks) {
+      const text = Buffer.concat([rest, chunk]);
+      const end = text.lastIndexOf(0x0a) + 1;
+      rest = text.subarray(end);
+      const events = linesOf(text.subarray(0, end)).map(shown);
+      if (events.length > 0) await writer.write(Buffer.concat(events));
+    }
+    if (rest.length > 0) await writer.write(shown(rest));
+    writer.end();
+  } catch (error) {
+    if (!state.inbound.answered) throw error;
+    if (!ended.signal.aborted) return state.inbound.abort();
+    if (last !== undefined) state.inbound.write(Buffer.from(`{"type":"ERROR","object":${last}}\n`));
+    writer.end();
+  } finally {
+    writer.close();
+  }
+}
+
+/** The lines of a text that ends with a line break, each with its own; empty ones are left out. */
+function linesOf(text: Buffer): readonly Buffer[] {
+  const lines: Buffer[] = [];
+  for (let at = 0; at < text.length;) {
+    const end = text.indexOf(0x0a, at) + 1;
+    if (end > at + 1) lines.push(text.subarray(at, end));
+    at = end;
+  }
+  return lines;
+}
