@@ -2,9 +2,9 @@
 // The aggregated ClusterRoles (view, edit, admin) have no rules until syncAggregatedRoles computes them from other
 // ClusterRoles.
 import { syncAggregatedRoles } from './controllers/aggregation.ts';
-import type { Cluster } from './cluster.ts';
+import type { Cluster } from './call/cluster.ts';
 import type { KubernetesSpec } from './schema/spec.ts';
-import { copy, type KubeObject } from './types.ts';
+import { copy, type KubeObject } from './model/types.ts';
 
 const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 

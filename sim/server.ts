@@ -5,11 +5,11 @@ import { AuditLog } from './access/audit.ts';
 import { createAuthorizer } from './access/authorize.ts';
 import { bootstrap } from './bootstrap.ts';
 import { handleRequest, handleUpgrade } from './api/chain.ts';
-import type { Cluster } from './cluster.ts';
+import type { Cluster } from './call/cluster.ts';
 import { containerExited } from './controllers/container-exit.ts';
 import type { ControllerDelays } from './controllers/kubelet.ts';
 import { startControllers } from './controllers/loop.ts';
-import { followDefinitions } from './store/custom-resources.ts';
+import { followDefinitions } from './controllers/custom-resources.ts';
 import { listen } from './api/listener.ts';
 import { metricsResources } from './api/resource-metrics.ts';
 import { simulatedNode } from './workloads/nodes.ts';
@@ -20,9 +20,9 @@ import { Store } from './store/store.ts';
 import { isUpgradePath } from './streams/streams-calls.ts';
 import { isWebSocketWatch } from './streams/websocket-reply.ts';
 import { createStreams } from './streams/streams.ts';
-import { Timers } from './controllers/timers.ts';
+import { Timers } from './model/timers.ts';
 import { createAuthority, type CertificateAuthority, type KeyPair } from './access/tls.ts';
-import type { JsonObject, SimUser } from './types.ts';
+import type { JsonObject, SimUser } from './model/types.ts';
 
 /** The options of a simulated API server, all with defaults. */
 export interface SimulatorOptions {

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import type { TestContext } from 'node:test';
 import { loadKubernetesSpec } from './schema/spec.ts';
 import { startSimulator, type Simulator, type SimulatorOptions } from './server.ts';
-import type { JsonObject } from './types.ts';
+import type { JsonObject } from './model/types.ts';
 
 const spec = loadKubernetesSpec();
 

@@ -1,7 +1,7 @@
 // Records every request that the simulated API server received, in memory. So tests of the gateway in front of the
 // simulated server can check which requests arrived, and as which user. An entry is added after authentication, also
 // when authentication failed. Its `code` is set when the answer begins.
-import type { SimUser } from '../types.ts';
+import type { SimUser } from '../model/types.ts';
 
 /** One request, as this API server received it. */
 export interface AuditEntry {

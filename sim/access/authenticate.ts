@@ -5,8 +5,8 @@ import { X509Certificate } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { headerValue } from '../wire/headers.ts';
-import { unauthorized } from '../api/status-error.ts';
-import type { SimUser } from '../types.ts';
+import { unauthorized } from '../model/status-error.ts';
+import type { SimUser } from '../model/types.ts';
 
 /** Returns the user of a bearer token; undefined for an unknown token. */
 export type TokenLookup = (token: string) => SimUser | undefined;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAuthorizer, forbiddenBy, ruleAllows, type Attributes } from './authorize.ts';
 import { Store, type NewObject } from '../store/store.ts';
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 

@@ -1,8 +1,8 @@
 // Authorizes requests with RBAC, as kube-apiserver does, using the roles and bindings in the store. A rule with
 // resourceNames does not permit requests without a name (list, create). `*` in `resources` also permits subresources.
 import type { Store } from '../store/store.ts';
-import { forbidden, type StatusError } from '../api/status-error.ts';
-import type { JsonObject, KubeObject, SimUser } from '../types.ts';
+import { forbidden, type StatusError } from '../model/status-error.ts';
+import type { JsonObject, KubeObject, SimUser } from '../model/types.ts';
 
 /** A request to be authorized: for a resource, or for a non-resource path when `path` is set. */
 export interface Attributes {

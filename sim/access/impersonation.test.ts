@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Attributes, Authorize } from './authorize.ts';
 import { impersonate } from './impersonation.ts';
-import type { SimUser } from '../types.ts';
+import type { SimUser } from '../model/types.ts';
 
 /** impersonateAuthorizer of impersonation_test.go. */
 const authorize: Authorize = (a: Attributes) => {

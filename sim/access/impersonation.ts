@@ -6,8 +6,8 @@
 import type { Attributes, Authorize } from './authorize.ts';
 import { attributesOf, forbiddenBy } from './authorize.ts';
 import { headerValues, utf8 } from '../wire/headers.ts';
-import { badRequest } from '../api/status-error.ts';
-import type { SimUser } from '../types.ts';
+import { badRequest } from '../model/status-error.ts';
+import type { SimUser } from '../model/types.ts';
 
 const extraPrefix = 'impersonate-extra-';
 

@@ -4,21 +4,21 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { asStatusError, sendFailure } from './answer.ts';
+import { asStatusError, sendFailure } from '../call/answer.ts';
 import type { AuditEntry, AuditLog } from '../access/audit.ts';
 import { authenticate } from '../access/authenticate.ts';
 import { forbiddenBy, type Attributes } from '../access/authorize.ts';
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { dispatch } from './dispatch.ts';
 import { headerValue, plainHeaders } from '../wire/headers.ts';
 import { impersonate } from '../access/impersonation.ts';
 import { negotiate } from '../wire/negotiate.ts';
-import { requestInfo, type RequestInfo } from './request-info.ts';
-import { StatusError, badRequest, internalError } from './status-error.ts';
+import { requestInfo, type RequestInfo } from '../model/request-info.ts';
+import { StatusError, badRequest, internalError } from '../model/status-error.ts';
 import type { StreamHooks } from '../streams/stream-hooks.ts';
 import { serveUpgradeCall } from '../streams/streams-calls.ts';
 import { isWebSocketWatch, webSocketReply } from '../streams/websocket-reply.ts';
-import type { SimUser } from '../types.ts';
+import type { SimUser } from '../model/types.ts';
 
 /**
  * The cluster that a request is for, the log that records the request, and the handlers for logs, exec and

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { configMap, pod, simulate, type Bench } from '../simulator.fixture.ts';
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const del = (body?: unknown) => ({ method: 'DELETE', ...(body === undefined ? {} : { body }) });

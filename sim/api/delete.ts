@@ -1,14 +1,14 @@
 // Deletes an object or a collection, with grace periods of pods, finalizers and propagation (apiserver
 // pkg/registry/generic/registry/store.go, rest/delete.go). An object with finalizers is not removed at once but gets a
 // deletionTimestamp. The write that removes its last finalizer removes the object.
-import { sendObject, sendPieces, successStatus } from './answer.ts';
-import { readObject } from '../wire/body.ts';
-import type { Call, Cluster } from '../cluster.ts';
+import { sendObject, sendPieces, successStatus } from '../call/answer.ts';
+import { readObject } from '../call/body.ts';
+import type { Call, Cluster } from '../call/cluster.ts';
 import { sendShaped } from './list.ts';
 import type { Resource } from '../store/resources.ts';
 import { matcherOf } from '../store/selectors.ts';
-import { badRequest, conflict, invalidOption, notFound } from './status-error.ts';
-import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
+import { badRequest, conflict, invalidOption, notFound } from '../model/status-error.ts';
+import { timestamp, type JsonObject, type KubeObject } from '../model/types.ts';
 import { listPieces } from '../wire/wire.ts';
 import { isDryRun } from './dry-run.ts';
 

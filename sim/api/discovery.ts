@@ -1,11 +1,11 @@
 // Answers discovery: /api, /apis, lists of groups and versions, the aggregated form (KEP-3352), and /version. kubectl
 // requests the aggregated form first; from the content type of the answer it sees whether it got this form.
 import { createHash } from 'node:crypto';
-import { sendObject, sendPieces } from './answer.ts';
-import type { Call, Cluster } from '../cluster.ts';
+import { sendObject, sendPieces } from '../call/answer.ts';
+import type { Call, Cluster } from '../call/cluster.ts';
 import { headerValue } from '../wire/headers.ts';
 import type { GroupVersions, Resource } from '../store/resources.ts';
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 
 const aggregatedType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 

@@ -1,18 +1,18 @@
 // Chooses the handler of a request: by resource, subresource and verb, or by path for discovery, health and OpenAPI. A
 // verb that a resource does not support gets 405, and an unknown resource 404.
-import { sendObject } from './answer.ts';
-import type { Call } from '../cluster.ts';
+import { sendObject } from '../call/answer.ts';
+import type { Call } from '../call/cluster.ts';
 import { deleteMany, deleteOne } from './delete.ts';
 import { serveDiscovery, versionInfo } from './discovery.ts';
 import { evictPod } from './eviction.ts';
 import { getOne, listMany } from './list.ts';
 import { serveOpenApi } from './openapi.ts';
-import { patchOne } from '../apply/patch.ts';
+import { patchOne } from './patch.ts';
 import type { Resource } from '../store/resources.ts';
 import { isMetrics, serveMetrics } from './resource-metrics.ts';
 import { createReview, createToken } from './reviews.ts';
 import { serveScale } from './scale.ts';
-import { StatusError, badRequest, methodNotAllowed, noSuchPath, noSuchResource } from './status-error.ts';
+import { StatusError, badRequest, methodNotAllowed, noSuchPath, noSuchResource } from '../model/status-error.ts';
 import type { StreamHooks } from '../streams/stream-hooks.ts';
 import { serveLogCall } from '../streams/streams-calls.ts';
 import { bindPod, createOne, updateOne } from './write.ts';

@@ -1,6 +1,6 @@
 // Finds out whether a write request is a dry run (the parameter `dryRun=All`).
-import type { Call } from '../cluster.ts';
-import { invalidOption } from './status-error.ts';
+import type { Call } from '../call/cluster.ts';
+import { invalidOption } from '../model/status-error.ts';
 
 /** The kind that an error message names for options of a write, by verb. For other verbs it is DeleteOptions. */
 export const optionKinds: Readonly<Record<string, string>> = {

@@ -1,12 +1,12 @@
 // Answers pods/eviction: deletes the pod unless a PodDisruptionBudget forbids it. A forbidden eviction is answered 429
 // with the cause DisruptionBudget, after which kubectl drain tries again.
-import { sendObject } from './answer.ts';
-import { readKind } from '../wire/body.ts';
-import type { Call } from '../cluster.ts';
+import { sendObject } from '../call/answer.ts';
+import { readKind } from '../call/body.ts';
+import type { Call } from '../call/cluster.ts';
 import { startDeletion } from './delete.ts';
 import type { Resource } from '../store/resources.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
-import { StatusError, notFound } from './status-error.ts';
+import { StatusError, notFound } from '../model/status-error.ts';
 import { isDryRun } from './dry-run.ts';
 
 /** Answers POST to pods/eviction. */

@@ -1,12 +1,12 @@
 // Answers GET of one object and of a list: selectors, pages, and the rules for resourceVersion (apimachinery
 // ValidateListOptions, storage/cacher). All pages of a list show the objects at the revision of the first page, which
 // later pages compute from the history of changes.
-import { sendObject, sendPieces } from './answer.ts';
-import type { Call, Cluster } from '../cluster.ts';
+import { sendObject, sendPieces } from '../call/answer.ts';
+import type { Call, Cluster } from '../call/cluster.ts';
 import type { Resource } from '../store/resources.ts';
 import { matcherOf, type Matcher } from '../store/selectors.ts';
-import { StatusError, badRequest, expired, invalidOption, notFound } from './status-error.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import { StatusError, badRequest, expired, invalidOption, notFound } from '../model/status-error.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 import { listPieces, shaped } from '../wire/wire.ts';
 
 /** How much of its object each row of a Table contains: `None`, `Metadata` (default) or `Object`. */

@@ -1,12 +1,12 @@
 // Lets tests and the demo read and write the objects of a simulated API server without HTTP and without authorization.
 // Returned objects are the instances in the store, so callers must copy them before changing them.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { toStored } from '../wire/conversion.ts';
 import { admit, createDefaults, updateDefaults } from '../defaults/defaults.ts';
 import { startDeletion, type DeleteOptions } from './delete.ts';
 import { parseApiVersion, type Resource } from '../store/resources.ts';
 import { keptMetadata, setGeneration } from './write.ts';
-import { copy, type JsonObject, type KubeObject } from '../types.ts';
+import { copy, type JsonObject, type KubeObject } from '../model/types.ts';
 
 /**
  * Access to the objects of one simulated API server. `kind` is a kind (`Pod`) or a plural name (`pods`,

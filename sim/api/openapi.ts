@@ -2,13 +2,13 @@
 // specification. kubectl reads the PATCH operation of a kind: its parameters show whether the server supports
 // fieldValidation, and its content types whether it supports strategic merge patch.
 import { createHash } from 'node:crypto';
-import { commonHeaders, sendPieces } from './answer.ts';
-import type { Call, Cluster } from '../cluster.ts';
+import { commonHeaders, sendPieces } from '../call/answer.ts';
+import type { Call, Cluster } from '../call/cluster.ts';
 import { headerValue } from '../wire/headers.ts';
 import type { GroupVersions, Registry, Resource } from '../store/resources.ts';
 import { refsOf, type Schema } from '../schema/spec.ts';
-import { noSuchPath, notAcceptable } from './status-error.ts';
-import type { JsonObject } from '../types.ts';
+import { noSuchPath, notAcceptable } from '../model/status-error.ts';
+import type { JsonObject } from '../model/types.ts';
 
 const jsonTypes = /^(application\/json|application\/\*|\*\/\*)$/;
 

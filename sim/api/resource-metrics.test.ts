@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pod, simulate } from '../simulator.fixture.ts';
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 
 const pods = '/apis/metrics.k8s.io/v1beta1/pods';
 const nodes = '/apis/metrics.k8s.io/v1beta1/nodes';

@@ -1,14 +1,14 @@
 // The resource metrics API (`metrics.k8s.io`) of a simulated cluster, as metrics-server serves it for kubectl top: get
 // and list of PodMetrics and NodeMetrics, without watch. The figures are invented, but a pod's stay near each other
 // from one window to the next, and a node's are those of its pods and a little more.
-import { sendPieces } from './answer.ts';
-import type { Call, Cluster } from '../cluster.ts';
+import { sendPieces } from '../call/answer.ts';
+import type { Call, Cluster } from '../call/cluster.ts';
 import { includeObjectOf, sendShaped } from './list.ts';
 import type { Resource } from '../store/resources.ts';
 import { matcherOf } from '../store/selectors.ts';
-import { createRandom } from '../workloads/random.ts';
-import { methodNotAllowed, notFound } from './status-error.ts';
-import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
+import { createRandom } from '../model/random.ts';
+import { methodNotAllowed, notFound } from '../model/status-error.ts';
+import { timestamp, type JsonObject, type KubeObject } from '../model/types.ts';
 import { listPieces } from '../wire/wire.ts';
 
 const group = 'metrics.k8s.io';

@@ -3,12 +3,12 @@
 // caller.
 import { createHash } from 'node:crypto';
 import { attributesOf, rulesFor } from '../access/authorize.ts';
-import { readKind } from '../wire/body.ts';
-import { sendObject } from './answer.ts';
-import type { Call } from '../cluster.ts';
+import { readKind } from '../call/body.ts';
+import { sendObject } from '../call/answer.ts';
+import type { Call } from '../call/cluster.ts';
 import type { Resource } from '../store/resources.ts';
-import { badRequest, invalid, notFound } from './status-error.ts';
-import { timestamp, type JsonObject, type KubeObject, type SimUser } from '../types.ts';
+import { badRequest, invalid, notFound } from '../model/status-error.ts';
+import { timestamp, type JsonObject, type KubeObject, type SimUser } from '../model/types.ts';
 
 /** Answers POST to a review resource. */
 export async function createReview(call: Call, resource: Resource): Promise<void> {

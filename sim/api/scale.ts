@@ -1,13 +1,13 @@
 // Answers the scale subresource: an `autoscaling/v1` Scale, whose spec.replicas is that of the scaled object. The Scale
 // has the resourceVersion of the scaled object.
 import { selectorText } from '../../tables/printers/cells.ts';
-import { sendObject } from './answer.ts';
-import { asKind, readKind } from '../wire/body.ts';
-import type { Call } from '../cluster.ts';
-import { applyPatch, readPatch } from '../apply/patch.ts';
+import { sendObject } from '../call/answer.ts';
+import { asKind, readKind } from '../call/body.ts';
+import type { Call } from '../call/cluster.ts';
+import { applyPatch, readPatch } from './patch.ts';
 import type { Resource, ScalePaths } from '../store/resources.ts';
-import { conflict, notFound, objectModified } from './status-error.ts';
-import { copy, type JsonObject, type KubeObject } from '../types.ts';
+import { conflict, notFound, objectModified } from '../model/status-error.ts';
+import { copy, type JsonObject, type KubeObject } from '../model/types.ts';
 import { replaceExisting } from './write.ts';
 
 const scaleKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' };

@@ -1,15 +1,15 @@
 // Answers watches: sends the changes of a collection since a resourceVersion, with bookmarks and initial events
 // (KEP-3157). When an object stops matching the watch's selector, the watch gets DELETED; when it starts matching,
 // ADDED.
-import { commonHeaders } from './answer.ts';
-import type { Call } from '../cluster.ts';
+import { commonHeaders } from '../call/answer.ts';
+import type { Call } from '../call/cluster.ts';
 import { checkResourceVersion, includeObjectOf, numberOf, stateAt } from './list.ts';
-import { isTrue } from './request-info.ts';
+import { isTrue } from '../model/request-info.ts';
 import { apiVersionOf, type Resource } from '../store/resources.ts';
 import { matcherOf } from '../store/selectors.ts';
-import { expired, invalidOption } from './status-error.ts';
+import { expired, invalidOption } from '../model/status-error.ts';
 import type { StoreEvent } from '../store/store.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 import { objectText, shaped } from '../wire/wire.ts';
 
 /** A watch that requested bookmarks gets one at this interval. */

@@ -1,10 +1,10 @@
 // Creates and updates objects: metadata, optimistic concurrency, the separate status, dry run
 // (apiserver/pkg/registry/generic/registry/store.go). A write to the main resource keeps the stored status. A write to
 // /status keeps everything except the status.
-import { sendObject } from './answer.ts';
+import { sendObject } from '../call/answer.ts';
 import { sendShaped } from './list.ts';
-import { readKind } from '../wire/body.ts';
-import type { Call } from '../cluster.ts';
+import { readKind } from '../call/body.ts';
+import type { Call } from '../call/cluster.ts';
 import { toStored, toVersion } from '../wire/conversion.ts';
 import { valueFaults } from '../defaults/custom.ts';
 import { admit, createDefaults, updateDefaults } from '../defaults/defaults.ts';
@@ -24,11 +24,11 @@ import {
   type FieldFault,
   StatusError,
   unexplained,
-} from './status-error.ts';
+} from '../model/status-error.ts';
 import { canonical } from '../store/store.ts';
-import { copy, timestamp, type KubeObject, type ObjectMeta } from '../types.ts';
+import { copy, timestamp, type KubeObject, type ObjectMeta } from '../model/types.ts';
 import { updateFaults, validate } from '../validate/validate.ts';
-import { checkEscalation } from '../access/escalation.ts';
+import { checkEscalation } from './escalation.ts';
 import { finishDeletion } from './delete.ts';
 import { isDryRun } from './dry-run.ts';
 

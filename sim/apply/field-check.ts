@@ -1,11 +1,11 @@
 // Checks an object against the schema of its kind: unknown fields, wrong types, missing required fields. The parameter
 // fieldValidation decides whether unknown fields are ignored, warned about or refused. Unknown fields that are not
 // refused are removed.
-import type { Call } from '../cluster.ts';
-import { badRequest, invalid, requiredField, type FieldFault } from '../api/status-error.ts';
+import type { Call } from '../call/cluster.ts';
+import { badRequest, invalid, requiredField, type FieldFault } from '../model/status-error.ts';
 import type { Resource } from '../store/resources.ts';
 import { resolve, type Schema } from '../schema/spec.ts';
-import { isObject, type JsonObject, type KubeObject } from '../types.ts';
+import { isObject, type JsonObject, type KubeObject } from '../model/types.ts';
 
 type Schemas = Readonly<Record<string, Schema>>;
 

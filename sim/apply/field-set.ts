@@ -2,7 +2,7 @@
 // of path steps. A path is in the set only if `self` is true at its last node: `{"f:a":{"f:b":{}}}` contains the path
 // a.b but not a.
 import { canonical } from '../store/store.ts';
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 
 /**
  * A set of field paths as a tree. Keys of children are `f:name`, `k:{"name":"x"}` or `v:"x"`. Only the code that

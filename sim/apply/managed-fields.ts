@@ -2,12 +2,12 @@
 // by sending an empty list. An update of an object without managedFields does not add any.
 import { decodeManagers, encodeManagers, type Manager } from './managers.ts';
 import { applyConfig, recordUpdate, type Write } from './ownership.ts';
-import type { Call } from '../cluster.ts';
+import type { Call } from '../call/cluster.ts';
 import { headerValue } from '../wire/headers.ts';
 import { apiVersionOf, type Resource } from '../store/resources.ts';
 import { messageOf, skeleton } from '../schema/skeleton.ts';
-import { badRequest, invalidOption, requiredField } from '../api/status-error.ts';
-import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
+import { badRequest, invalidOption, requiredField } from '../model/status-error.ts';
+import { timestamp, type JsonObject, type KubeObject } from '../model/types.ts';
 
 function writeOf(call: Call, resource: Resource): Write {
   const { schemas } = call.cluster.registry;

@@ -1,6 +1,6 @@
 // Converts `metadata.managedFields` into a map of managers and back. Two entries of the same manager, operation,
 // apiVersion and subresource are one entry, whatever their time.
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 import { decodeFields, encodeFields, isEmpty, union, type FieldSet } from './field-set.ts';
 
 /** One entry of managedFields: a field manager, and the fields that it owns. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadKubernetesSpec } from '../schema/spec.ts';
 import { skeleton } from '../schema/skeleton.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 import { decodeFields, difference, encodeFields, intersection, isEmpty, pathTexts, union } from './field-set.ts';
 import { decodeManagers, encodeManagers, type Manager } from './managers.ts';
 import { applyConfig, recordUpdate, type Write } from './ownership.ts';

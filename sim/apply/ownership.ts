@@ -3,8 +3,8 @@
 // merge/update.go). An apply conflicts with another manager only if it would change the value of a field that the other
 // manager owns.
 import type { Schema } from '../schema/spec.ts';
-import { StatusError } from '../api/status-error.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import { StatusError } from '../model/status-error.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 import {
   decodeFields,
   difference,

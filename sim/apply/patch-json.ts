@@ -1,8 +1,8 @@
 // JSON patch (RFC 6902), with pointers of RFC 6901. In a pointer `~1` must be decoded before `~0`. The index `-` is
 // only valid for `add`.
-import { StatusError, badRequest } from '../api/status-error.ts';
+import { StatusError, badRequest } from '../model/status-error.ts';
 import { canonical } from '../store/store.ts';
-import { copy, type JsonObject } from '../types.ts';
+import { copy, type JsonObject } from '../model/types.ts';
 
 /** Most operations of one patch, as in kube-apiserver; a longer patch is refused with 413. */
 const operationsLimit = 10_000;

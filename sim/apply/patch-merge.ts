@@ -1,5 +1,5 @@
 // JSON merge patch (RFC 7386). A null removes a field, and an array replaces the whole array.
-import { isObject, type JsonObject } from '../types.ts';
+import { isObject, type JsonObject } from '../model/types.ts';
 
 /** Returns the target after the patch. Neither argument is changed. */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {

@@ -2,9 +2,9 @@
 // without a merge strategy is replaced. The order of a merged list follows `$setElementOrder`; items that the patch
 // does not name keep their position.
 import { resolve, type Schema } from '../schema/spec.ts';
-import { badRequest, unexplained } from '../api/status-error.ts';
+import { badRequest, unexplained } from '../model/status-error.ts';
 import { canonical } from '../store/store.ts';
-import { isObject, type JsonObject } from '../types.ts';
+import { isObject, type JsonObject } from '../model/types.ts';
 
 type Schemas = Readonly<Record<string, Schema>>;
 

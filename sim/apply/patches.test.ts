@@ -4,7 +4,7 @@ import { applyJsonPatch } from './patch-json.ts';
 import { applyMergePatch } from './patch-merge.ts';
 import { applyStrategicPatch } from './patch-strategic.ts';
 import { loadKubernetesSpec } from '../schema/spec.ts';
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 
 /** RFC 7386, appendix A. */
 const mergeCases: readonly (readonly [unknown, unknown, unknown])[] = [

@@ -3,7 +3,7 @@
 import { inOrder } from './patch-strategic.ts';
 import { resolve, type Schema } from '../schema/spec.ts';
 import { canonical } from '../store/store.ts';
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 import { childOf, emptySet, keyStep, type FieldSet } from './field-set.ts';
 
 /** The OpenAPI schemas of all kinds, by name. */

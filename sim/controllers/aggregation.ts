@@ -1,10 +1,10 @@
 // Maintains aggregated ClusterRoles: the rules of an aggregated ClusterRole are those of all ClusterRoles that its
 // aggregationRule selects. They are computed several times in a row, because an aggregated role can be part of another
 // one (edit is part of admin).
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import { canonical } from '../store/store.ts';
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 
 const key = 'rbac.authorization.k8s.io/clusterroles';
 

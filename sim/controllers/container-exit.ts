@@ -1,8 +1,8 @@
 // Updates a pod when one of its containers ends: the container is restarted if the pod's restartPolicy says so, and
 // otherwise the pod ends when all its containers have ended. An ephemeral container is never restarted, and its end
 // does not end the pod.
-import type { Cluster } from '../cluster.ts';
-import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
+import type { Cluster } from '../call/cluster.ts';
+import { timestamp, type JsonObject, type KubeObject } from '../model/types.ts';
 import { edit } from './objects.ts';
 
 /** The value of `state.terminated` in a container status. */

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { pod, simulate, type Bench } from '../simulator.fixture.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
-import { isDue, parseSchedule } from './cron-schedule.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
+import { isDue, parseSchedule } from '../validate/cron-schedule.ts';
 
 const controllers = { podStartMs: 0, podStopMs: 0, jobRunMs: 0 };
 const start = (t: TestContext): Promise<Bench> => simulate(t, { controllers });

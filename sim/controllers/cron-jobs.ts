@@ -1,8 +1,8 @@
 // Runs CronJobs: creates a Job whenever the schedule is due, and removes old Jobs.
-import type { Cluster } from '../cluster.ts';
-import { timestamp, type KubeObject } from '../types.ts';
+import type { Cluster } from '../call/cluster.ts';
+import { timestamp, type KubeObject } from '../model/types.ts';
 import { conditionIs, createOwned, edit, ownedBy, ownedObjects, recordNormal, removeOwned } from './objects.ts';
-import { isDue } from './cron-schedule.ts';
+import { isDue } from '../validate/cron-schedule.ts';
 
 const key = 'batch/cronjobs';
 const periodMs = 5_000;

@@ -1,9 +1,9 @@
 // Maintains the pods of DaemonSets: one on each node that the node selector matches. Unlike other pods, pods of
 // DaemonSets are also placed on cordoned nodes.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { randomSuffix } from '../store/names.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject } from '../model/types.ts';
 import { isOver, isReady, ownedObjects, recordNormal, removeOwned, setStatus } from './objects.ts';
 import { createPod } from './replica-sets.ts';
 import { currentRevision } from './revisions.ts';

@@ -1,8 +1,8 @@
 // Maintains Deployments: one ReplicaSet for each revision, scaled up and down within maxSurge and maxUnavailable. A
 // rollback creates no ReplicaSet but scales up the old one with the same pod template.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { canonical } from '../store/store.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 import {
   condition,
   createOwned,

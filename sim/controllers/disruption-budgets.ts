@@ -1,7 +1,7 @@
 // Computes how many pods may be evicted at this moment under each PodDisruptionBudget. Percentages are rounded up.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject } from '../model/types.ts';
 import { share } from './deployments.ts';
 import { condition, isOver, isReady, setStatus } from './objects.ts';
 

@@ -1,8 +1,8 @@
 // Maintains Endpoints and EndpointSlices of Services that have a selector. A targetPort can be the name of a container
 // port.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { matchesLabels } from '../store/selectors.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 import { createOwned, edit, isOver, isReady, ownedBy } from './objects.ts';
 
 /** Updates the Endpoints and the EndpointSlice of one Service. */

@@ -1,10 +1,10 @@
 // Deletes or orphans the dependents of a deleted object, as the propagation policy of the deletion says. When the owner
 // is gone, a dependent that has another owner, too, is kept, and only its reference to the deleted owner is removed.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { startDeletion, finishDeletion } from '../api/delete.ts';
 import type { Resource } from '../store/resources.ts';
 import type { StoreEvent } from '../store/store.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject } from '../model/types.ts';
 
 /** Where an object is stored: storage key, namespace and name. */
 type Position = readonly [string, string, string];

@@ -1,8 +1,8 @@
 // Maintains Jobs: creates pods until enough of them have succeeded, or too many have failed. The pods of a finished Job
 // are kept, so that their logs can be read.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { randomSuffix } from '../store/names.ts';
-import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
+import { timestamp, type JsonObject, type KubeObject } from '../model/types.ts';
 import { isOver, isReady, ownedObjects, recordEvent, recordNormal, removeOwned, setStatus } from './objects.ts';
 import { createPod } from './replica-sets.ts';
 

@@ -1,8 +1,8 @@
 // Simulates scheduler and kubelet: pods get a node, start, run, end and are removed, each after a short delay. A pod
 // that is stored with container statuses, by the demo or a test, keeps these and is not started.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { startDeletion } from '../api/delete.ts';
-import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
+import { timestamp, type JsonObject, type KubeObject } from '../model/types.ts';
 import { endPod, terminated } from './container-exit.ts';
 import { controllerOf, edit, hashText, isOver, recordEvent } from './objects.ts';
 

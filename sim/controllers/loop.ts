@@ -1,8 +1,8 @@
 // Runs the controllers of a simulated cluster: they turn Deployments into running Pods, delete the dependents of
 // deleted owners, and empty deleted namespaces. Easy to get wrong: a reconciler must read the newest version of an
 // object and write only fields that differ. Otherwise two reconcilers may change the same object for ever.
-import type { Cluster } from '../cluster.ts';
-import type { KubeObject } from '../types.ts';
+import type { Cluster } from '../call/cluster.ts';
+import type { KubeObject } from '../model/types.ts';
 import { watchAggregatedRoles } from './aggregation.ts';
 import { startCronJobs } from './cron-jobs.ts';
 import { reconcileDaemonSet } from './daemon-sets.ts';

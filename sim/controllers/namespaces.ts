@@ -1,8 +1,8 @@
 // Creates the objects that every namespace has, and empties deleted namespaces. A Namespace that is being deleted is
 // removed only when no object is left in it.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { finishDeletion, startDeletion } from '../api/delete.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject } from '../model/types.ts';
 import { createOwned, edit } from './objects.ts';
 
 /** Creates the default objects of a namespace; when the Namespace is being deleted, deletes all objects in it. */

@@ -1,12 +1,12 @@
 // Functions that controllers use to change objects: create dependents, set a status, record Events. Changes are made to
 // the newest version of an object, not to the version that the controller read at first.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { admit, createDefaults } from '../defaults/defaults.ts';
 import { startDeletion, type DeleteOptions } from '../api/delete.ts';
 import { parseApiVersion } from '../store/resources.ts';
 import { canonical } from '../store/store.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
-import { copy, timestamp, type JsonObject, type KubeObject, type OwnerReference } from '../types.ts';
+import { copy, timestamp, type JsonObject, type KubeObject, type OwnerReference } from '../model/types.ts';
 
 /** An owner reference with which an object names `owner` as its controller. */
 export function ownedBy(owner: KubeObject): OwnerReference {

@@ -1,8 +1,8 @@
 // Maintains ReplicaSets: creates or deletes pods until there are `spec.replicas` of them. Pods that have ended or are
 // being deleted do not count.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { randomSuffix } from '../store/names.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 import { createOwned, isOver, isReady, ownedBy, podsOf, recordNormal, removeOwned, setStatus } from './objects.ts';
 
 /** The most pods that one reconciliation creates, as in kube-controller-manager. */

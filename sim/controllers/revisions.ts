@@ -1,9 +1,9 @@
 // Maintains ControllerRevisions. They hold earlier pod templates of StatefulSets and DaemonSets, to which a rollout can
 // be undone. When the owner returns to an earlier template, the ControllerRevision of this template gets a new, higher
 // number.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { canonical } from '../store/store.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject } from '../model/types.ts';
 import { createOwned, edit, hashText, ownedBy, ownedObjects, removeOwned } from './objects.ts';
 
 const key = 'apps/controllerrevisions';

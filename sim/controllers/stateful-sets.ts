@@ -1,7 +1,7 @@
 // Maintains StatefulSets: numbered pods with volume claims, created in ascending order and updated in descending order.
 // With OrderedReady, a pod is created only when the pod before it is ready.
-import type { Cluster } from '../cluster.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { Cluster } from '../call/cluster.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 import { createOwned, isReady, ownedObjects, recordNormal, removeOwned, setStatus } from './objects.ts';
 import { createPod } from './replica-sets.ts';
 import { currentRevision } from './revisions.ts';

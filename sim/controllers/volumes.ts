@@ -1,7 +1,7 @@
 // Binds PersistentVolumeClaims: each claim at once gets a PersistentVolume, which is created with the requested size.
 // If the claim names a volume, the PersistentVolume has this name, and an existing one is used.
-import type { Cluster } from '../cluster.ts';
-import type { KubeObject } from '../types.ts';
+import type { Cluster } from '../call/cluster.ts';
+import type { KubeObject } from '../model/types.ts';
 import { createOwned, edit } from './objects.ts';
 
 /** Binds a pending claim to a volume. */

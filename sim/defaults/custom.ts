@@ -1,8 +1,8 @@
 // Applies the schemas of CustomResourceDefinitions: fills in defaults, and validates values. When a default is an
 // object, the fields that are missing in it get their own defaults.
 import { resolve, type Schema } from '../schema/spec.ts';
-import type { FieldFault } from '../api/status-error.ts';
-import { copy, isObject } from '../types.ts';
+import type { FieldFault } from '../model/status-error.ts';
+import { copy, isObject } from '../model/types.ts';
 
 type Schemas = Readonly<Record<string, Schema>>;
 

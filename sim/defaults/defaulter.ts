@@ -1,6 +1,6 @@
 // The type of the functions that fill in default values when an object is written.
-import type { Cluster } from '../cluster.ts';
-import type { KubeObject } from '../types.ts';
+import type { Cluster } from '../call/cluster.ts';
+import type { KubeObject } from '../model/types.ts';
 
 /**
  * Fills in the defaults of an object's kind. Changes the object. `current` is the stored object before an update;

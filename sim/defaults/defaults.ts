@@ -1,8 +1,8 @@
 // Fills in what the API server adds when an object is written: generation, defaults of its kind, and the initial
 // status. If the kind has a status subresource, a status that a client sends with a create is dropped.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import type { Resource } from '../store/resources.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject } from '../model/types.ts';
 import { fillSchemaDefaults } from './custom.ts';
 import { messageOf, skeleton } from '../schema/skeleton.ts';
 import { admitterOf, defaultersOf } from './kinds.ts';

@@ -1,8 +1,8 @@
 // The functions that fill in defaults, by storage key. They run on every write, so they must not change a field that is
 // set.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import type { Resource } from '../store/resources.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 import { admitPodSpec, fill, fillPodSpec, qosClass } from './pods.ts';
 import { allocate, fillService } from './services.ts';
 import { labelJob, workloadDefaulters } from './workloads.ts';

@@ -1,6 +1,6 @@
 // Defaults of pods and pod templates (kubernetes pkg/apis/core/v1/defaults.go). imagePullPolicy is Always for an image
 // with the tag :latest or with neither tag nor digest, and IfNotPresent for all others.
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 
 const defaultMode = 0o644;
 

@@ -1,7 +1,7 @@
 // Defaults of Services, and allocation of cluster IPs and node ports. When an update has no cluster IP or node ports,
 // the Service keeps its present ones.
-import type { Cluster } from '../cluster.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { Cluster } from '../call/cluster.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 import type { Defaulter } from './defaulter.ts';
 import { fill } from './pods.ts';
 

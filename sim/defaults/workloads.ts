@@ -2,7 +2,7 @@
 // and the pod labels of a Job contain its own uid, so the uid is assigned before the Job is stored.
 import { randomUUID } from 'node:crypto';
 import { canonical } from '../store/store.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 import type { Defaulter } from './defaulter.ts';
 import { fill, fillPodSpec } from './pods.ts';
 

@@ -10,7 +10,7 @@ import { gzipSync } from 'node:zlib';
 import { parse } from 'yaml';
 import { readMessages } from './extract-protobuf.ts';
 import { refsOf } from './spec.ts';
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 import type { KubernetesSpec, ResourceSpec, Schema } from './spec.ts';
 
 /** The groups and versions that the simulator serves. */

@@ -1,6 +1,6 @@
 // Makes the JSON of an empty object of a kind, with the fields that Go's encoder writes even when they were not set.
 // The encoder writes every struct, and writes pointers and lists as null unless their tag says omitempty.
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 import type { KubernetesSpec } from './spec.ts';
 
 /** What Go writes for a field of a scalar type that was not set; 0 for types that are not listed. */

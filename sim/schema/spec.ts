@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 
 /** A subresource, as discovery describes it. */
 export interface SubresourceSpec {

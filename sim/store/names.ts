@@ -3,8 +3,8 @@
 // others are DNS subdomains.
 import { randomBytes } from 'node:crypto';
 import type { Resource } from './resources.ts';
-import { invalidField, requiredField, type FieldFault } from '../api/status-error.ts';
-import type { ObjectMeta } from '../types.ts';
+import { invalidField, requiredField, type FieldFault } from '../model/status-error.ts';
+import type { ObjectMeta } from '../model/types.ts';
 
 const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;

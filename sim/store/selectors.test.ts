@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { matchesLabels, matchesSelectorObject, parseFieldSelector, parseLabelSelector } from './selectors.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject } from '../model/types.ts';
 
 const labels = { app: 'web', tier: 'front', 'example.com/n': '5', empty: '' };
 const holds = (selector: string): boolean => matchesLabels(parseLabelSelector(selector), labels);

@@ -1,8 +1,8 @@
 // Parses and evaluates label and field selectors (apimachinery/pkg/labels, pkg/fields). `key!=value` and `key notin
 // (…)` also match objects without the key.
-import { badRequest } from '../api/status-error.ts';
+import { badRequest } from '../model/status-error.ts';
 import type { Resource } from './resources.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 
 /** Whether a selector matches the object. */
 export type Matcher = (object: KubeObject) => boolean;

@@ -2,7 +2,7 @@
 // Easy to get wrong: a stored object must never be changed, since the history and other callers have the same instance.
 // To change an object, store a changed copy.
 import { randomUUID } from 'node:crypto';
-import { timestamp, type KubeObject } from '../types.ts';
+import { timestamp, type KubeObject } from '../model/types.ts';
 
 /** One change of an object in the store. */
 export interface StoreEvent {

@@ -1,7 +1,7 @@
 // Makes the log lines of simulated containers. A line depends only on pod, container, restart count and line number. So
 // all readers see the same lines, whenever they read.
-import type { KubeObject } from '../types.ts';
-import { createRandom, type Random } from '../workloads/random.ts';
+import type { KubeObject } from '../model/types.ts';
+import { createRandom, type Random } from '../model/random.ts';
 import { containerSpec, containerStatus, restartCountOf } from './shell/containers.ts';
 
 /** A log line: its time in Unix milliseconds, and its text without the newline. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject } from '../model/types.ts';
 import type { Clock } from './clock.ts';
 import { logFault, serveLog } from './log.ts';
 import { testPod } from './streams.fixture.ts';

@@ -1,7 +1,7 @@
 // Answers `pods/log`: applies PodLogOptions to the simulated log of a container, and sends new lines while following.
-import { isTrue } from '../api/request-info.ts';
+import { isTrue } from '../model/request-info.ts';
 import type { LogRequest } from './stream-hooks.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject } from '../model/types.ts';
 import type { Clock } from './clock.ts';
 import { containerRun, keptLines, lineCount, lineTime, logLine, type ContainerRun, type LogLine } from './log-lines.ts';
 import { scriptedOutput } from './scripted-log.ts';

@@ -1,7 +1,7 @@
 // The log of a container whose command the simulated shell can run (`echo hello`, `sh -c '…'`): the output of this
 // command. The log lines of other containers are made up, see log-lines.ts.
 import { Readable, Writable } from 'node:stream';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject } from '../model/types.ts';
 import { createContainers } from './shell/containers.ts';
 import { ProgramNotFound } from './shell/process.ts';
 import { runProgram } from './shell/shell.ts';

@@ -3,7 +3,7 @@
 // handler may use the socket.
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject } from '../model/types.ts';
 
 /** A request for exec, attach or port-forward that was authorized, and whose pod and container exist. */
 export interface UpgradeRequest {

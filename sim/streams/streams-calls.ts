@@ -3,15 +3,15 @@
 // `create` (kubernetes 1.35, PR 134577).
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { commonHeaders } from '../api/answer.ts';
+import { commonHeaders } from '../call/answer.ts';
 import { forbiddenBy, type Attributes } from '../access/authorize.ts';
-import type { Call, Cluster } from '../cluster.ts';
-import type { RequestInfo } from '../api/request-info.ts';
-import { StatusError, badRequest, noSuchResource, notFound } from '../api/status-error.ts';
+import type { Call, Cluster } from '../call/cluster.ts';
+import type { RequestInfo } from '../model/request-info.ts';
+import { StatusError, badRequest, noSuchResource, notFound } from '../model/status-error.ts';
 import type { StreamHooks } from './stream-hooks.ts';
 import { logFault } from './log.ts';
 import { containerSpec, containerStatus } from './shell/containers.ts';
-import type { JsonObject, KubeObject, SimUser } from '../types.ts';
+import type { JsonObject, KubeObject, SimUser } from '../model/types.ts';
 
 const kinds = ['exec', 'attach', 'portforward'] as const;
 

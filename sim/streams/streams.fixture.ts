@@ -5,7 +5,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { StreamHooks, UpgradeRequest } from './stream-hooks.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject } from '../model/types.ts';
 
 /** A running pod with the containers `web` (port 8080) and `shell` (stdin and tty). */
 export function testPod(changes: { readonly status?: object; readonly uid?: string } = {}): KubeObject {

@@ -1,7 +1,7 @@
 // The handlers for logs, exec, attach and port-forward of one simulated API server. They share the simulated
 // containers, so that a later exec sees the files that `kubectl cp` has written.
 import type { StreamHooks } from './stream-hooks.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject } from '../model/types.ts';
 import { createClock, type Clock } from './clock.ts';
 import { createContainers } from './shell/containers.ts';
 import { serveLog } from './log.ts';

@@ -4,9 +4,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { createWebSocketStream, WebSocketServer, type WebSocket } from 'ws';
-import { isTrue } from '../api/request-info.ts';
+import { isTrue } from '../model/request-info.ts';
 import type { UpgradeRequest } from './stream-hooks.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 import { openChannels, openSpdyStreams, type CommandStreams, type WantedStreams } from './command-streams.ts';
 import type { Clock } from './clock.ts';
 import type { Container, Containers } from './shell/containers.ts';

@@ -2,10 +2,10 @@
 // kube-apiserver's messages, because people search for them.
 import type { Resource } from '../store/resources.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
-import { invalidField, requiredField, type FieldFault } from '../api/status-error.ts';
+import { invalidField, requiredField, type FieldFault } from '../model/status-error.ts';
 import { canonical } from '../store/store.ts';
-import { parseSchedule } from '../controllers/cron-schedule.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import { parseSchedule } from './cron-schedule.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 
 /** Returns the errors of an object of one kind. */
 type Rule = (object: KubeObject) => FieldFault[];

@@ -2,7 +2,7 @@
 // and HorizontalPodAutoscalers differ in more than apiVersion. An Event has the same content in the core group and in
 // events.k8s.io, with other field names.
 import { apiVersionOf, type Resource } from '../store/resources.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 
 const eventNames: readonly (readonly [core: string, events: string])[] = [
   ['involvedObject', 'regarding'],

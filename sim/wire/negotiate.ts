@@ -1,7 +1,7 @@
 // Chooses by the Accept header how an answer is written: as JSON or YAML; as whole object, as Table, or as metadata
 // only (apiserver/pkg/endpoints/handlers/negotiation). The first supported media type is used. Protobuf is not
 // supported.
-import { notAcceptable } from '../api/status-error.ts';
+import { notAcceptable } from '../model/status-error.ts';
 
 /** How an answer is written. `partial` is PartialObjectMetadata. */
 export interface Negotiated {

@@ -2,8 +2,8 @@
 // built-in types in protobuf. Answers are never protobuf. Go's protobuf contains zeros of non-pointer fields that its
 // JSON leaves out; the flags of each {@link ProtobufField} say which fields.
 import type { KubernetesSpec, ProtobufField } from '../schema/spec.ts';
-import { badRequest } from '../api/status-error.ts';
-import type { JsonObject } from '../types.ts';
+import { badRequest } from '../model/status-error.ts';
+import type { JsonObject } from '../model/types.ts';
 
 const magic = Buffer.from('k8s\0', 'latin1');
 

@@ -2,7 +2,7 @@
 // them only with `-o wide`.
 import { rowsOfCustomType, rowsOfType, type RowMaker } from '../../tables/rows.ts';
 import type { Resource } from '../store/resources.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 
 const makers = new WeakMap<Resource, RowMaker>();
 

@@ -4,7 +4,7 @@ import type { Negotiated } from './negotiate.ts';
 import { apiVersionOf, type Resource } from '../store/resources.ts';
 import { tableHead, tableRow } from './table.ts';
 import { toVersion } from './conversion.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 
 const texts = new WeakMap<KubeObject, Map<string, string>>();
 

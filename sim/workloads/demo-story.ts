@@ -3,7 +3,7 @@
 import type { Clock } from '../streams/clock.ts';
 import { createClock } from '../streams/clock.ts';
 import type { SimObjects } from '../api/objects.ts';
-import { timestamp, type JsonObject } from '../types.ts';
+import { timestamp, type JsonObject } from '../model/types.ts';
 import { sharedNamespace } from './workload-catalog.ts';
 
 /** The part of a simulated cluster that this file uses. */

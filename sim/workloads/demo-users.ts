@@ -1,6 +1,6 @@
 // The two users of the demo, and their RBAC in a simulated cluster. The roles are bound to user names, so a request is
 // refused if the gateway forwards a wrong name.
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 import { sharedNamespace } from './workload-catalog.ts';
 
 /** A user of the demo. */

@@ -1,6 +1,6 @@
 // The nodes of a simulated cluster. Each has the condition Ready, because kubectl would otherwise show the status
 // Unknown.
-import { timestamp, type JsonObject } from '../types.ts';
+import { timestamp, type JsonObject } from '../model/types.ts';
 
 const conditions: readonly (readonly [type: string, status: string, reason: string, message: string])[] = [
   ['MemoryPressure', 'False', 'KubeletHasSufficientMemory', 'kubelet has sufficient memory available'],

@@ -1,7 +1,7 @@
 // Makes the first pods of a new simulated cluster look old: created days ago, and some of them restarted. The
 // simulator's controllers create the pods, so each pod is changed after its creation, once, when it runs.
-import type { Random } from './random.ts';
-import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
+import type { Random } from '../model/random.ts';
+import { timestamp, type JsonObject, type KubeObject } from '../model/types.ts';
 import type { SimObjects } from '../api/objects.ts';
 
 const dayMs = 86_400_000;

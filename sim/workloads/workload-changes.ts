@@ -1,8 +1,8 @@
 // Makes random changes as they happen in a real cluster: a container restarts, a Deployment is updated or scaled, a pod
 // is evicted, a probe fails. A workload that a user has changed is left alone from then on.
-import type { Random } from './random.ts';
+import type { Random } from '../model/random.ts';
 import type { Clock } from '../streams/clock.ts';
-import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
+import { timestamp, type JsonObject, type KubeObject } from '../model/types.ts';
 import {
   platformNamespaces,
   sharedNamespace,

@@ -1,6 +1,6 @@
 // Makes the objects of a workload: a Deployment, StatefulSet or DaemonSet, with its Service and ConfigMap. The label
 // `version` must not be in the selector, because its value changes with each rollout.
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from '../model/types.ts';
 import type { AppTemplate } from './workload-catalog.ts';
 
 /** The label on workloads that `liveWorkloads` may change. Objects that users create do not have this label. */

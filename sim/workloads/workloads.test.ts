@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createRandom } from './random.ts';
+import { createRandom } from '../model/random.ts';
 import { startSimulator, type Simulator } from '../server.ts';
 import type { Clock } from '../streams/clock.ts';
 import { createChanges } from './workload-changes.ts';

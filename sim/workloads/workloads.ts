@@ -1,9 +1,9 @@
 // Fills a simulated cluster with workloads, and changes them from time to time. Clusters of different names get
 // different workloads; the same name and seed always give the same ones. Workloads that users created or changed are
 // not changed.
-import { createRandom, type Random } from './random.ts';
+import { createRandom, type Random } from '../model/random.ts';
 import { createClock, type Clock } from '../streams/clock.ts';
-import { timestamp, type JsonObject } from '../types.ts';
+import { timestamp, type JsonObject } from '../model/types.ts';
 import { demoRights } from './demo-users.ts';
 import { ageFirstPods } from './workload-ages.ts';
 import {

@@ -13,7 +13,7 @@ import { startSimulatedClusters } from '../e2e/distribute/simulated-clusters.ts'
 import { clusterSecret, secretNamespace } from './objects.ts';
 import { startLine, type Line } from '../site/line.fixture.ts';
 import { startSimulator, type Simulator } from '../../sim/server.ts';
-import type { JsonObject, KubeObject } from '../../sim/types.ts';
+import type { JsonObject, KubeObject } from '../../sim/model/types.ts';
 
 /** Contents of the settings file. */
 export interface FleetSettings {

@@ -2,7 +2,7 @@
 // number behind each name is that of the public report.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../sim/types.ts';
+import type { JsonObject } from '../../sim/model/types.ts';
 import { eventually } from '../site/polling.ts';
 import { binding, startIndexSite } from './index/index-site.ts';
 import type { IndexedList, IndexedObject, IndexSite } from './index/index-site.ts';

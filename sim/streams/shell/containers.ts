@@ -1,6 +1,6 @@
 // The simulated containers: what programs in them see (files, environment, host name). Files that one exec writes are
 // there for the next exec. After a restart, a container has its initial files again.
-import type { JsonObject, KubeObject } from '../../types.ts';
+import type { JsonObject, KubeObject } from '../../model/types.ts';
 import { ContainerFiles } from './container-files.ts';
 
 /** One running simulated container, as the programs in it see it. */

@@ -1,6 +1,6 @@
 // Texts that would mean something to a database, a pattern, a parser or a terminal, and objects that hold them. What is
 // well-formed must match itself and nothing else, so each object has exactly one of the texts.
-import type { JsonObject } from '../../../sim/types.ts';
+import type { JsonObject } from '../../../sim/model/types.ts';
 
 /** Each a value as users could write it. */
 export const hostileValues: readonly string[] = [

@@ -2,7 +2,7 @@
 // All that comes after them must be in the index all the same, most of all a right that was taken away.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../../sim/types.ts';
+import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from '../../integration/index/index-site.ts';
 import type { IndexedList, IndexSite } from '../../integration/index/index-site.ts';

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../../../sim/types.ts';
+import type { JsonObject } from '../../../sim/model/types.ts';
 import type { Answer, IndexedList, IndexedObject } from '../../integration/index/index-site.ts';
 import { clusterAnnotation, grant, index, namespaces, plainNames, proxy, resources } from './index-world.ts';
 import type { IndexWorld } from './index-world.ts';

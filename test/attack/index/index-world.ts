@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { JsonObject } from '../../../sim/types.ts';
+import type { JsonObject } from '../../../sim/model/types.ts';
 import { binding, startIndexSite } from '../../integration/index/index-site.ts';
 import type { AskOptions, IndexedList, IndexSite } from '../../integration/index/index-site.ts';
 import { hostileObjects } from './index-corpus.ts';

@@ -2,7 +2,7 @@
 import type { Member } from '../../controlplane/fixture.ts';
 import { loadKubernetesSpec } from '../../../sim/schema/spec.ts';
 import { startSimulator, type Simulator, type SimulatorOptions } from '../../../sim/server.ts';
-import type { JsonObject } from '../../../sim/types.ts';
+import type { JsonObject } from '../../../sim/model/types.ts';
 import { chosen, definition, executorAccess, registerCluster } from './works-site.ts';
 
 const spec = loadKubernetesSpec();

@@ -1,6 +1,6 @@
 // The life of some works, as a random but repeatable sequence of changes, and what hub and cluster have to be after
 // each: what the test that kills the executor compares with.
-import { createRandom, type Random } from '../../../sim/workloads/random.ts';
+import { createRandom, type Random } from '../../../sim/model/random.ts';
 import { configMap, manifestWork } from './works-site.ts';
 
 /** What an object has to be: the work that owns it, and its content. */

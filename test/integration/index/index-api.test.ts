@@ -2,7 +2,7 @@
 // rights do is tested beside them; here it is what a client of the gateway meets.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../../sim/types.ts';
+import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { testEarlyPages } from './index-early-pages.ts';
 import { eventSeeds, testInjectedEvents } from './index-events.ts';

@@ -2,7 +2,7 @@
 // uid in another cluster, and the same name under another uid, are other objects.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../sim/types.ts';
+import type { JsonObject } from '../../../sim/model/types.ts';
 import type { IndexedList, IndexedObject, IndexSite } from './index-site.ts';
 
 const base = '/apis/clusterpedia.io/v1beta1/resources/apis/apps/v1/namespaces/own-1/deployments';

@@ -6,7 +6,7 @@ import { request as httpsRequest } from 'node:https';
 import { after, before, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { WebSocket } from 'ws';
-import type { JsonObject } from '../../../sim/types.ts';
+import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { IndexSite, WatchEvent } from './index-site.ts';

@@ -12,7 +12,7 @@ import { Failure } from '../../../cli/terminal/failure.ts';
 import { generateMemberAccess } from '../../../cli/member-access/generate-member-access.ts';
 import { recordingTerminal } from '../../../cli/stub-gateway.fixture.ts';
 import { configMap } from '../../../sim/simulator.fixture.ts';
-import type { JsonObject } from '../../../sim/types.ts';
+import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, CredentialRights, IndexedList, IndexSite } from './index-site.ts';

@@ -3,7 +3,7 @@
 // each question, never written down as names, so that a selection of too much is seen.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../sim/types.ts';
+import type { JsonObject } from '../../../sim/model/types.ts';
 import type { IndexedList, IndexSite } from './index-site.ts';
 
 const base = '/apis/clusterpedia.io/v1beta1/resources/api/v1/configmaps';

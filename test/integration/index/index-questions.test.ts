@@ -2,7 +2,7 @@
 // simulated clusters.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../../sim/types.ts';
+import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, IndexedList, IndexedObject, IndexSite } from './index-site.ts';

@@ -13,7 +13,7 @@ import type { Gateway } from '../../../gateway/start/gateway.ts';
 import { makeLog } from '../../../lib/log.ts';
 import { startSimulator } from '../../../sim/server.ts';
 import type { Simulator } from '../../../sim/server.ts';
-import type { JsonObject } from '../../../sim/types.ts';
+import type { JsonObject } from '../../../sim/model/types.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 

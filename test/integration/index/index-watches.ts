@@ -2,7 +2,7 @@
 // whose site they share. Objects keep their cluster's resourceVersion, so only lists and bookmarks say where to go on.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { JsonObject } from '../../../sim/types.ts';
+import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding } from './index-site.ts';
 import type { IndexedList, IndexSite, Watching, WatchEvent } from './index-site.ts';

@@ -1,12 +1,12 @@
 // Reads request bodies in JSON, YAML or protobuf, up to kube-apiserver's limit of 3 MiB. A body that is too long is
 // refused while it arrives, so the client gets the answer before it has sent everything.
 import { parse } from 'yaml';
-import type { Call } from '../cluster.ts';
-import { headerValue } from './headers.ts';
-import { decodeProtobuf } from './protobuf.ts';
-import { StatusError, badRequest, tooLarge, unsupportedMediaType } from '../api/status-error.ts';
+import type { Call } from './cluster.ts';
+import { headerValue } from '../wire/headers.ts';
+import { decodeProtobuf } from '../wire/protobuf.ts';
+import { StatusError, badRequest, tooLarge, unsupportedMediaType } from '../model/status-error.ts';
 import { apiVersionOf } from '../store/resources.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 
 /** Longest request body, as kube-apiserver's MaxRequestBodyBytes; a longer one gets 413. */
 const bodyLimitBytes = 3 * 1024 * 1024;

@@ -1,7 +1,7 @@
 // The error answers of the simulated API server. Reason, message and details are those of kube-apiserver
 // (apimachinery/pkg/api/errors), because kubectl prints the message. In most errors `details.kind` is the plural name
 // of the resource.
-import type { JsonObject } from '../types.ts';
+import type { JsonObject } from './types.ts';
 
 /** An API group and the plural name of a resource. */
 export interface GroupResource {

@@ -1,11 +1,11 @@
 // Prevents privilege escalation, as kube-apiserver does (registry/rbac/escalation_check.go): a user may only write
 // Roles and bindings that grant permissions which the user has. Users who have the verb `escalate` on the Role, or
 // `bind` on the Role that a binding refers to, are exempt.
-import { attributesOf, ruleAllows, rulesFor } from './authorize.ts';
-import type { Call } from '../cluster.ts';
+import { attributesOf, ruleAllows, rulesFor } from '../access/authorize.ts';
+import type { Call } from '../call/cluster.ts';
 import type { Resource } from '../store/resources.ts';
-import { forbidden } from '../api/status-error.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import { forbidden } from '../model/status-error.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 

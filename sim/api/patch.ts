@@ -1,19 +1,19 @@
 // Answers PATCH: JSON patch, merge patch, strategic merge patch and server-side apply. The body is read first.
 // Everything after that runs without `await` until the object is stored, so that no other write can change the object
 // in between.
-import { asKind, contentTypeOf, parseObject, readBody } from '../wire/body.ts';
-import type { Call } from '../cluster.ts';
+import { asKind, contentTypeOf, parseObject, readBody } from '../call/body.ts';
+import type { Call } from '../call/cluster.ts';
 import { toVersion } from '../wire/conversion.ts';
-import { checkBody } from './field-check.ts';
-import { sendShaped } from '../api/list.ts';
-import { applyOnto } from './managed-fields.ts';
-import { applyJsonPatch } from './patch-json.ts';
-import { applyMergePatch } from './patch-merge.ts';
-import { applyStrategicPatch } from './patch-strategic.ts';
+import { checkBody } from '../apply/field-check.ts';
+import { sendShaped } from './list.ts';
+import { applyOnto } from '../apply/managed-fields.ts';
+import { applyJsonPatch } from '../apply/patch-json.ts';
+import { applyMergePatch } from '../apply/patch-merge.ts';
+import { applyStrategicPatch } from '../apply/patch-strategic.ts';
 import { apiVersionOf, type Resource } from '../store/resources.ts';
-import { StatusError, badRequest, notFound, unsupportedMediaType } from '../api/status-error.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
-import { insertNew, replaceExisting } from '../api/write.ts';
+import { StatusError, badRequest, notFound, unsupportedMediaType } from '../model/status-error.ts';
+import type { JsonObject, KubeObject } from '../model/types.ts';
+import { insertNew, replaceExisting } from './write.ts';
 
 const jsonType = 'application/json-patch+json';
 const mergeType = 'application/merge-patch+json';

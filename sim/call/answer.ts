@@ -6,10 +6,10 @@ import type { ServerResponse } from 'node:http';
 import { createGzip } from 'node:zlib';
 import type { Writable } from 'node:stream';
 import { stringify } from 'yaml';
-import type { Call } from '../cluster.ts';
+import type { Call } from './cluster.ts';
 import { headerValue } from '../wire/headers.ts';
-import { StatusError, internalError } from './status-error.ts';
-import type { JsonObject } from '../types.ts';
+import { StatusError, internalError } from '../model/status-error.ts';
+import type { JsonObject } from '../model/types.ts';
 
 /**
  * Bodies of at least this many characters are compressed if the client accepts gzip, as in kube-apiserver. A shorter

@@ -1,12 +1,12 @@
 // Serves custom resources: while a CustomResourceDefinition exists, its resources are in the registry. A resource is
 // served as soon as its definition is stored. When a definition is deleted, all objects of its kind are removed before
 // the definition is.
-import type { Cluster } from '../cluster.ts';
+import type { Cluster } from '../call/cluster.ts';
 import { startDeletion, finishDeletion } from '../api/delete.ts';
-import type { Resource } from './resources.ts';
+import type { Resource } from '../store/resources.ts';
 import type { Schema, SubresourceSpec } from '../schema/spec.ts';
-import { keyOf } from './store.ts';
-import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
+import { keyOf } from '../store/store.ts';
+import { timestamp, type JsonObject, type KubeObject } from '../model/types.ts';
 
 const key = 'apiextensions.k8s.io/customresourcedefinitions';
 const finalizer = 'customresourcecleanup.apiextensions.k8s.io';

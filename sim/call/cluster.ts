@@ -1,14 +1,14 @@
 // Types: what all request handlers of one simulated API server share, and the request that a handler answers. Handlers
 // use the timers of their `Cluster` and no others, so that no timer runs after the simulator was closed.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Authorize } from './access/authorize.ts';
-import type { Negotiated } from './wire/negotiate.ts';
-import type { RequestInfo } from './api/request-info.ts';
-import type { Registry } from './store/resources.ts';
-import type { KubernetesSpec } from './schema/spec.ts';
-import type { Store } from './store/store.ts';
-import type { Timers } from './controllers/timers.ts';
-import type { SimUser } from './types.ts';
+import type { Authorize } from '../access/authorize.ts';
+import type { Negotiated } from '../wire/negotiate.ts';
+import type { RequestInfo } from '../model/request-info.ts';
+import type { Registry } from '../store/resources.ts';
+import type { KubernetesSpec } from '../schema/spec.ts';
+import type { Store } from '../store/store.ts';
+import type { Timers } from '../model/timers.ts';
+import type { SimUser } from '../model/types.ts';
 
 /**
  * One simulated API server: its objects, resources, clock and tokens. All its request handlers and controllers share
