@@ -252,13 +252,7 @@ export class Evaluation {
     for (const [index, uid] of uids.entries()) {
       const part = made[index];
       const old = this.#parts.get(uid);
-      if (part === undefined) this.#parts.delete(uid);
-      else {
-        this.#parts.set(uid, part);
-        this.#noteTimes(part);
-        this.#isMixed ||= part.subjects === undefined;
-        for (const subject of part.subjects ?? []) this.#subjects.add(subject);
-      }
+      this.#keep(uid, part);
       isHiddenChanged ||= part?.hidden?.message !== old?.hidden?.message;
       isReachChanged ||= !this.#isReachAsAnswered(members.get(uid)?.record.spec.name, part, old);
       isScopeChanged = this.#grant(uid, part) || isScopeChanged;
@@ -269,6 +263,17 @@ export class Evaluation {
       hidden: isHiddenChanged ? this.#hidden() : this.#answer.hidden,
       ...(isReachChanged ? this.#reach(members) : { reachable: this.#answer.reachable, unread: this.#answer.unread }),
     });
+  }
+
+  #keep(uid: string, part: ClusterPart | undefined): void {
+    if (part === undefined) {
+      this.#parts.delete(uid);
+      return;
+    }
+    this.#parts.set(uid, part);
+    this.#noteTimes(part);
+    this.#isMixed ||= part.subjects === undefined;
+    for (const subject of part.subjects ?? []) this.#subjects.add(subject);
   }
 
   #isReachAsAnswered(name: string | undefined, part: ClusterPart | undefined, old: ClusterPart | undefined): boolean {

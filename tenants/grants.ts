@@ -11,7 +11,8 @@ import { isDeleting, textAt, textsAt } from '../controllers/objects.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
 import { acceptance, Authors, type Author } from '../distribute/stamp/authors.ts';
-import { ClusterGrants, type ClusterGrantsOptions, type Task } from './cluster-grants.ts';
+import { ClusterGrants, type ClusterGrantsOptions } from './cluster-grants.ts';
+import { forgetRemoved, keep, leave, makeHeld, type Held } from './held-grant.ts';
 import { overallFindings, type Overall } from './hub/grant-status.ts';
 import { selectClusters } from './hub/selection.ts';
 import { authorPolicy } from './object/author-policy.ts';
@@ -36,22 +37,6 @@ export interface GrantsOptions extends Pick<ClusterGrantsOptions, 'connections' 
   /** Whether ClusterPermissions are handled too, beside TenantBindings. */
   readonly clusterPermissions: boolean;
   readonly log: ControllerLog;
-}
-
-/** One TenantBinding or ClusterPermission, with what is known of its clusters. */
-interface Held {
-  readonly kind: GrantKind;
-  readonly results: Map<string, ClusterResult>;
-  /** What is to be done, by the names of the clusters in which something is. */
-  readonly tasks: Map<string, Task>;
-  /** The task that each cluster was given last, as a text, by which a changed task is noticed. */
-  readonly given: Map<string, string>;
-  /** Called once the present results are written to the hub. */
-  waiting: (() => void)[];
-  /** Generation of the object to which the results belong. */
-  generation: number | undefined;
-  /** The object as the hub returned it after the last write, for as long as the watch still shows the older `base`. */
-  written: { readonly base: HubObject; readonly now: HubObject } | undefined;
 }
 
 /** What can be said of an object without asking any cluster: its author, and the objects that it asks for. */
@@ -212,33 +197,36 @@ export class Grants {
     const { kind, results } = held;
     const { fault, author, pieces, isExpired } = standing;
     const isOver = isDeleting(object) || isExpired;
-    const mark = { uid: object.metadata.uid, title: key };
     const { names, undecided } =
       isOver || fault !== undefined
         ? { names: new Set<string>(), undecided: [] }
         : selectClusters(kind.clustersOf(object), this.#options.store.list(), [...this.#decisions.objects.values()]);
     held.tasks.clear();
-    if (held.generation !== generationOf(object))
-      for (const [name, { phase }] of results) if (phase === 'Removed') results.delete(name);
-    held.generation = generationOf(object);
+    forgetRemoved(held, generationOf(object));
+    const mark = { uid: object.metadata.uid, title: key };
     for (const name of names) held.tasks.set(name, { mark, pieces, author });
-    for (const [name, { objects }] of results) {
-      if (names.has(name)) continue;
-      if (objects.length === 0) {
-        if (fault === undefined && results.get(name)?.phase !== 'Removed') results.delete(name);
-      } else if (isOver || (fault === undefined && undecided.length === 0)) {
-        if (kind.prunes(object) || isExpired) held.tasks.set(name, { mark, pieces: undefined, author });
-        else results.delete(name);
-      }
+    const left = [...results].filter(([name]) => !names.has(name));
+    if (fault === undefined) {
+      for (const [name, { objects, phase }] of left)
+        if (objects.length === 0 && phase !== 'Removed') results.delete(name);
+    }
+    if (isOver || (fault === undefined && undecided.length === 0)) {
+      const removal = kind.prunes(object) || isExpired ? { mark, pieces: undefined, author } : undefined;
+      leave(held, left, removal);
     }
     const state = `${object.metadata.uid} ${generationOf(object)} ${author?.key}`;
     for (const [name, task] of held.tasks) this.#give(key, held, name, `${state} ${task.pieces !== undefined}`);
-    for (const name of held.given.keys()) {
-      if (held.tasks.has(name)) continue;
-      held.given.delete(name);
+    this.#takeBack(key, held);
+    return undecided;
+  }
+
+  /** Has clusters without a task drop the one that they were given. */
+  #takeBack(key: string, { given, tasks }: Held): void {
+    for (const name of given.keys()) {
+      if (tasks.has(name)) continue;
+      given.delete(name);
       this.#clusters.get(name)?.add(key);
     }
-    return undecided;
   }
 
   /**
@@ -347,26 +335,6 @@ export class Grants {
       throw error;
     }
   }
-}
-
-function makeHeld(kind: GrantKind, object: HubObject): Held {
-  const results = new Map(kind.resultsOf(object));
-  return { kind, results, tasks: new Map(), given: new Map(), waiting: [], generation: undefined, written: undefined };
-}
-
-/** Stores the result of a cluster. @param author given before objects are written as this user */
-function keep(
-  { results }: Held,
-  cluster: string,
-  outcome: Omit<ClusterResult, 'since' | 'writer'>,
-  author?: Author,
-): void {
-  const before = results.get(cluster);
-  const { phase, reason, message, objects } = outcome;
-  const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
-  const since = before?.phase === phase && before.since !== '' ? before.since : now;
-  const writer = author?.modifier ?? (objects.length === 0 ? undefined : before?.writer);
-  results.set(cluster, { phase, reason, message, since, objects, writer });
 }
 
 function hasFinalizer(object: HubObject): boolean {

@@ -66,10 +66,10 @@ export function summaryOf(work: Work): WorkSummary {
 function stateOf(work: Work): readonly [WorkState, string] {
   const held = currentCondition(work, `${ownPrefix}PruneHeld`);
   const heldMessage = held?.status === 'True' ? held.message : '';
-  for (const type of ['Reached', 'Executed']) {
-    const obstacle = anyCondition(work, `${ownPrefix}${type}`);
-    if (obstacle?.status === 'False') return [isDeleting(work) ? 'Deleting' : 'Blocked', obstacle.message];
-  }
+  const obstacle = ['Reached', 'Executed']
+    .map((type) => anyCondition(work, `${ownPrefix}${type}`))
+    .find((condition) => condition?.status === 'False');
+  if (obstacle !== undefined) return [isDeleting(work) ? 'Deleting' : 'Blocked', obstacle.message];
   if (isDeleting(work)) return ['Deleting', 'objects of the work are being deleted'];
   const applied = currentCondition(work, 'Applied');
   if (applied === undefined) return ['Waiting', 'the present spec was not executed yet'];

@@ -111,12 +111,8 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
       return read(await write('update', object, { method: 'PUT', path: pathOf(object, { fieldManager }), body }));
     },
     async patch(object, { type, fieldManager: manager, force, dryRun, body }) {
-      const query = {
-        fieldManager: manager,
-        ...(force === undefined ? {} : { force: String(force) }),
-        ...(dryRun === true ? { dryRun: 'All' } : {}),
-      };
-      const path = pathOf(object, query);
+      const forced: Record<string, string> = force === undefined ? {} : { force: String(force) };
+      const path = pathOf(object, { fieldManager: manager, ...forced, ...(dryRun === true ? { dryRun: 'All' } : {}) });
       return read(await write('patch', object, { method: 'PATCH', path, contentType: contentTypes[type], body }));
     },
     async remove(object, uid) {
@@ -129,17 +125,23 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
       const answer = await write('delete', object, { method: 'DELETE', path: pathOf(object), body: options });
       if (!isNotFound(answer) && answer.status !== 409) read(answer);
     },
-    async may(verb, { kind: { group, resource, version }, namespace, name }) {
-      const resourceAttributes = { verb, group, version, resource, namespace, name };
-      const body = {
-        apiVersion: 'authorization.k8s.io/v1',
-        kind: 'SelfSubjectAccessReview',
-        spec: { resourceAttributes },
-      };
-      const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-      const review = read(await ask({ method: 'POST', path, body, timeoutMs }));
-      const { status } = review;
+    async may(verb, object) {
+      const { status } = read(await ask({ method: 'POST', ...accessReview(verb, object), timeoutMs }));
       return isJsonObject(status) && status['allowed'] === true && status['denied'] !== true;
+    },
+  };
+}
+
+function accessReview(
+  verb: string,
+  { kind: { group, resource, version }, namespace, name }: ObjectName,
+): { readonly path: string; readonly body: JsonObject } {
+  return {
+    path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    body: {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: { verb, group, version, resource, namespace, name } },
     },
   };
 }

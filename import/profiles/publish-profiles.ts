@@ -31,6 +31,8 @@ const maxBackoffMs = 5_000;
  */
 const lookMs = 10_000;
 
+const nameTaken = 'profiles: another ClusterProfile has the name of this cluster and is left alone';
+
 /** Starts publishing; the returned function stops it. The profiles stay, for the replica that becomes leader next. */
 export function startProfiles({ client, store, areClustersKnown, publisher, log }: ProfilesOptions): () => void {
   const { namespace } = publisher;
@@ -56,11 +58,7 @@ export function startProfiles({ client, store, areClustersKnown, publisher, log 
     const profile = profiles.objects.get(`${namespace}/${name}`);
     const record = store.get(name);
     if (profile !== undefined && !isPublishedBy(publisher, profile)) {
-      if (record !== undefined && !told.has(name))
-        log.warn(
-          { namespace, name },
-          'profiles: another ClusterProfile has the name of this cluster and is left alone',
-        );
+      if (record !== undefined && !told.has(name)) log.warn({ namespace, name }, nameTaken);
       told.add(name);
       return 'done';
     }

@@ -149,15 +149,13 @@ class CompiledRbac implements RbacFeed {
     // The namespaces in which a role was looked at: whoever may write in one namespace can bind a role with thousands
     // of names to everybody, thousands of times.
     const looked = new Map<readonly PolicyRule[], Set<string>>();
-    const isNamespace = type.group === '' && type.resource === 'namespaces';
+    const isNamespace = isNamespaceType(type);
     const inNamespaces: string[] = [];
     const names: GrantedName[] = [];
     for (const subject of subjectKeysOf(user)) {
       for (const binding of this.#bySubject.get(subject) ?? []) {
         const { namespace } = binding;
-        // RoleBindings do not apply to cluster-scoped types. The exception is a get of one Namespace: Kubernetes treats
-        // that as a request inside this namespace (apiserver:pkg/endpoints/request).
-        if (namespace !== '' && (isNamespace ? verb !== 'get' : type.namespaced === false)) continue;
+        if (!appliesIn(namespace, verb, type)) continue;
         const rules = this.#roles.get(roleKey(binding.role)) ?? noRules;
         const places = looked.get(rules) ?? new Set();
         if (places.has(namespace)) continue;
@@ -175,6 +173,19 @@ class CompiledRbac implements RbacFeed {
     }
     return inNamespaces.length + names.length === 0 ? noGrant : makeGrant(inNamespaces, names);
   }
+}
+
+function isNamespaceType({ group, resource }: ScopedType): boolean {
+  return group === '' && resource === 'namespaces';
+}
+
+/**
+ * Whether a binding in this namespace ('' for a ClusterRoleBinding) can grant the verb for the type. RoleBindings do
+ * not apply to cluster-scoped types. The exception is a get of one Namespace: Kubernetes treats that as a request
+ * inside this namespace (apiserver:pkg/endpoints/request).
+ */
+function appliesIn(namespace: string, verb: RowVerb, type: ScopedType): boolean {
+  return namespace === '' || (isNamespaceType(type) ? verb === 'get' : type.namespaced !== false);
 }
 
 function roleKey({ kind, namespace, name }: RoleReference): string {

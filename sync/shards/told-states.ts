@@ -149,16 +149,11 @@ function isSameInfo(one: ClusterState, other: ClusterState): boolean {
 }
 
 function isSameType(one: TypeState, other: TypeState): boolean {
-  return (
-    one.type === other.type &&
-    one.isChosen === other.isChosen &&
-    one.phase === other.phase &&
-    one.isWhole === other.isWhole &&
-    one.fault?.message === other.fault?.message &&
-    one.readAs === other.readAs &&
-    one.leftOut?.count === other.leftOut?.count &&
-    one.leftOut?.example === other.leftOut?.example &&
-    one.listed?.done === other.listed?.done &&
-    one.listed?.of === other.listed?.of
-  );
+  const parts = toldParts(other);
+  return toldParts(one).every((part, i) => part === parts[i]);
+}
+
+function toldParts({ type, isChosen, phase, isWhole, fault, readAs, leftOut, listed }: TypeState): readonly unknown[] {
+  const { count, example } = leftOut ?? {};
+  return [type, isChosen, phase, isWhole, fault?.message, readAs, count, example, listed?.done, listed?.of];
 }

@@ -1,5 +1,6 @@
 // Compares our reading of a connection with Go's. Only what we accept is compared, since refusing more is our right;
 // but where we see the end of a connection and Go sees one more request, somebody has smuggled it.
+import type { RequestInfo } from '../../request/request-info.ts';
 import type { Connection, ReadRequest } from './connection.ts';
 import type { GoRequest, Verdict } from './oracle.ts';
 
@@ -82,10 +83,15 @@ function meaningDifference({ parsed, info, pathFault }: ReadRequest, go: GoReque
   const verb = bytesOf(info.verb);
   // Methods without a verb of their own: listed.
   if (verb !== go.info.verb && !(verb === '' && !info.isResource)) return differ('verb', verb, go.info.verb);
+  return info.isResource ? restDifference(info, go) : undefined;
+}
+
+/** What follows the name in the path. */
+function restDifference(info: RequestInfo, go: GoRequest): string | undefined {
   const rest = info.parts.map(bytesOf).join('/').replace(/\/+$/, '');
   const behind = info.subresource === '' ? 2 : 3;
   const goRest = go.info.parts.slice(behind).join('/');
-  return !info.isResource || rest === goRest ? undefined : differ('what follows', rest, goRest);
+  return rest === goRest ? undefined : differ('what follows', rest, goRest);
 }
 
 function bytesOf(text: string): string {

@@ -32,6 +32,10 @@ export function isEqual(one: unknown, other: unknown, steps: Steps): boolean {
     return left !== undefined && right !== undefined && left == right;
   }
   if (one === null || other === null || typeof one !== 'object' || typeof other !== 'object') return one === other;
+  return areEqualObjects(one, other, steps);
+}
+
+function areEqualObjects(one: object, other: object, steps: Steps): boolean {
   if (Array.isArray(one)) return Array.isArray(other) && areEqual(one, other, steps);
   if (one instanceof Uint8Array) return other instanceof Uint8Array && areEqual(one, other, steps);
   if (one instanceof Date) return other instanceof Date && one.getTime() === other.getTime();

@@ -46,37 +46,58 @@ function clauseFault(words: string): CelFault {
 }
 
 function writtenAs(clause: string, value: unknown, digits: number, steps: Steps): string {
-  const fault = (words: string): CelFault =>
-    new CelFault(`error during formatting: ${words}, was given ${typeNameOf(value)}`);
-  const number = numberOf(value);
-  const whole = typeof number === 'bigint' ? number : undefined;
   switch (clause) {
     case 's':
       return partText(value, steps);
     case 'd':
-      if (number === undefined) throw fault('decimal clause can only be used on ints, uints, and doubles');
-      return typeof number === 'bigint' ? String(number) : decimalText(number);
     case 'f':
-      if (number === undefined) throw fault('fixed-point clause can only be used on ints, uints, and doubles');
-      return wordOf(number) ?? (whole === undefined ? fixedText(Number(number), digits) : oddText('f', whole, digits));
     case 'e':
-      if (number === undefined) throw fault('scientific clause can only be used on ints, uints, and doubles');
-      return wordOf(number) ?? (whole === undefined ? powerText(Number(number), digits) : oddText('e', whole, digits));
+      return numberAs(clause, value, digits);
+    case 'b':
+    case 'o':
+    case 'x':
+    case 'X':
+      return digitsAs(clause, value);
+    default:
+      throw clauseFault(`unrecognized formatting clause "${clause}"`);
+  }
+}
+
+function valueFault(words: string, value: unknown): CelFault {
+  return new CelFault(`error during formatting: ${words}, was given ${typeNameOf(value)}`);
+}
+
+const numberClauses = { d: 'decimal', f: 'fixed-point', e: 'scientific' } as const;
+
+function numberAs(clause: keyof typeof numberClauses, value: unknown, digits: number): string {
+  const number = numberOf(value);
+  if (number === undefined)
+    throw valueFault(`${numberClauses[clause]} clause can only be used on ints, uints, and doubles`, value);
+  if (clause === 'd') return typeof number === 'bigint' ? String(number) : decimalText(number);
+  const word = wordOf(number);
+  if (word !== undefined) return word;
+  if (typeof number === 'bigint') return oddText(clause, number, digits);
+  return clause === 'f' ? fixedText(number, digits) : powerText(number, digits);
+}
+
+/** Other bases than ten. */
+function digitsAs(clause: 'b' | 'o' | 'x' | 'X', value: unknown): string {
+  const number = numberOf(value);
+  const whole = typeof number === 'bigint' ? number : undefined;
+  switch (clause) {
     case 'b':
       if (typeof value === 'boolean') return value ? '1' : '0';
-      if (whole === undefined) throw fault('only ints, uints, and bools can be formatted as binary');
+      if (whole === undefined) throw valueFault('only ints, uints, and bools can be formatted as binary', value);
       return whole.toString(2);
     case 'o':
-      if (whole === undefined) throw fault('octal clause can only be used on ints and uints');
+      if (whole === undefined) throw valueFault('octal clause can only be used on ints and uints', value);
       return whole.toString(8);
     case 'x':
     case 'X': {
       const text = whole?.toString(16) ?? hexadecimal(value);
-      if (text === undefined) throw fault('only ints, uints, bytes, and strings can be formatted as hex');
+      if (text === undefined) throw valueFault('only ints, uints, bytes, and strings can be formatted as hex', value);
       return clause === 'X' ? text.toUpperCase() : text;
     }
-    default:
-      throw clauseFault(`unrecognized formatting clause "${clause}"`);
   }
 }
 

@@ -93,40 +93,49 @@ function parseUrl(text: string): GoUrl {
   return new GoUrl({ ...partsOf(text, text.slice(0, hash), false), fragment });
 }
 
+const noParts: UrlParts = {
+  scheme: '',
+  opaque: '',
+  user: undefined,
+  host: '',
+  path: '',
+  query: '',
+  hasQuery: false,
+  fragment: '',
+};
+
 /** @param whole what faults quote @param isRequest whether it must be absolute, or a path that begins with `/` */
 function partsOf(whole: string, text: string, isRequest: boolean): UrlParts {
   const fault = (words: string): CelFault => new CelFault(`parse ${JSON.stringify(whole)}: ${words}`);
   if (/[\x00-\x1f\x7f]/.test(text)) throw fault('net/url: invalid control character in URL');
   if (text === '' && isRequest) throw fault('empty url');
-  const empty = {
-    scheme: '',
-    opaque: '',
-    user: undefined,
-    host: '',
-    path: '',
-    query: '',
-    hasQuery: false,
-    fragment: '',
-  };
-  if (text === '*') return { ...empty, path: '*' };
+  if (text === '*') return { ...noParts, path: '*' };
   if (text.startsWith(':')) throw fault('missing protocol scheme');
   const [prefix = '', written = ''] = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text) ?? [];
   const scheme = written.toLowerCase();
   const behind = text.slice(prefix.length);
-  const mark = behind.indexOf('?');
-  const rest = mark < 0 ? behind : behind.slice(0, mark);
-  const parts = { ...empty, scheme, query: mark < 0 ? '' : behind.slice(mark + 1), hasQuery: mark >= 0 };
+  const [rest = '', ...queries] = behind.split('?');
+  const parts = { ...noParts, scheme, query: queries.join('?'), hasQuery: queries.length > 0 };
   if (!rest.startsWith('/')) {
     if (scheme !== '') return { ...parts, opaque: rest };
-    if (isRequest) throw fault('invalid URI for request');
-    if (rest.split('/')[0]!.includes(':')) throw fault('first path segment in URL cannot contain colon');
+    throwIfOddPath(rest, isRequest, fault);
   }
   const hasHost = rest.startsWith('//') && (scheme !== '' || (!isRequest && !rest.startsWith('///')));
-  const slash = hasHost ? rest.indexOf('/', 2) : 0;
-  const path = slash < 0 ? '' : rest.slice(slash);
-  const [user, host] = hasHost ? authorityOf(rest.slice(2, slash < 0 ? undefined : slash), fault) : [];
+  const [authority, path] = hasHost ? splitHost(rest) : [undefined, rest];
+  const [user, host] = authority === undefined ? [undefined, ''] : authorityOf(authority, fault);
   if (badEscape.test(path)) throw escapeFault(whole, path);
-  return { ...parts, user, host: host ?? '', path };
+  return { ...parts, user, host, path };
+}
+
+function throwIfOddPath(path: string, isRequest: boolean, fault: (words: string) => CelFault): void {
+  if (isRequest) throw fault('invalid URI for request');
+  if (path.split('/')[0]!.includes(':')) throw fault('first path segment in URL cannot contain colon');
+}
+
+/** Of `//user@host/path`, what stands between the slashes, and the path with its slash. */
+function splitHost(text: string): readonly [authority: string, path: string] {
+  const slash = text.indexOf('/', 2);
+  return slash < 0 ? [text.slice(2), ''] : [text.slice(2, slash), text.slice(slash)];
 }
 
 function escapeFault(whole: string, part: string): CelFault {

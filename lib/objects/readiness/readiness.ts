@@ -55,13 +55,7 @@ function judge(object: JsonObject): Readiness {
   const observed = generationAt(status, 'observedGeneration');
   const conditions = new Conditions(rule?.foreign === true ? { path: status.path, value: {} } : status, generation);
   const seen = (rule?.seen === undefined ? observed : generationAt(status, rule.seen)) ?? conditions.newest;
-  if (generation !== undefined && seen !== undefined && seen < generation) {
-    return waiting('its controller has not seen the change');
-  }
-  if (generation !== undefined && observed !== undefined && observed > generation) {
-    return waiting(`status.observedGeneration ${observed} is beyond metadata.generation ${generation}`);
-  }
-  const unsettled = unsettledBy(conditions);
+  const unsettled = unseenBy(generation, seen, observed) ?? unsettledBy(conditions);
   if (unsettled !== undefined) return unsettled;
   if (rule !== undefined) {
     const isDated = seen !== undefined || generation === undefined || generation <= 1n;
@@ -74,6 +68,19 @@ function judge(object: JsonObject): Readiness {
 function specOf(object: JsonObject): Place {
   const spec = object['spec'];
   return { path: 'spec', value: isJsonObject(spec) ? spec : {} };
+}
+
+/** Whether the status is about another generation; undefined when it is about this one, or nobody knows. */
+function unseenBy(
+  generation: bigint | undefined,
+  seen: bigint | undefined,
+  observed: bigint | undefined,
+): Readiness | undefined {
+  if (generation === undefined) return undefined;
+  if (seen !== undefined && seen < generation) return waiting('its controller has not seen the change');
+  return observed !== undefined && observed > generation
+    ? waiting(`status.observedGeneration ${observed} is beyond metadata.generation ${generation}`)
+    : undefined;
 }
 
 /** What kstatus' own conditions say of an object of any kind; undefined when they say nothing. */

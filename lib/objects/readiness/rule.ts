@@ -140,7 +140,7 @@ function conditionFault(demands: Demands, conditions: Conditions): string | unde
 }
 
 function fieldFault(demands: Demands, place: Place): string | undefined {
-  const { ready: wanted = {}, waiting: unwanted = {}, has, lacks, equal = [], same = [], ratio } = demands;
+  const { ready: wanted = {}, waiting: unwanted = {}, has, lacks } = demands;
   for (const [path, values] of Object.entries(wanted)) {
     const value = scalarAt(place, path);
     if (value === undefined) return `has no ${path} yet`;
@@ -152,6 +152,11 @@ function fieldFault(demands: Demands, place: Place): string | undefined {
   if (missing !== undefined) return `has no ${missing} yet`;
   const there = typesOf(lacks).find((path) => !isEmpty(scalarAt(place, path)));
   if (there !== undefined) return `${there} is ${told(scalarAt(place, there))}`;
+  return pairFault(demands, place);
+}
+
+/** What is wrong with fields that are compared with each other. */
+function pairFault({ equal = [], same = [], ratio }: Demands, place: Place): string | undefined {
   for (const [left, right] of equal) {
     const [a, b] = [countAt(place, left), countAt(place, right)];
     if (a !== b) return `${left} is ${a}, ${right} is ${b}`;

@@ -2,6 +2,7 @@
 // by Go as what was judged. A member's requests and the questions are matched by what they say, not by their order,
 // which HTTP/2 does not keep.
 import type { Attributes } from '../../../auth/rules/attributes.ts';
+import type { Connection } from '../connection.ts';
 import type { GoRequest, Verdict } from '../oracle.ts';
 import { intendedUser, witness, witnessRequests } from './case.ts';
 import type { RequestCase } from './case.ts';
@@ -110,21 +111,9 @@ function sentFault({ target, headers }: GoRequest, sent: RequestCase): string | 
 function differenceOf(asked: Attributes, request: GoRequest, isFanOut: boolean): string | undefined {
   const { info } = request;
   if (info.error !== undefined) return `Go finds no request info: ${info.error}`;
-  const differ = (what: string, ours: unknown, go: unknown): string =>
-    `${what} is ${JSON.stringify(ours)} to us and ${JSON.stringify(go)} to Go`;
   if (asked.resourceRequest !== info.isResource) return differ('isResource', asked.resourceRequest, info.isResource);
-  const isUpgrade = request.headers['Upgrade'] !== undefined;
   const verb = bytesOf(asked.verb);
-  // An upgrade that starts something in a container is `create`, and a watch over all clusters begins with a list:
-  // listed.
-  const startsSomething =
-    ['exec', 'attach', 'portforward'].includes(info.subresource) ||
-    (info.resource === 'nodes' && info.subresource === 'proxy');
-  const isListed =
-    (isUpgrade && verb === 'create' && startsSomething) ||
-    (isFanOut && verb === 'watch' && info.verb === 'list') ||
-    (isFanOut && verb === 'head' && info.verb === 'get');
-  if (verb !== info.verb && !isListed) return differ('verb', verb, info.verb);
+  if (verb !== info.verb && !isListed(verb, request, isFanOut)) return differ('verb', verb, info.verb);
   if (!info.isResource) {
     return bytesOf(asked.path) === request.path ? undefined : differ('path', bytesOf(asked.path), request.path);
   }
@@ -135,6 +124,23 @@ function differenceOf(asked: Attributes, request: GoRequest, isFanOut: boolean):
   // Without the name that a selector pins more is asked for than was meant: listed.
   const leftOut = name === '' && (info.verb === 'list' || info.verb === 'watch');
   return name === info.name || leftOut ? undefined : differ('name', name, info.name);
+}
+
+function differ(what: string, ours: unknown, go: unknown): string {
+  return `${what} is ${JSON.stringify(ours)} to us and ${JSON.stringify(go)} to Go`;
+}
+
+/**
+ * Whether our verb may be another one than Go's: an upgrade that starts something in a container is `create`, and a
+ * watch over all clusters begins with a list.
+ */
+function isListed(verb: string, { headers, info }: GoRequest, isFanOut: boolean): boolean {
+  if (isFanOut && verb === 'watch') return info.verb === 'list';
+  if (isFanOut && verb === 'head') return info.verb === 'get';
+  const startsSomething =
+    ['exec', 'attach', 'portforward'].includes(info.subresource) ||
+    (info.resource === 'nodes' && info.subresource === 'proxy');
+  return headers['Upgrade'] !== undefined && verb === 'create' && startsSomething;
 }
 
 const userText = 'the user is';
@@ -164,6 +170,16 @@ function http1Fault({ record, sent: played }: Played, { read, answers, late, res
   if (!goesOn && due > 0 && answers.length === 0) return `no answer, the connection was closed: ${quoted(rest)}`;
   if (!goesOn && answers.length < due && answers.at(-1)!.last !== true && answers.at(-1)!.status !== 101)
     return `${answers.length} of ${due} answers came before the connection was closed`;
+  const fault = answersFault(played, read, answers);
+  if (fault !== undefined) return fault;
+  const sent = record.identities.length - witnessRequests;
+  // Of one that was not sent whole, the head may have been let through.
+  const begun = due + (read.ending === 'complete' ? 0 : 1);
+  if (sent > begun && !namesEvery(played)) return `${sent} requests were let through, and ${due} were sent`;
+  return undefined;
+}
+
+function answersFault(played: RequestCase, read: Connection, answers: readonly Answer[]): string | undefined {
   // HTTP/1.0 is served only for health, version and discovery.
   const mayRefuseVersion = played.protocol === '1' && / HTTP\/1\.0\r?\n/.test(played.bytes);
   for (const [index, answer] of answers.entries()) {
@@ -178,10 +194,6 @@ function http1Fault({ record, sent: played }: Played, { read, answers, late, res
     if (echoed !== undefined && echoed !== intended)
       return `answer ${index} is for ${JSON.stringify(echoed)}, and ${JSON.stringify(intended)} asked`;
   }
-  const sent = record.identities.length - witnessRequests;
-  // Of one that was not sent whole, the head may have been let through.
-  const begun = due + (read.ending === 'complete' ? 0 : 1);
-  if (sent > begun && !namesEvery(played)) return `${sent} requests were let through, and ${due} were sent`;
   return undefined;
 }
 

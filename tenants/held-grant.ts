@@ -1,0 +1,62 @@
+// One TenantBinding or ClusterPermission as this replica holds it: the results and tasks of its clusters.
+import type { HubObject } from '../cache/hub/hub-types.ts';
+import type { Author } from '../distribute/stamp/authors.ts';
+import type { Task } from './cluster-grants.ts';
+import type { ClusterResult, GrantKind } from './object/grant.ts';
+
+/** One TenantBinding or ClusterPermission, with what is known of its clusters. */
+export interface Held {
+  readonly kind: GrantKind;
+  readonly results: Map<string, ClusterResult>;
+  /** What is to be done, by the names of the clusters in which something is. */
+  readonly tasks: Map<string, Task>;
+  /** The task that each cluster was given last, as a text, by which a changed task is noticed. */
+  readonly given: Map<string, string>;
+  /** Called once the present results are written to the hub. */
+  waiting: (() => void)[];
+  /** Generation of the object to which the results belong. */
+  generation: number | undefined;
+  /** The object as the hub returned it after the last write, for as long as the watch still shows the older `base`. */
+  written: { readonly base: HubObject; readonly now: HubObject } | undefined;
+}
+
+export function makeHeld(kind: GrantKind, object: HubObject): Held {
+  const results = new Map(kind.resultsOf(object));
+  return { kind, results, tasks: new Map(), given: new Map(), waiting: [], generation: undefined, written: undefined };
+}
+
+/** A new generation begins without the clusters from which everything was removed. */
+export function forgetRemoved(held: Held, generation: number | undefined): void {
+  const { results } = held;
+  if (held.generation !== generation)
+    for (const [name, { phase }] of results) if (phase === 'Removed') results.delete(name);
+  held.generation = generation;
+}
+
+/** What happens to objects in clusters that are chosen no more. @param removal undefined where they stay there */
+export function leave(
+  { tasks, results }: Held,
+  left: readonly [string, ClusterResult][],
+  removal: Task | undefined,
+): void {
+  for (const [name, { objects }] of left) {
+    if (objects.length === 0) continue;
+    if (removal === undefined) results.delete(name);
+    else tasks.set(name, removal);
+  }
+}
+
+/** Stores the result of a cluster. @param author given before objects are written as this user */
+export function keep(
+  { results }: Held,
+  cluster: string,
+  outcome: Omit<ClusterResult, 'since' | 'writer'>,
+  author?: Author,
+): void {
+  const before = results.get(cluster);
+  const { phase, reason, message, objects } = outcome;
+  const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+  const since = before?.phase === phase && before.since !== '' ? before.since : now;
+  const writer = author?.modifier ?? (objects.length === 0 ? undefined : before?.writer);
+  results.set(cluster, { phase, reason, message, since, objects, writer });
+}
