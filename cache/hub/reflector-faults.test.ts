@@ -71,7 +71,7 @@ test('after an answer of 410 right behind a list it waits before it lists again'
     fault(undefined);
     return true;
   });
-  start({ timing: { firstBackoffMs: 60_000, maxBackoffMs: 60_000 }, random: () => 0.5 });
+  start({ timing: { firstBackoffMs: 60_000, maxBackoffMs: 60_000, healthyMs: 60_000 }, random: () => 0.5 });
   await until(() => watches() === 1);
   const other = start();
   await until(() => collection.watches.size === 1);
@@ -90,7 +90,7 @@ test('a hub that forgets at once what it listed is told as a fault, with what it
   });
   let listsThen = 0;
   const reflector = start({
-    timing: { firstBackoffMs: 200, maxBackoffMs: 400 },
+    timing: { firstBackoffMs: 200, maxBackoffMs: 400, healthyMs: 60_000 },
     onState: (state) => {
       if (state.phase === 'failing' && listsThen === 0) listsThen = lists();
     },

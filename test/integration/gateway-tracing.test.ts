@@ -249,7 +249,7 @@ test('who does not ask for traces loads nothing of OpenTelemetry', async () => {
      registerHooks({ resolve(name, from, next) {
        // The metrics library brings the interface without anything behind it.
        if (/opentelemetry/.test(name) && !/prom-client/.test(from.parentURL)) process.stderr.write('loaded ' + name + '\\n');
-       if (/main\\.ts$/.test(name)) process.stderr.write('hook is on\\n');
+       if (/serve\\.ts$/.test(name)) process.stderr.write('hook is on\\n');
        return next(name, from);
      } });`,
   );
