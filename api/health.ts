@@ -1,7 +1,7 @@
 // The endpoints /livez, /readyz and /healthz, with answers like kube-apiserver's (apiserver/pkg/server/healthz).
 // Callers without authentication see only `ok` or the names of failed checks. A cluster that does not answer never
 // makes the gateway unready.
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import { queryFlag } from '../request/request-info.ts';
 import type { Surface } from '../request/routes.ts';
 import { textResponse } from '../request/answer/status.ts';

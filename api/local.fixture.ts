@@ -1,12 +1,12 @@
 // For tests: asks the gateway's own API without a socket. Requests pass the real path parser and route table, so a test
 // cannot use a path that the gateway would not serve.
 import type { Authorizer } from '../auth/rules/authorize.ts';
-import { createClusterStore } from '../cache/model/store.ts';
-import type { ClusterStore } from '../cache/model/store.ts';
-import type { ClusterGatewayView, ClusterSpec } from '../cache/model/records.ts';
-import { GatewayError } from '../cache/model/errors.ts';
-import { makeUser } from '../cache/model/user.ts';
-import type { HubClient } from '../cache/hub/hub-types.ts';
+import { createClusterStore } from '../model/store.ts';
+import type { ClusterStore } from '../model/store.ts';
+import type { ClusterGatewayView, ClusterSpec } from '../model/records.ts';
+import { GatewayError } from '../model/errors.ts';
+import { makeUser } from '../model/user.ts';
+import type { HubClient } from '../kube/types.ts';
 import type { BodyReader } from '../http/inbound.ts';
 import { makeOpenStreams } from '../routing/forward/open-streams.ts';
 import type { Authorized } from '../request/exchange.ts';

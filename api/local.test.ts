@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Authorizer } from '../auth/rules/authorize.ts';
-import type { HubClient } from '../cache/hub/hub-types.ts';
+import type { HubClient } from '../kube/types.ts';
 import { clusterSpec, makeLocalSite } from './local.fixture.ts';
 
 const site = makeLocalSite([clusterSpec('m1')]);

@@ -2,9 +2,9 @@
 // from memory, so a slow member or hub cannot slow down discovery. Only writes to `clustergateways/health`, requests
 // for ResourceRegistries and checks of rights to statistics may have to ask the hub. Requests for the index are passed
 // on to the code of the index.
-import { GatewayError } from '../cache/model/errors.ts';
-import type { HubClient } from '../cache/hub/hub-types.ts';
-import type { IdentityMode } from '../cache/model/records.ts';
+import { GatewayError } from '../model/errors.ts';
+import type { HubClient } from '../kube/types.ts';
+import type { IdentityMode } from '../model/records.ts';
 import { acceptedForm, acceptedRanges } from '../request/answer/accept.ts';
 import { apiGroups, clusterGatewayGroup } from '../request/api-groups.ts';
 import type { ApiGroup, ServedPlural } from '../request/api-groups.ts';

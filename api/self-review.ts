@@ -1,10 +1,10 @@
 // Answers `POST /apis/authentication.k8s.io/v1/selfsubjectreviews`: the user that the gateway has authenticated. To
 // learn which user a cluster sees, clients send the same request below that cluster's path.
-import type { User } from '../cache/model/user.ts';
+import type { User } from '../model/user.ts';
 import { acceptedForm } from '../request/answer/accept.ts';
 import { readBody } from '../request/answer/request-body.ts';
 import type { Authorized } from '../request/exchange.ts';
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import { jsonResponse } from '../request/answer/status.ts';
 import type { CompleteResponse } from '../request/answer/status.ts';
 

@@ -1,7 +1,7 @@
 // The document of `/version`: its gitVersion is a Kubernetes version for clients, then a plus and the version of
 // Portcullis. kubectl warns when gitVersion differs much from kubectl's own version, and helm renders charts by it.
 // Both ignore what follows the plus.
-import type { ClusterRecord } from '../cache/model/records.ts';
+import type { ClusterRecord } from '../model/records.ts';
 
 /**
  * The minor version of Kubernetes that this release is tested with. `/version` shows it while no cluster is available.

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { ConfigurationError } from '../lib/configuration-error.ts';
 import type { ConfigurationFault } from '../lib/configuration-error.ts';
-import type { IdentityMode } from '../cache/model/records.ts';
+import type { IdentityMode } from '../model/records.ts';
 import { auditInput, readAuditConfig } from './sections/audit-config.ts';
 import { readTracingConfig } from './sections/tracing-config.ts';
 import { refuseCombinations } from './combinations.ts';

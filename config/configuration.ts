@@ -1,5 +1,5 @@
 // The type of a checked configuration, as the rest of the program reads it.
-import type { IdentityMode } from '../cache/model/records.ts';
+import type { IdentityMode } from '../model/records.ts';
 import type { AuditConfig } from './sections/audit-config.ts';
 import type { AuthenticationFlags } from './sections/authentication-flags.ts';
 import type { LogLevel } from '../lib/log.ts';

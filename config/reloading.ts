@@ -1,7 +1,7 @@
 // Files that are read again when they change: tokens, client CA, rules, serving certificate. When a changed file is
 // invalid, its whole previous content stays in use, and the fault is reported until the file is valid again.
 import { ConfigurationError } from '../lib/configuration-error.ts';
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import { lookAt, watchFiles } from '../lib/file-watch.ts';
 import type { FileWatch } from '../lib/file-watch.ts';
 import { readText } from './values/values.ts';

@@ -1,6 +1,6 @@
 // A hub in memory, for tests of controllers: lists, watches, merge patches, the status subresource, finalizers and
 // background garbage collection, as kube-apiserver and its controller manager have them.
-import type { HubAnswer, HubCall, HubClient, HubObject, HubStream } from '../cache/hub/hub-types.ts';
+import type { HubAnswer, HubCall, HubClient, HubObject, HubStream } from '../kube/types.ts';
 
 type Json = Record<string, any>;
 

@@ -1,6 +1,6 @@
 // Entry point of this folder: elects a leader among all replicas, and executes works in the leader.
-import type { HubObject } from '../cache/hub/hub-types.ts';
-import { startReflector } from '../cache/hub/reflector.ts';
+import type { HubObject } from '../kube/types.ts';
+import { startReflector } from '../kube/reflector/reflector.ts';
 import { startElected } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
 import { hashOfHub } from './inventory/applied-works.ts';

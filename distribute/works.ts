@@ -1,14 +1,14 @@
 // Follows the ManifestWorks of a hub: decides in which clusters the gateway executes them, and passes each event on to
 // the ClusterExecutor of its cluster.
-import type { HubClient, HubObject } from '../cache/hub/hub-types.ts';
-import type { ObjectChange } from '../cache/hub/object-set.ts';
-import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
-import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
-import type { ClusterReader } from '../cache/model/store.ts';
-import type { ClusterRecord } from '../cache/model/records.ts';
-import { conditionsOf, findCondition, generationOf } from '../controllers/conditions.ts';
-import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
-import { isDeleting, textsAt, type ResourceType } from '../controllers/objects.ts';
+import type { HubClient, HubObject } from '../kube/types.ts';
+import type { ObjectChange } from '../kube/reflector/object-set.ts';
+import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
+import type { ReflectorTiming } from '../kube/reflector/reflector-types.ts';
+import type { ClusterReader } from '../model/store.ts';
+import type { ClusterRecord } from '../model/records.ts';
+import { conditionsOf, findCondition, generationOf } from '../kube/objects/conditions.ts';
+import { makeHubWriter } from '../kube/objects/hub-writer.ts';
+import { isDeleting, textsAt, type ResourceType } from '../kube/objects/objects.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import { historyAnnotation } from '../lib/work-history.ts';
 import { isDeepStrictEqual } from 'node:util';

@@ -1,7 +1,7 @@
 // The error for a request that is not valid HTTP, or an answer that cannot be written as HTTP. Code outside the folder
 // `http` turns it into an answer; the gateway makes a `metav1.Status` of it (request/answer/status.ts).
 
-/** HTTP status of each fault. The names are those of the gateway's error codes (cache/model/errors.ts). */
+/** HTTP status of each fault. The names are those of the gateway's error codes (model/errors.ts). */
 const statuses = {
   BAD_REQUEST: 400,
   BAD_HEADERS: 400,

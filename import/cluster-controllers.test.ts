@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { until } from '../cache/hub/hub.fixture.ts';
+import { until } from '../kube/client/hub.fixture.ts';
 import { FakeHub } from '../controllers/fake-hub.fixture.ts';
 import { startClusterControllers } from './cluster-controllers.ts';
 import type { ClusterFacts } from './clusters/cluster-facts.ts';

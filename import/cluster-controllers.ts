@@ -1,14 +1,14 @@
 // Starts the controller of PediaClusters, and the watches that tell it which PediaClusters to reconcile.
-import type { HubClient } from '../cache/hub/hub-types.ts';
-import { startReflector } from '../cache/hub/reflector.ts';
-import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
+import type { HubClient } from '../kube/types.ts';
+import { startReflector } from '../kube/reflector/reflector.ts';
+import type { ReflectorTiming } from '../kube/reflector/reflector-types.ts';
 import type { ImportedClusters } from './clusters/cluster-facts.ts';
 import { makeClusterController } from './clusters/cluster-controller.ts';
 import { clusterGroup } from './definitions/clusterpedia.ts';
-import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
-import { type ResourceType } from '../controllers/objects.ts';
+import { makeHubWriter } from '../kube/objects/hub-writer.ts';
+import { type ResourceType } from '../kube/objects/objects.ts';
 import { pediaClusters } from './hub/objects.ts';
-import { textAt } from '../controllers/objects.ts';
+import { textAt } from '../kube/objects/objects.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 
 export interface ClusterControllersOptions {

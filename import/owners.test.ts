@@ -1,7 +1,7 @@
 // What the controllers write and delete is theirs by UID. A name is believed of nobody.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { until } from '../cache/hub/hub.fixture.ts';
+import { until } from '../kube/client/hub.fixture.ts';
 import {
   clustersOf,
   lifecyclesOf,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { until } from '../cache/hub/hub.fixture.ts';
+import { until } from '../kube/client/hub.fixture.ts';
 import { answer, clusterpediaTypes, FakeHub } from '../controllers/fake-hub.fixture.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
 import {

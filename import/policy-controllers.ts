@@ -1,19 +1,19 @@
 // Starts the controllers of ClusterImportPolicies and PediaClusterLifecycles with their watches, and decides which
 // objects each watch event causes to be reconciled.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubClient } from '../cache/hub/hub-types.ts';
-import { resourceKey } from '../cache/hub/hub-paths.ts';
-import type { ObjectChange } from '../cache/hub/object-set.ts';
-import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
-import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
-import { generationOf } from '../controllers/conditions.ts';
+import type { HubClient } from '../kube/types.ts';
+import { resourceKey } from '../kube/paths.ts';
+import type { ObjectChange } from '../kube/reflector/object-set.ts';
+import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
+import type { ReflectorTiming } from '../kube/reflector/reflector-types.ts';
+import { generationOf } from '../kube/objects/conditions.ts';
 import { makeDiscovery } from './hub/discovery.ts';
-import { makeFollowedTypes } from '../controllers/hub/followed-types.ts';
-import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
-import { type ResourceType } from '../controllers/objects.ts';
+import { makeFollowedTypes } from '../kube/reflector/followed-types.ts';
+import { makeHubWriter } from '../kube/objects/hub-writer.ts';
+import { type ResourceType } from '../kube/objects/objects.ts';
 import { makeDependents } from './lifecycles/dependents.ts';
 import { makeLifecycleController } from './lifecycles/lifecycle-controller.ts';
-import { controllerOf, isDeleting, ownersOf, textAt } from '../controllers/objects.ts';
+import { controllerOf, isDeleting, ownersOf, textAt } from '../kube/objects/objects.ts';
 import { isPolicy, lifecycles, pediaClusters, policies } from './hub/objects.ts';
 import { makeTemplateRenderer, type TemplateRenderer } from './render/renderer.ts';
 import { makePolicyController } from './policies/policy-controller.ts';

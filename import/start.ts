@@ -1,6 +1,6 @@
 // Entry point of this folder: for each kind of objects elects a leader among all replicas, and runs the controllers in
 // the leader.
-import type { HubClient } from '../cache/hub/hub-types.ts';
+import type { HubClient } from '../kube/types.ts';
 import { startClusterControllers } from './cluster-controllers.ts';
 import type { ImportedClusters } from './clusters/cluster-facts.ts';
 import { startElected } from '../controllers/leader/elected.ts';

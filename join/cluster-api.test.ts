@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../cache/hub/hub-types.ts';
+import type { HubObject } from '../kube/types.ts';
 import { FakeHub } from '../controllers/fake-hub.fixture.ts';
-import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
+import { makeHubWriter } from '../kube/objects/hub-writer.ts';
 import { waitFor } from '../test/site/polling.ts';
 import { ClusterApiImport } from './cluster-api.ts';
 

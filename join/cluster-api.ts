@@ -1,11 +1,11 @@
 // Makes a ClusterJoin for each Cluster of Cluster API that has the label `gateway.portcullis.io/join: "true"`, from the
 // kubeconfig that Cluster API keeps in a Secret, and deletes it when the Cluster is deleted or loses the label.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubClient, HubObject, HubObjects } from '../cache/hub/hub-types.ts';
-import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
+import type { HubClient, HubObject, HubObjects } from '../kube/types.ts';
+import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
 import { annotationOf, oldestFirst } from '../cache/sources/objects/hub-object.ts';
-import { isConflict, type HubWriter } from '../controllers/hub/hub-writer.ts';
-import { isDeleting } from '../controllers/objects.ts';
+import { isConflict, type HubWriter } from '../kube/objects/hub-writer.ts';
+import { isDeleting } from '../kube/objects/objects.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
 import { clusterJoins, joinApiVersion, joinKind, joinSpecOf, type JoinSpec } from './object/cluster-join.ts';

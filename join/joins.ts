@@ -1,11 +1,11 @@
 // Follows the ClusterJoins of a hub, and decides for each of them what is to be done now: make the objects in the
 // member, keep its token valid, or let the member leave.
-import type { HubObject } from '../cache/hub/hub-types.ts';
-import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
-import type { ClusterRecord } from '../cache/model/records.ts';
-import { setFinalizer } from '../controllers/hub/hub-writer.ts';
-import { conditionsOf, findCondition, generationOf } from '../controllers/conditions.ts';
-import { isDeleting, type ResourceType } from '../controllers/objects.ts';
+import type { HubObject } from '../kube/types.ts';
+import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
+import type { ClusterRecord } from '../model/records.ts';
+import { setFinalizer } from '../kube/objects/hub-writer.ts';
+import { conditionsOf, findCondition, generationOf } from '../kube/objects/conditions.ts';
+import { isDeleting, type ResourceType } from '../kube/objects/objects.ts';
 import { makeQueue } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
 import { makeBackoff, type Backoff } from '../lib/backoff.ts';

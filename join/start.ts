@@ -1,7 +1,7 @@
 // Entry point of this folder: elects a leader among all replicas, and reconciles ClusterJoins in the leader.
 import { startElected } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
-import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
+import { makeHubWriter } from '../kube/objects/hub-writer.ts';
 import { clusterJoins } from './object/cluster-join.ts';
 import { Joins, type JoinNumbers, type JoinsOptions } from './joins.ts';
 

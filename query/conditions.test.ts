@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import { takeForwardLabel } from './selectors/forward-label.ts';
 import { allOf, type ListQuery } from './list-query.ts';
 import { urlParameters } from './parameters.ts';

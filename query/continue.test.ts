@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import { isContinueToken, isExpired, openContinue, queryDigest, resumed, sealContinue } from './continue.ts';
 import { allOf } from './list-query.ts';
 

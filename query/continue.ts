@@ -3,7 +3,7 @@
 // may no longer be allowed to see. A token of another replica is refused as expired (410) and not as a bad request
 // (400), because clients start the list again after a 410.
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, randomFillSync } from 'node:crypto';
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import type { ListQuery } from './list-query.ts';
 
 /**

@@ -1,7 +1,7 @@
 // Reads the parameters of a query, from the query string of a URL or from a JSON document with the same names. A flag
 // without a value (`?withContinue`) is true. Commas separate items in a text, but not within the elements of a JSON
 // list. When a parameter that takes one value is repeated, the first one counts.
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import { tailStart } from '../lib/text/text-ends.ts';
 
 /** Characters and name-value pairs of a URL's query. More are refused. Clients send far less. */

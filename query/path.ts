@@ -1,7 +1,7 @@
 // Parses paths that lead to fields of an object: `metadata.name`, `.spec.containers[].image`,
 // `metadata.annotations['a.io/b']`, `spec.ports[0].port`. A dot inside quotes belongs to the key. A key in brackets
 // needs quotes.
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import type { PathStep } from '../lib/json/raw-json.ts';
 
 /** The most steps of a path; longer paths are refused. No Kubernetes type is nested this deep. */

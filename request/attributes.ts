@@ -1,6 +1,6 @@
 // What the authorizer is asked about a request.
 import type { Attributes, AttributesOuter } from '../auth/rules/attributes.ts';
-import type { User } from '../cache/model/user.ts';
+import type { User } from '../model/user.ts';
 import type { RequestInfo } from './request-info.ts';
 
 /**

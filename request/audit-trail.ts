@@ -1,5 +1,5 @@
 // What the audit log keeps about one request, from the request's first audit event to its last.
-import type { User } from '../cache/model/user.ts';
+import type { User } from '../model/user.ts';
 import type { RequestInfo } from './request-info.ts';
 
 /** The stage of a request at which an audit event is written; the names are kube-apiserver's. */

@@ -2,8 +2,8 @@
 // request alone would be allowed. RBAC for the cluster name `*` only allows such a request to begin; it gives access to
 // no cluster. The request, and an impersonation of another user, is authorized for each cluster by the cluster's own
 // name.
-import type { ClusterSpec } from '../cache/model/records.ts';
-import type { GatewayError } from '../cache/model/errors.ts';
+import type { ClusterSpec } from '../model/records.ts';
+import type { GatewayError } from '../model/errors.ts';
 
 /**
  * Checks which clusters one request may use. The object contains the caller's credential, so it must not be kept longer

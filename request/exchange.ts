@@ -3,8 +3,8 @@
 // of the caller, and never `inbound.headers`.
 import type { AttributesCluster } from '../auth/rules/attributes.ts';
 import type { Decision } from '../auth/rules/authorize.ts';
-import type { ClusterRecord, Credential, ClusterSpec } from '../cache/model/records.ts';
-import type { User } from '../cache/model/user.ts';
+import type { ClusterRecord, Credential, ClusterSpec } from '../model/records.ts';
+import type { User } from '../model/user.ts';
 import type { Arrival, Peer } from '../http/arrival.ts';
 import type { Inbound, InboundUpgrade } from '../http/inbound.ts';
 import type { Progress } from '../routing/forward/stream.ts';

@@ -2,7 +2,7 @@
 // `indexes/default/proxy` and Karmada's `search/cache` and `proxying/<name>/proxy`, the rest of the path is a whole
 // Kubernetes path such as `/api/v1/pods`. RBAC rules for the first two name only `resources`, or `indexes/proxy` with
 // the name `default`.
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import type { ShownGroup } from './discovery.ts';
 import { queryFlag } from './request-info.ts';
 import type { RequestInfo } from './request-info.ts';

@@ -2,7 +2,7 @@
 // (`…/resources/clusters/<name>/api/v1/…/pods/<pod>/log`). The index has no copy of subresources, so these requests go
 // to the cluster as the caller. The operator lists the allowed subresources in a flag that Clusterpedia has too. The
 // caller needs the right to `clusters/<name>/proxy`; the right to read the index is not enough.
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import type { RequestInfo } from './request-info.ts';
 
 /** Allowed subresources, by plural name of a resource in the core group, for example `pods` → `log`, `exec`. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Endpoint } from '../cache/model/records.ts';
+import type { Endpoint } from '../model/records.ts';
 import { locationRewriter } from './location.ts';
 import { parseTarget } from './path.ts';
 import { route } from './routes.ts';

@@ -2,7 +2,7 @@
 // of applications behind the API server's own proxy: their Location is changed to a path below the gateway's prefix for
 // the cluster. Security: a Location to another host would send the client and its credential to that host
 // (CVE-2022-3172).
-import type { Endpoint } from '../cache/model/records.ts';
+import type { Endpoint } from '../model/records.ts';
 import { applicationOffset } from './path.ts';
 import type { Surface } from './routes.ts';
 

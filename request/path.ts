@@ -1,7 +1,7 @@
 // The only parser of request paths (docs/rules.md, "One path parser"). Its segments are used for authorization,
 // routing, audit and the request to the cluster. Security: no other code may parse the path. If two parsers read the
 // same bytes differently, a request could reach a cluster for which it was not authorized.
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 
 /** A request target (path and query) split into its parts. Nothing in it is normalised. */
 export interface ParsedTarget {

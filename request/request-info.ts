@@ -2,7 +2,7 @@
 // (k8s.io/apiserver/pkg/endpoints/request/requestinfo.go): a GET may be a get, list or watch, a DELETE may be a
 // deletecollection. A connection upgrade has the verb that the same request would have without the upgrade, so a watch
 // over WebSocket is `watch`. Only upgrades for which {@link startsInContainer} is true have the verb `create`.
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import { pinnedName } from './field-selector.ts';
 
 /** Verb, resource and name that a request is about, for the gateway's own API as well as for requests to clusters. */

@@ -1,6 +1,6 @@
 // Decides which part of the gateway answers a path. The path is matched segment by segment, as path.ts parsed it. A
 // path that no route in this file matches is answered 404 and never sent to a cluster.
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import { apiGroups, gatewayGroup, gatewayVersion, proxyResources } from './api-groups.ts';
 import type { ServedGroup, ServedPlural, ServedSubresource } from './api-groups.ts';
 import { indexSurface, karmadaSearchGroup } from './index-groups.ts';
@@ -113,7 +113,7 @@ export function route(target: ParsedTarget, hostCluster: string | undefined): Su
 
 /**
  * Whether the path has `*` in place of a cluster's name, below `/clusters` or the gateway's own API group. Such a
- * request is for every cluster that the caller may reach. No cluster can be called `*` (cache/model/cluster-names.ts).
+ * request is for every cluster that the caller may reach. No cluster can be called `*` (model/cluster-names.ts).
  */
 export function namesEveryCluster(surface: Surface): surface is Extract<Surface, { kind: 'member' }> {
   return (

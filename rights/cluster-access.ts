@@ -2,9 +2,9 @@
 // reach is not in the answer. What is missing of a cluster follows from the caller's own rights and the state of the
 // index, and says nothing about objects that the caller may not read.
 import { memberView } from '../auth/rules/impersonation.ts';
-import { GatewayError } from '../cache/model/errors.ts';
-import type { ClusterRecord } from '../cache/model/records.ts';
-import type { User } from '../cache/model/user.ts';
+import { GatewayError } from '../model/errors.ts';
+import type { ClusterRecord } from '../model/records.ts';
+import type { User } from '../model/user.ts';
 import { typeKey } from '../query/types.ts';
 import type { ResourceType } from '../query/types.ts';
 import type { ClusterRightsOptions } from './cluster-rights.ts';

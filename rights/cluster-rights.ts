@@ -3,9 +3,9 @@
 import type { Authorizer } from '../auth/rules/authorize.ts';
 import { makeIdentityNumbers } from '../auth/callers/identity-key.ts';
 import { memberView } from '../auth/rules/impersonation.ts';
-import { GatewayError } from '../cache/model/errors.ts';
-import type { ClusterRecord, ClusterSpec } from '../cache/model/records.ts';
-import type { User } from '../cache/model/user.ts';
+import { GatewayError } from '../model/errors.ts';
+import type { ClusterRecord, ClusterSpec } from '../model/records.ts';
+import type { User } from '../model/user.ts';
 import { makeRecent } from '../lib/recent.ts';
 import { typeKey } from '../query/types.ts';
 import type { ResourceType, TypeKey } from '../query/types.ts';

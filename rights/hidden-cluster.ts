@@ -1,5 +1,5 @@
 // Clusters that a caller may reach, but of which nothing is shown, and why.
-import type { ClusterRecord } from '../cache/model/records.ts';
+import type { ClusterRecord } from '../model/records.ts';
 
 /** A cluster that the caller may reach, but whose rows are missing from the answer, all or some of them. */
 export interface HiddenCluster {

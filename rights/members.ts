@@ -1,6 +1,6 @@
 // The registered clusters, each with what the index holds of it. Every refresh compares with the previous one and notes
 // in the journal which clusters have changed, so that only the rights in those are decided again.
-import type { ClusterRecord } from '../cache/model/records.ts';
+import type { ClusterRecord } from '../model/records.ts';
 import type { ChangeJournal } from './journal.ts';
 import type { StoredIncarnation, StoredIncarnations } from './stored-incarnations.ts';
 

@@ -1,7 +1,7 @@
 // Keeps a compiled copy of the RBAC of every cluster in memory, fed by the change log of the store. Rows and rights
 // must be of the same moment. So each use of the copy first waits until it contains everything that was committed
 // before.
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import { allOf } from '../query/list-query.ts';
 import type { IndexStore, LogEntry, RowRead } from '../store/store.ts';
 import { typeKey } from '../query/types.ts';

@@ -1,8 +1,8 @@
 // Chooses for each cluster who decides what a user may see: the RBAC that the index has copied, or the cluster itself,
 // asked by access reviews. A cluster may have authorizers besides RBAC, and its RBAC objects do not show them. So RBAC
 // decides only after the cluster has said that it uses nothing else.
-import { GatewayError } from '../cache/model/errors.ts';
-import type { ClusterRecord } from '../cache/model/records.ts';
+import { GatewayError } from '../model/errors.ts';
+import type { ClusterRecord } from '../model/records.ts';
 import type { MemberReviews } from './review.ts';
 
 /**

@@ -4,8 +4,8 @@
 import type { Attributes } from '../auth/rules/attributes.ts';
 import type { AttributesOuter } from '../auth/rules/attributes.ts';
 import type { AuthorityHints, Decision } from '../auth/rules/authorize.ts';
-import type { ClusterSpec } from '../cache/model/records.ts';
-import type { User } from '../cache/model/user.ts';
+import type { ClusterSpec } from '../model/records.ts';
+import type { User } from '../model/user.ts';
 import { intersectGrants, isNothing, makeGrant, noGrant } from '../query/scope/grants.ts';
 import type { GrantedName } from '../query/scope/grants.ts';
 import { anyName } from './rbac/rbac.ts';

@@ -5,9 +5,9 @@
 import { makeIdentityNumbers } from '../auth/callers/identity-key.ts';
 import { makeReviewCache } from '../auth/reviews/review-cache.ts';
 import type { Reviewed } from '../auth/reviews/review-cache.ts';
-import { GatewayError } from '../cache/model/errors.ts';
-import type { ClusterRecord } from '../cache/model/records.ts';
-import type { User } from '../cache/model/user.ts';
+import { GatewayError } from '../model/errors.ts';
+import type { ClusterRecord } from '../model/records.ts';
+import type { User } from '../model/user.ts';
 import { intersectGrants, isNothing, makeGrant, noGrant } from '../query/scope/grants.ts';
 import type { GrantedName } from '../query/scope/grants.ts';
 import { anyName } from './rbac/rbac.ts';

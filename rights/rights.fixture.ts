@@ -1,11 +1,11 @@
 // For tests of rights: an in-memory store with rows and a log, cluster records, and short ways to write RBAC objects.
 // The store obeys scopes, so a mirror that does not ask for a type does not get it.
 import type { Rule } from '../auth/rules/rules.ts';
-import { makeUser } from '../cache/model/user.ts';
-import type { User } from '../cache/model/user.ts';
-import { unknownStatus } from '../cache/model/store.ts';
-import type { ClusterRecord } from '../cache/model/records.ts';
-import { GatewayError } from '../cache/model/errors.ts';
+import { makeUser } from '../model/user.ts';
+import type { User } from '../model/user.ts';
+import { unknownStatus } from '../model/store.ts';
+import type { ClusterRecord } from '../model/records.ts';
+import { GatewayError } from '../model/errors.ts';
 import type { IndexStore, LogEntry, RowRead, StoredType } from '../store/store.ts';
 import { typeKey } from '../query/types.ts';
 import type { Incarnation, TypeInfo } from '../query/types.ts';

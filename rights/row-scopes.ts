@@ -2,8 +2,8 @@
 // anywhere, not even as hidden. After a user's first request, only clusters that have changed are decided again.
 import { LRUCache } from 'lru-cache';
 import { makeIdentityNumbers } from '../auth/callers/identity-key.ts';
-import type { ClusterRecord } from '../cache/model/records.ts';
-import type { User } from '../cache/model/user.ts';
+import type { ClusterRecord } from '../model/records.ts';
+import type { User } from '../model/user.ts';
 import { makeRecent } from '../lib/recent.ts';
 import { typeKey } from '../query/types.ts';
 import type { ResourceType } from '../query/types.ts';

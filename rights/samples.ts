@@ -1,8 +1,8 @@
 // Compares some decisions made by copied RBAC with the cluster's own answer, to find authorizers that the cluster has
 // not reported. The copy lags behind the cluster a little, so a difference counts only if it shows up several times,
 // each time after the copy was confirmed again as up to date.
-import type { ClusterRecord } from '../cache/model/records.ts';
-import type { User } from '../cache/model/user.ts';
+import type { ClusterRecord } from '../model/records.ts';
+import type { User } from '../model/user.ts';
 import { grantAllows } from '../query/scope/grants.ts';
 import { anyName } from './rbac/rbac.ts';
 import type { RbacView, RowVerb, ScopedType } from './rbac/rbac-view.ts';

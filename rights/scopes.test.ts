@@ -4,10 +4,10 @@ import { allowAuthenticated, makeRulesAuthorizer } from '../auth/rules/authorize
 import type { Authorizer } from '../auth/rules/authorize.ts';
 import { makeOutgoingRules, outgoingIdentity } from '../auth/outgoing/outgoing.ts';
 import type { Rule } from '../auth/rules/rules.ts';
-import { GatewayError } from '../cache/model/errors.ts';
-import type { ClusterRecord } from '../cache/model/records.ts';
-import { makeUser } from '../cache/model/user.ts';
-import type { User } from '../cache/model/user.ts';
+import { GatewayError } from '../model/errors.ts';
+import type { ClusterRecord } from '../model/records.ts';
+import { makeUser } from '../model/user.ts';
+import type { User } from '../model/user.ts';
 import type { ModeChange } from './modes.ts';
 import type { AccessReviewSpec, MemberReviews } from './review.ts';
 import {

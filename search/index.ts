@@ -1,9 +1,9 @@
 // Assembles the index: the store, the sync that follows clusters into it, the rights, and the answers. Who a caller is
 // and what they may do is decided by functions of the gateway (authorizer, outgoing identity), never here.
 import type { Authorizer } from '../auth/rules/authorize.ts';
-import type { ClusterRecord, ClusterSpec, IdentityMode } from '../cache/model/records.ts';
-import type { ClusterStore } from '../cache/model/store.ts';
-import type { User } from '../cache/model/user.ts';
+import type { ClusterRecord, ClusterSpec, IdentityMode } from '../model/records.ts';
+import type { ClusterStore } from '../model/store.ts';
+import type { User } from '../model/user.ts';
 import type { OpenStreams } from '../routing/forward/open-streams.ts';
 import type { Connections } from '../routing/members/target.ts';
 import type { AnswerDependencies } from './api/answer-dependencies.ts';

@@ -1,9 +1,9 @@
 // Asks clusters about rights, over the same connections as requests. Easy to get wrong: a SubjectAccessReview asks
 // about somebody else, so it goes out with the gateway's own credential. Only the SelfSubjectRulesReview, which tells
 // whether RBAC is the only authorizer, impersonates: it asks as `portcullis:index`, unless `identity` is `self`.
-import { GatewayError } from '../cache/model/errors.ts';
-import type { ClusterRecord } from '../cache/model/records.ts';
-import type { User } from '../cache/model/user.ts';
+import { GatewayError } from '../model/errors.ts';
+import type { ClusterRecord } from '../model/records.ts';
+import type { User } from '../model/user.ts';
 import { callMember, readWhole } from '../routing/members/member-call.ts';
 import { locate } from '../routing/members/target.ts';
 import type { Connections } from '../routing/members/target.ts';

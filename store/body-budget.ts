@@ -1,7 +1,7 @@
 // Limits how many bodies (the JSON of stored objects) one question may read for conditions that no index answers. A
 // page that can be continued by a cursor ends early when the budget is used up. Any other question is refused with a
 // message that says what to do instead, because a count or facet over a part of the rows would look complete.
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import { typeKey, type ResourceType } from '../query/types.ts';
 import { indexedPaths } from './indexed-paths.ts';
 import type { PageRequest } from './store.ts';

@@ -1,6 +1,6 @@
 // The error of a store that has reached its size limit. The whole batch was refused, including its deletions. The
 // caller sends the deletions again in a batch of their own, and does not advance its sync position.
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import type { TypeKey } from '../query/types.ts';
 
 /** Thrown when new and changed rows of a type are refused because the index is full. Deletions are still accepted. */

@@ -2,7 +2,7 @@
 // cursors, which contain one row's keys. Every store gives rows in this order. Easy to get wrong: texts are compared as
 // UTF-8 bytes. JavaScript's `<` compares UTF-16 units and would put some characters before others that come later in
 // UTF-8.
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import type { PathStep } from '../lib/json/raw-json.ts';
 import type { ListQuery, OrderKey } from '../query/list-query.ts';
 import type { Incarnation, TypeKey } from '../query/types.ts';

@@ -1,9 +1,9 @@
 // Sends the index's requests to a member cluster, through the same connections as proxied requests. They run as the
 // user `portcullis:index` or with the gateway's own credential (--index-identity). This identity decides what the index
 // can collect. What a caller sees is decided by the caller's own rights.
-import { GatewayError } from '../cache/model/errors.ts';
-import type { ClusterRecord } from '../cache/model/records.ts';
-import { makeUser } from '../cache/model/user.ts';
+import { GatewayError } from '../model/errors.ts';
+import type { ClusterRecord } from '../model/records.ts';
+import { makeUser } from '../model/user.ts';
 import { callMember, type MemberCall } from '../routing/members/member-call.ts';
 import { readAsGateway } from '../routing/members/read-as-gateway.ts';
 import { locate, type Connections, type Target } from '../routing/members/target.ts';

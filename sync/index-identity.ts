@@ -1,6 +1,6 @@
 // The option `--index-identity`: with which identity the index reads member clusters. That identity does not decide
 // which users may see a row.
-import type { IdentityMode } from '../cache/model/records.ts';
+import type { IdentityMode } from '../model/records.ts';
 
 /**
  * The values of `--index-identity`. `impersonate` reads as `portcullis:index`, `self` with the gateway's own

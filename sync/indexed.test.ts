@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../cache/model/errors.ts';
+import { GatewayError } from '../model/errors.ts';
 import { makeBreaker } from '../routing/call/breaker.ts';
 import { type } from './follow/follow.fixture.ts';
 import { indexedOf } from './indexed.ts';

@@ -1,8 +1,8 @@
 // As whom the types of a member are followed, where some of it is refused to portcullis:index.
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
-import type { ClusterSpec } from '../cache/model/records.ts';
-import { createClusterStore } from '../cache/model/store.ts';
+import type { ClusterSpec } from '../model/records.ts';
+import { createClusterStore } from '../model/store.ts';
 import { makeFakeMember, type FakeMember } from './fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from './fake-store.fixture.ts';
 import { timing, until } from './follow/follow.fixture.ts';

@@ -1,7 +1,7 @@
 // A sync of clusters in memory, for tests.
 import { type TestContext } from 'node:test';
-import type { ClusterSpec } from '../cache/model/records.ts';
-import { createClusterStore, type ClusterStore } from '../cache/model/store.ts';
+import type { ClusterSpec } from '../model/records.ts';
+import { createClusterStore, type ClusterStore } from '../model/store.ts';
 import { makeFakeMember, type FakeMember } from './fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from './fake-store.fixture.ts';
 import { makeSelection } from './discover/selection.ts';

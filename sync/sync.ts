@@ -2,8 +2,8 @@
 // the record goes. Right after a start, a cluster may be missing only because its source was not read yet. So rows of
 // unknown clusters are kept until all sources were read.
 import { makeBackoff } from '../lib/backoff.ts';
-import type { ClusterStore } from '../cache/model/store.ts';
-import type { ClusterRecord, ClusterSpec } from '../cache/model/records.ts';
+import type { ClusterStore } from '../model/store.ts';
+import type { ClusterRecord, ClusterSpec } from '../model/records.ts';
 import type { ShardWriter, StoredType } from '../store/store.ts';
 import { makeStoredTypes } from '../store/stored-types.ts';
 import type { StoredTypes } from '../store/stored-types.ts';

@@ -1,7 +1,7 @@
 // Reconciles the grants (TenantBindings and ClusterPermissions) of one cluster, with a queue of its own: a cluster that
 // does not answer does not delay the others.
-import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
-import { GatewayError } from '../cache/model/errors.ts';
+import type { ReflectorTiming } from '../kube/reflector/reflector-types.ts';
+import { GatewayError } from '../model/errors.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
 import { MemberRefusal } from '../distribute/member/member-objects.ts';

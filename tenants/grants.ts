@@ -1,13 +1,13 @@
 // Follows the TenantBindings and ClusterPermissions of a hub: decides which objects each cluster should have, passes
 // that on to the queue of the cluster, and writes the results into the status on the hub.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubClient, HubObject, WatchedResource } from '../cache/hub/hub-types.ts';
-import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
-import type { ClusterEvent } from '../cache/model/cluster-events.ts';
-import type { ClusterReader } from '../cache/model/store.ts';
-import { conditionsOf, generationOf, withConditions } from '../controllers/conditions.ts';
-import { setFinalizer, type HubWriter } from '../controllers/hub/hub-writer.ts';
-import { isDeleting, textAt, textsAt } from '../controllers/objects.ts';
+import type { HubClient, HubObject, WatchedResource } from '../kube/types.ts';
+import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
+import type { ClusterEvent } from '../model/cluster-events.ts';
+import type { ClusterReader } from '../model/store.ts';
+import { conditionsOf, generationOf, withConditions } from '../kube/objects/conditions.ts';
+import { setFinalizer, type HubWriter } from '../kube/objects/hub-writer.ts';
+import { isDeleting, textAt, textsAt } from '../kube/objects/objects.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
 import { acceptance, Authors, type Author } from '../distribute/stamp/authors.ts';

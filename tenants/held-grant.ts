@@ -1,5 +1,5 @@
 // One TenantBinding or ClusterPermission as this replica holds it: the results and tasks of its clusters.
-import type { HubObject } from '../cache/hub/hub-types.ts';
+import type { HubObject } from '../kube/types.ts';
 import type { Author } from '../distribute/stamp/authors.ts';
 import type { Task } from './cluster-grants.ts';
 import type { ClusterResult, GrantKind } from './object/grant.ts';

@@ -1,6 +1,6 @@
 // Entry point of this folder: elects a leader among all replicas, and reconciles TenantBindings and ClusterPermissions
 // in the leader.
-import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
+import { makeHubWriter } from '../kube/objects/hub-writer.ts';
 import { startElected } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
 import { Grants, type GrantsOptions } from './grants.ts';

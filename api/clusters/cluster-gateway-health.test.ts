@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { HubAnswer, HubCall, HubClient } from '../../cache/hub/hub-types.ts';
-import { createClusterStore } from '../../cache/model/store.ts';
-import type { ClusterStore } from '../../cache/model/store.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { HubAnswer, HubCall, HubClient } from '../../kube/types.ts';
+import { createClusterStore } from '../../model/store.ts';
+import type { ClusterStore } from '../../model/store.ts';
 import { clusterSpec, gatewayView, makeLocalSite } from '../local.fixture.ts';
 import type { LocalSite } from '../local.fixture.ts';
 

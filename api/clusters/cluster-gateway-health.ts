@@ -4,10 +4,10 @@
 // `resourceVersion` is taken from its answer.
 import { isRecord } from '../../lib/json/record.ts';
 import type { JsonRecord } from '../../lib/json/record.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { HubClient } from '../../cache/hub/hub-types.ts';
-import type { ClusterGatewayView, ClusterRecord } from '../../cache/model/records.ts';
-import type { ClusterReader } from '../../cache/model/store.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { HubClient } from '../../kube/types.ts';
+import type { ClusterGatewayView, ClusterRecord } from '../../model/records.ts';
+import type { ClusterReader } from '../../model/store.ts';
 import { acceptedForm } from '../../request/answer/accept.ts';
 import { clusterGatewayGroup, groupVersionOf } from '../../request/api-groups.ts';
 import {

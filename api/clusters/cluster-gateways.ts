@@ -2,7 +2,7 @@
 // annotations of a Secret are never copied into answers, because `kubectl apply` stores the whole Secret in one of
 // them. Only the two health annotations are read.
 import { groupVersionOf, clusterGatewayGroup } from '../../request/api-groups.ts';
-import type { ClusterGatewayView, ClusterRecord } from '../../cache/model/records.ts';
+import type { ClusterGatewayView, ClusterRecord } from '../../model/records.ts';
 import { serverUrl, proxyUrl } from './cluster-object.ts';
 import { column } from './served-resource.ts';
 import type { ServedObject, ServedResource } from './served-resource.ts';

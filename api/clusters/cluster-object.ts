@@ -7,7 +7,7 @@ import type {
   IdentityMode,
   ProxyAddress,
   SourceCondition,
-} from '../../cache/model/records.ts';
+} from '../../model/records.ts';
 import { gatewayGroup, groupVersionOf } from '../../request/api-groups.ts';
 import { column } from './served-resource.ts';
 

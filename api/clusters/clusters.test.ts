@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ClusterSpec } from '../../cache/model/records.ts';
-import { createClusterStore } from '../../cache/model/store.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import { createClusterStore } from '../../model/store.ts';
 import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
 import { clustersResource } from './clusters.ts';
 import type { Authorized } from '../../request/exchange.ts';

@@ -1,6 +1,6 @@
 // The resource `clusters.gateway.portcullis.io`: every cluster the gateway knows, from all sources. Security:
 // cluster-object.ts alone makes the objects that callers see, so that no credential gets into an answer.
-import type { IdentityMode } from '../../cache/model/records.ts';
+import type { IdentityMode } from '../../model/records.ts';
 import { gatewayGroup } from '../../request/api-groups.ts';
 import { clusterCells, clusterColumns, clusterMetadata, clusterObject } from './cluster-object.ts';
 import type { ServedResource } from './served-resource.ts';

@@ -1,9 +1,9 @@
 // Answers get and list of objects made from cluster records: as objects, as Tables or as metadata only. Easy to get
 // wrong: a list and its resourceVersion must be read from the store without an await in between. Otherwise a watch from
 // that resourceVersion misses events.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterRecord } from '../../cache/model/records.ts';
-import type { ClusterReader } from '../../cache/model/store.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterRecord } from '../../model/records.ts';
+import type { ClusterReader } from '../../model/store.ts';
 import { acceptedForm } from '../../request/answer/accept.ts';
 import type { AcceptedForm } from '../../request/answer/accept.ts';
 import { groupVersionOf } from '../../request/api-groups.ts';

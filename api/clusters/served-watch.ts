@@ -1,8 +1,8 @@
 // Watches of objects made from cluster records. When an object stops matching the selector of a watch, the watch sends
 // DELETED; when it starts to match, ADDED. Therefore each event compares the record before and after the change.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterEvent } from '../../cache/model/cluster-events.ts';
-import type { ClusterReader } from '../../cache/model/store.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterEvent } from '../../model/cluster-events.ts';
+import type { ClusterReader } from '../../model/store.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
 import { acceptedForm } from '../../request/answer/accept.ts';
 import type { AcceptedForm } from '../../request/answer/accept.ts';

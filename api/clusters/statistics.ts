@@ -2,9 +2,9 @@
 // caller sees only the clusters that it may send requests to. Any other cluster is answered as if it did not exist, so
 // that nobody learns from the numbers how a cluster is used that is closed to them.
 import { hostname } from 'node:os';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterRecord } from '../../cache/model/records.ts';
-import type { ClusterReader } from '../../cache/model/store.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterRecord } from '../../model/records.ts';
+import type { ClusterReader } from '../../model/store.ts';
 import type { OpenStream } from '../../routing/forward/open-streams.ts';
 import { decisionsAtOnce, inTurns } from '../fanout/members/members.ts';
 import type { NumbersNow, Quantiles, ReadStatistics, RecentNumbers } from './request-statistics.ts';

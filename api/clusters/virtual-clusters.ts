@@ -1,7 +1,7 @@
 // Serves `virtualclusters.cluster.core.oam.dev` as the project cluster-gateway does: first the hub itself, called
 // `local`, then clusters from Secrets and ManagedClusters. Like cluster-gateway, the answers add a control-plane label
 // that no object on the hub has, and hide cluster-gateway's other labels.
-import type { ClusterGatewayView, ClusterRecord } from '../../cache/model/records.ts';
+import type { ClusterGatewayView, ClusterRecord } from '../../model/records.ts';
 import { clusterGatewayGroup, groupVersionOf } from '../../request/api-groups.ts';
 import { secondsOf, shownView } from './cluster-gateways.ts';
 import { serverUrl } from './cluster-object.ts';

@@ -1,7 +1,7 @@
 // Answers a request for many clusters: passes it to the code for its kind (list, get, watch, write, discovery) and
 // refuses all other requests. A write needs a cluster selector, so that nobody writes to all clusters by accident.
 // Logs, exec and other streams of one object are refused.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { Authorized } from '../../request/exchange.ts';
 import type { FanoutDependencies } from './members/dependencies.ts';
 import type { Surface } from '../../request/routes.ts';

@@ -1,8 +1,8 @@
 // Answers discovery for all clusters with one document, so that kubectl finds each type that at least one cluster
 // serves. Discovery has a legacy and an aggregated form. Every cluster is asked for the form that the client prefers,
 // since documents of different forms cannot be joined.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterSpec } from '../../model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
 import { acceptedRanges } from '../../request/answer/accept.ts';
 import { aggregatedMediaType } from '../../request/discovery.ts';

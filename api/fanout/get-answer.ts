@@ -1,8 +1,8 @@
 // Answers a get of one object by name over many clusters: with the object, when exactly one cluster has it. The answer
 // is 404 only when every cluster has said that it does not have the object, because a cluster that did not answer may
 // have it.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterSpec } from '../../model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import { skipSpace } from '../../lib/json/json-scan.ts';

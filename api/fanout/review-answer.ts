@@ -1,6 +1,6 @@
 // Sends one access review to each of several clusters, and answers with a List of the clusters' reviews. A review is a
 // POST, but it changes nothing, so it needs no cluster selector.
-import type { ClusterSpec } from '../../cache/model/records.ts';
+import type { ClusterSpec } from '../../model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
 import { readBody } from '../../request/answer/request-body.ts';
 import type { RequestInfo } from '../../request/request-info.ts';

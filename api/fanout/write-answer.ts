@@ -1,8 +1,8 @@
 // Sends a write to each of several clusters, which a selector chose. There is no transaction: one cluster may refuse
 // what other clusters carry out. Therefore the answer says what happened in each cluster, and its status is a success
 // only when all clusters succeeded.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterSpec } from '../../model/records.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import { readBody } from '../../request/answer/request-body.ts';
 import { jsonResponse } from '../../request/answer/status.ts';

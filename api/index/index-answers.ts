@@ -1,7 +1,7 @@
 // Passes requests for the index (the search over objects of all clusters) from the request chain to the code in
 // `search`, which does not import the chain. Security: the code in `search` gets the authorized user and headers
 // without credentials, never the headers that the caller sent.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import type { EveryCluster, IndexRequest } from '../../search/request/request.ts';
 import type { Authorized } from '../../request/exchange.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Attributes } from '../../auth/rules/attributes.ts';
-import type { HubCall, HubClient } from '../../cache/hub/hub-types.ts';
+import type { HubCall, HubClient } from '../../kube/types.ts';
 import { makeLocalSite } from '../local.fixture.ts';
 
 const path = '/apis/search.karmada.io/v1alpha1/resourceregistries';

@@ -4,8 +4,8 @@
 // been authorized for the object before this code runs. The hub is asked with the gateway's own credential, so whatever
 // else it would have asked the caller for has to be asked here.
 import { forbidden, type Authorizer } from '../../auth/rules/authorize.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { HubCall, HubClient } from '../../cache/hub/hub-types.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { HubCall, HubClient } from '../../kube/types.ts';
 import {
   registryGroup,
   registryPlural,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { makeAnonymousAuthenticator } from './anonymous.ts';
 import { makeAuthenticator } from './authenticate.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';

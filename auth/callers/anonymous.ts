@@ -2,7 +2,7 @@
 // (apiserver:pkg/authentication/request/anonymous). A request with a bad credential is never anonymous:
 // `makeAuthenticator` calls this authenticator last, and a request with an Authorization header, even a malformed one,
 // gets no user here.
-import { makeUser } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';
 import type { Authenticator } from './authenticate.ts';
 import { headerValues } from '../../http/raw-headers.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ErrorCode } from '../../cache/model/errors.ts';
-import { makeUser } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ErrorCode } from '../../model/errors.ts';
+import { makeUser } from '../../model/user.ts';
 import { makeAuthenticator } from './authenticate.ts';
 import type { Authenticator } from './authenticate.ts';
 

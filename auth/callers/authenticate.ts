@@ -1,9 +1,9 @@
 // Authenticates a request: calls the authenticators in order; the first that returns a user decides. An error of one
 // authenticator does not stop the next ones, but a request with a bad credential is never anonymous
 // (apiserver:pkg/authentication/request/union and authenticatorfactory/delegating.go).
-import { GatewayError } from '../../cache/model/errors.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import { readBearerToken } from './bearer-token.ts';
 import { anonymousName, authenticatedGroup, refuseOwnNames, unauthenticatedGroup } from './reserved.ts';
 import { withoutAmbientCredentials } from './web-page.ts';

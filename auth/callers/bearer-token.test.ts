@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { readBearerToken } from './bearer-token.ts';
 
 describe("kube-apiserver's own bearer token cases", () => {

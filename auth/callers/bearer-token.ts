@@ -1,7 +1,7 @@
 // Reads the bearer token of a request by kube-apiserver's rules (apiserver:pkg/authentication/request/bearertoken): a
 // malformed header counts as no token, not as an error. Unlike in kube-apiserver, a request with two Authorization
 // headers is refused.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { withoutEnds } from '../../lib/text/text-ends.ts';
 import { headerValues } from '../../http/raw-headers.ts';

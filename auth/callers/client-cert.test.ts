@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ErrorCode } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ErrorCode } from '../../model/errors.ts';
+import type { User } from '../../model/user.ts';
 import { makeClientCertificateAuthenticator } from './client-cert.ts';
 import {
   anyExtension,

@@ -1,9 +1,9 @@
 // Authenticates users by TLS client certificates, by kube-apiserver's rules
 // (apiserver:pkg/authentication/request/x509). It trusts only the certificate authority for users; front proxies have
 // another one (auth/callers/request-header.ts).
-import { GatewayError } from '../../cache/model/errors.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User, UserOrigin } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User, UserOrigin } from '../../model/user.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import { makeCertificateJudge } from '../x509/presented-certificate.ts';

@@ -1,7 +1,7 @@
 // Compares identities by all their parts (rule "keys hold the whole identity" in docs/rules.md): the same user name
 // with another group may have other rights.
 import { makeRecent } from '../../lib/recent.ts';
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 
 /**
  * A text that is the same only for equal identities. It contains origin, name, uid, groups in order and extra in order.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { User } from '../../model/user.ts';
 import { makeClientCertificateAuthenticator } from './client-cert.ts';
 import { makeRequestHeaderAuthenticator, parseFrontProxyTrust } from './request-header.ts';
 import type { FrontProxyTrust } from './request-header.ts';

@@ -2,11 +2,11 @@
 // kube-apiserver's rules (apiserver:pkg/authentication/request/headerrequest, x509.Verifier). Easy to get wrong: the
 // headers may be trusted only if the connection's client certificate is signed by the front proxies' authority (not the
 // one for users), is still valid, and has an allowed name. Otherwise any client could name itself an administrator.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import { decodeHeaderText, unescapeHeaderKey } from './header-values.ts';

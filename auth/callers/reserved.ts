@@ -1,8 +1,8 @@
 // Names with a fixed meaning for every Kubernetes API server, and names that only the gateway uses. `portcullis:*` is
 // refused for all callers and also with `--as`, because the gateway's probes use such a name (rule "reserved identities
 // decided once" in docs/rules.md).
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { User } from '../../model/user.ts';
 
 /** Group of all authenticated users (k8s.io/apiserver/pkg/authentication/user). */
 export const authenticatedGroup = 'system:authenticated';

@@ -2,10 +2,10 @@
 // messages have file and line but never a token. Tokens are looked up by keyed hashes, so that response times reveal
 // nothing about them.
 import { hash, randomBytes } from 'node:crypto';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { Authenticator } from './authenticate.ts';
 import { readBearerToken } from './bearer-token.ts';
 import { readCsv } from '../../lib/text/csv.ts';

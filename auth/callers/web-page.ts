@@ -2,7 +2,7 @@
 // itself, and a hub's front proxy authenticates the browser's user, so such a request may be unwanted by the user
 // (CSRF). Only a bearer token shows that the user wants the request, since a browser never adds one by itself. A page
 // can neither forge nor suppress the headers Origin (RFC 6454) and Sec-Fetch-Site (W3C Fetch Metadata).
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';
 import { readBearerToken } from './bearer-token.ts';

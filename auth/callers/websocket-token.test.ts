@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { readWebSocketToken } from './websocket-token.ts';
 
 const prefix = 'base64url.bearer.authorization.k8s.io.';

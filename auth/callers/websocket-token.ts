@@ -2,7 +2,7 @@
 // (apiserver:pkg/authentication/request/websocket). It is read only from WebSocket requests. The client must offer
 // another subprotocol too, since the server must answer with one that is not the token. `routing/forward/headers.ts`
 // removes the token before the request is forwarded.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { isOws, withoutEnds } from '../../lib/text/text-ends.ts';
 import { decodeHeaderText } from './header-values.ts';
 import { headerValues } from '../../http/raw-headers.ts';

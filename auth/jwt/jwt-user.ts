@@ -1,8 +1,8 @@
 // Makes the user of a verified token, as kube-apiserver does (apiserver:plugin/pkg/authenticator/token/oidc). If a
 // claim has a type that the mapping does not expect, the token is refused; the claim does not count as missing.
-import { GatewayError } from '../../cache/model/errors.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { JwtAuthenticatorConfig, Mapping } from './authentication-config-rules.ts';
 import type { ClaimExpression } from './claim-expression.ts';
 import { isJsonObject } from '../../lib/json/strict-json.ts';

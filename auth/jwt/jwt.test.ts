@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { stringify } from 'yaml';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { User } from '../../model/user.ts';
 import { base64url, makeKey, signRaw, signToken } from '../../test/issuer.ts';
 import type { IssuerKey, Json } from '../../test/issuer.ts';
 import { readAuthenticationConfig } from './authentication-config.ts';

@@ -2,10 +2,10 @@
 // is verified, only the issuer, algorithm and key id of a token are used, to find the key. The result is cached until
 // the token expires, its provider's keys change, or the configuration is replaced.
 import { hash, randomBytes } from 'node:crypto';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { Authenticator } from '../callers/authenticate.ts';
 import type { JwtAuthenticatorConfig } from './authentication-config-rules.ts';
 import { readBearerToken } from '../callers/bearer-token.ts';

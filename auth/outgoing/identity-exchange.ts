@@ -3,9 +3,9 @@
 // identity stays. If a cluster's annotation cannot be read, requests to that cluster are refused: with the file's rules
 // alone, users could get more rights than the annotation would have given them.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import type { User } from '../../model/user.ts';
 import { maxPatternText } from '../../lib/text/go-pattern.ts';
 import type { GoPattern } from '../../lib/text/go-pattern.ts';
 import { parseClusterIdentityRules } from './identity-rules.ts';

@@ -3,10 +3,10 @@
 // invalid (rule "fail closed, serve stale" in docs/rules.md).
 import { z } from 'zod';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import { identityTextFault, makeUser } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { identityTextFault, makeUser } from '../../model/user.ts';
 import { hasTooManyParts, mostParts } from '../../lib/yaml/yaml-parts.ts';
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import type { GoPattern } from '../../lib/text/go-pattern.ts';
 import { compileGoPattern, PatternError } from '../../lib/text/go-pattern.ts';

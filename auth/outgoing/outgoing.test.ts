@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import { makeIdentityExchange } from './identity-exchange.ts';
 import { parseIdentityRules } from './identity-rules.ts';
 import { makeOutgoingRules, outgoingIdentity } from './outgoing.ts';

@@ -2,10 +2,10 @@
 // matters. Exchange rules come first; they see the user as the hub knows it, and their result is trusted like the
 // operator's own files. Without a matching rule, reserved names that a hub may not give away are removed or refused.
 // Last, the parts that the operator does not want to send are dropped.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { IdentityExchange } from './identity-exchange.ts';
 import { outgoingUser } from '../rules/impersonation.ts';
 import { anonymousName, unauthenticatedGroup } from '../callers/reserved.ts';

@@ -2,9 +2,9 @@
 // API server (rule "reserved identities decided once" in docs/rules.md). Easy to get wrong: a member takes
 // `system:serviceaccount:a:b` for its own ServiceAccount, which is not the one of the hub. And when a ServiceAccount's
 // name is changed or refused, its groups must be changed or refused, too.
-import { GatewayError } from '../../cache/model/errors.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import { anonymousName, authenticatedGroup, mastersGroup, unauthenticatedGroup } from '../callers/reserved.ts';
 
 /** The operator's settings for identities that come from a hub or an identity provider. */

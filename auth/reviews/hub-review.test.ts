@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { makeHubReview } from './hub-review.ts';
 import { testReviews } from './review.fixture.ts';
 import type { ReviewAnswer } from './review.fixture.ts';

@@ -1,8 +1,8 @@
 // Sends a review to the hub and returns its status. If that fails, the caller gets 503. A 401 would make kubectl ask
 // for a new login, and a 403 would look like a decision about the user.
 import { setTimeout as pause } from 'node:timers/promises';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { HubAnswer, HubClient } from '../../cache/hub/hub-types.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { HubAnswer, HubClient } from '../../kube/types.ts';
 
 /** The kinds of reviews that the gateway sends to a hub. */
 export type ReviewKind = 'TokenReview' | 'SubjectAccessReview';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { makeReviewCache } from './review-cache.ts';
 
 function cache(change: { maxEntries?: number; maxKeyLength?: number; maxPending?: number; countFrom?: 'answer' } = {}) {

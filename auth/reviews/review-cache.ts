@@ -1,7 +1,7 @@
 // Caches answers of reviews (TokenReview, SubjectAccessReview) for a few seconds. Simultaneous requests with the same
 // key share one review. Errors are never cached. How long an answer may be used is counted from the start of the
 // review, since the answer may be that old; for a hub that caches answers itself, from the arrival of the answer.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 
 /** An answer, and how long it may be used. */

@@ -1,6 +1,6 @@
 // A fake hub for tests of reviews. It records the reviews it gets and answers them with a function. That function may
 // return a pending promise, so that a test controls when the answer arrives.
-import type { HubAnswer, HubCall, HubClient } from '../../cache/hub/hub-types.ts';
+import type { HubAnswer, HubCall, HubClient } from '../../kube/types.ts';
 import { makeHubReview } from './hub-review.ts';
 import type { HubReview } from './hub-review.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
-import { makeUser } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { makeUser } from '../../model/user.ts';
 import type { Attributes } from '../rules/attributes.ts';
 import type { Decision } from '../rules/authorize.ts';
 import { impersonationChecks } from '../rules/impersonation.ts';

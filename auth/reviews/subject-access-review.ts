@@ -2,7 +2,7 @@
 // seconds (apiserver:plugin/pkg/authorizer/webhook). For a request to a cluster, the review is about the `proxy`
 // subresource of the cluster's object, with the verb of the request to the cluster. A cached answer is used only for
 // exactly the same identity, cluster UID and verb (rule "keys hold the whole identity" in docs/rules.md).
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import { decideEarly, noHints } from '../rules/authorize.ts';
 import type { Attributes } from '../rules/attributes.ts';
 import type { Authorizer, Decision } from '../rules/authorize.ts';

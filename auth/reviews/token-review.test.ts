@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { User } from '../../model/user.ts';
 import { makeAuthenticator } from '../callers/authenticate.ts';
 import { testReviews } from './review.fixture.ts';
 import type { ReviewAnswer } from './review.fixture.ts';

@@ -3,9 +3,9 @@
 // pkg/authentication/token/cache). Easy to get wrong: a hub may fill in `user` even if `authenticated` is false
 // (CVE-2023-48312).
 import { hash, randomBytes } from 'node:crypto';
-import { GatewayError } from '../../cache/model/errors.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { Authenticator } from '../callers/authenticate.ts';
 import { readBearerToken } from '../callers/bearer-token.ts';
 import { decodeHeaderText } from '../callers/header-values.ts';

@@ -1,5 +1,5 @@
 // What an authorizer decides about: which user wants to do what to which object in which cluster.
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 
 /** The cluster that a request is for: its UID, and the name and labels by which rules can select clusters. */
 export interface AttributesCluster {

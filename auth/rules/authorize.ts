@@ -3,7 +3,7 @@
 // caller must first be allowed to impersonate every part of the identity; then the impersonated user must be allowed
 // the request itself.
 import { isDeepStrictEqual } from 'node:util';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { authenticatedGroup, isMaster } from '../callers/reserved.ts';
 import { knownVerbs, ruleConcerns, ruleMatches } from './rule-match.ts';
 import type { AuthorizationRules } from './rules.ts';

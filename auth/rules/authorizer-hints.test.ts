@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeUser } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
 import { allowAuthenticated, makeRulesAuthorizer, unionAuthorizer } from './authorize.ts';
 import type { Attributes } from './attributes.ts';
 import { parseRules } from './rules.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { GatewayError } from '../../cache/model/errors.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import { impersonatedUser, impersonationChecks, outgoingUser, readImpersonation } from './impersonation.ts';
 
 const cluster = { name: 'm1', uid: '0d1c', labels: {} };

@@ -2,10 +2,10 @@
 // (apiserver:pkg/endpoints/filters/impersonation): reads the requested identity, lists the permissions that the caller
 // needs, and builds the identity to send on. Easy to get wrong: a header that only looks like an impersonation header
 // must make the request fail, because another server may read it as one.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User, UserOrigin } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User, UserOrigin } from '../../model/user.ts';
 import type { Attributes, AttributesCluster } from './attributes.ts';
 import { decodeHeaderText, unescapeHeaderKey } from '../callers/header-values.ts';
 import {

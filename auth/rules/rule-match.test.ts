@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { makeUser } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
 import type { Attributes } from './attributes.ts';
 import { ruleMatches } from './rule-match.ts';
 import type { Rule } from './rules.ts';

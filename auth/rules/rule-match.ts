@@ -2,7 +2,7 @@
 // rules do not have, then by RBAC's own evaluation (kubernetes:pkg/apis/rbac/v1/evaluation_helpers.go, rbac.go
 // RuleAllows). "*" in verbs stands for the verbs listed in this file; a verb that Kubernetes adds later must be written
 // out in a rule.
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { Attributes, AttributesCluster } from './attributes.ts';
 import { accountUserName } from '../callers/reserved.ts';
 import type { ClusterSelector, Rule, RuleSubject } from './rules.ts';

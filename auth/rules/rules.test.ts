@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { parseRules } from './rules.ts';
 
 const head = 'apiVersion: gateway.portcullis.io/v1alpha1\nkind: AuthorizationRules\n';

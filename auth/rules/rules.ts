@@ -4,7 +4,7 @@
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import { z } from 'zod';
 import { faultText } from '../../lib/configuration-error.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 
 /** A subject of a rule, as in rbac.authorization.k8s.io. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { unionAuthorizer } from './authorize.ts';
 import type { Attributes } from './attributes.ts';
 import type { Authorizer, Decision } from './authorize.ts';

@@ -1,7 +1,7 @@
 // Builds chains from a presented certificate to trusted ones, by the rules of Go's crypto/x509, which kube-apiserver
 // uses. Expiry is not checked here, so that the result can be cached; the caller compares the dates with the clock each
 // time.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { readCertificate } from './certificate.ts';
 import type { Certificate } from './certificate.ts';
 

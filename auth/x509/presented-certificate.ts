@@ -3,7 +3,7 @@
 // sessions and long connections. There is one CertificateJudge with the authorities for users, and one with those for
 // front proxies.
 import { createHash } from 'node:crypto';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 import { readCertificate } from './certificate.ts';
 import type { Certificate } from './certificate.ts';

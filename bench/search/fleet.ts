@@ -6,10 +6,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { allowAuthenticated } from '../../auth/rules/authorize.ts';
-import { unknownStatus } from '../../cache/model/store.ts';
-import type { ClusterRecord } from '../../cache/model/records.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { unknownStatus } from '../../model/store.ts';
+import type { ClusterRecord } from '../../model/records.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
 import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
 import type { AnswerDependencies } from '../../search/api/answer-dependencies.ts';

@@ -1,9 +1,9 @@
 // Parses the ExecCredential that a credential plugin printed. Easy to get wrong: JSON.parse quotes its input in error
 // messages, and the input here contains a token. So no error of this file quotes any part of its input.
 import { z } from 'zod';
-import { GatewayError } from '../model/errors.ts';
-import type { Credential } from '../model/records.ts';
-import { bearerAuthorization } from './fixed.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { Credential } from '../../model/records.ts';
+import { bearerAuthorization } from '../../model/fixed-credential.ts';
 import { readKeyPair } from './pem.ts';
 
 const schema = z.object({

@@ -2,7 +2,7 @@
 // cluster name and another type in the cache: here each cluster has a source of its own.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { readSecretExec } from '../sources/objects/secret-exec.ts';
 import { testKeyPair } from './certificate.fixture.ts';
 import { execCredential } from './exec.ts';

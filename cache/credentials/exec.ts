@@ -2,8 +2,8 @@
 // result is cached until shortly before it expires. A plugin may open a browser window or take seconds. So neither a
 // burst of requests, nor a failing plugin, nor a member that always answers 401 may start it over and over.
 import { basename } from 'node:path';
-import { GatewayError } from '../model/errors.ts';
-import type { Credential, CredentialSource } from '../model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { Credential, CredentialSource } from '../../model/records.ts';
 import { readExecCredential } from './exec-output.ts';
 import { runExec, type ExecResult, type ExecRun } from './exec-run.ts';
 import type { KeyPair } from './pem.ts';

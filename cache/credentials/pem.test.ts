@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-import { GatewayError } from '../model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { testKeyPair } from './certificate.fixture.ts';
 import { readAuthorities, readKeyPair } from './pem.ts';
 

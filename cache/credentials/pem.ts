@@ -3,7 +3,7 @@
 // neither file nor cluster.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { GatewayError } from '../model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 
 const blockStart = '-----BEGIN CERTIFICATE-----';
 const blockEnd = '-----END CERTIFICATE-----';

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { testKeyPair } from '../credentials/certificate.fixture.ts';
-import type { HubConnection } from './hub-connection.ts';
+import type { HubConnection } from '../../kube/client/connection.ts';
 import { inClusterConnection, readHubKubeconfig } from './hub-connection.ts';
-import { until } from './hub.fixture.ts';
+import { until } from '../../kube/client/hub.fixture.ts';
 
 const [one, two] = await Promise.all([testKeyPair('one'), testKeyPair('two')]);
 

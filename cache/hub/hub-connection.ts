@@ -2,11 +2,11 @@
 // pod, and reads them again when the files change. Kubernetes replaces a ServiceAccount token on disk about every hour,
 // so callers must call `current()` for every request. When a changed file cannot be used, the last usable address and
 // credential are kept.
+import type { HubAccess, HubConnection } from '../../kube/client/connection.ts';
 import type { Environment } from '../../lib/environment-proxy.ts';
 import { resolve } from 'node:path';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { watchFiles, type FileWatch, type FileWatchOptions } from '../../lib/file-watch.ts';
-import type { CredentialSource, Endpoint, TlsTrust } from '../model/records.ts';
 import {
   maxCredentialBytes,
   readAll,
@@ -18,18 +18,6 @@ import { digest, draftClusters, referencedFiles, type ClusterDraft } from '../so
 import { credentialOfPlan, type ExecSettings } from '../sources/kubeconfig/kubeconfig-credential.ts';
 import { maxKubeconfigBytes, parseKubeconfig, type Kubeconfig } from '../sources/kubeconfig/kubeconfig-file.ts';
 import { bareUser } from '../sources/kubeconfig/kubeconfig-user.ts';
-
-/**
- * Address, trust and credential for requests to the hub. Frozen. `current()` returns the same object until something
- * changes.
- */
-export interface HubAccess {
-  readonly endpoint: Endpoint;
-  readonly tls: TlsTrust;
-  readonly credential: CredentialSource;
-  /** Digest of endpoint and trust. While it stays equal, open connections may be used again. */
-  readonly transportKey: string;
-}
 
 /** How the files of a connection are read again, and who is told about their problems. */
 export interface HubConnectionOptions {
@@ -154,11 +142,8 @@ async function startConnection(
   return connection;
 }
 
-/** Where requests to the hub go and with which credential. */
-export type HubConnection = Omit<WatchedConnection, 'start'>;
-
 /** Holds the last usable address and credential, and reads the files again when they change. */
-class WatchedConnection {
+class WatchedConnection implements HubConnection {
   readonly #file: string;
   readonly #options: HubConnectionOptions;
   readonly #read: () => Promise<Read>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { GatewayError } from '../model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { parseProxy, parseServer } from './address.ts';
 
 test('a server URL gives scheme, host, port and the path before the API', () => {

@@ -2,7 +2,7 @@
 // parser would silently repair dot segments, numeric hosts and backslashes, and the gateway would connect to a host
 // that nobody wrote.
 import { isIPv4, isIPv6 } from 'node:net';
-import type { Endpoint, ProxyAddress } from '../model/records.ts';
+import type { Endpoint, ProxyAddress } from '../../model/records.ts';
 import { unusable } from './unusable.ts';
 
 const urlShape =

@@ -1,7 +1,7 @@
 // What all sources of clusters have in common. At every change a source builds the whole list of its specs anew and
 // gives it to the cluster store. A spec whose inputs did not change must keep its CredentialSource instance. Otherwise
 // the cached results of exec plugins would be lost, and every reload would count as a change of the cluster.
-import type { ClusterSpec } from '../model/records.ts';
+import type { ClusterSpec } from '../../model/records.ts';
 
 /** The part of the cluster store that a source may use. */
 export interface ClusterSink {

@@ -1,6 +1,6 @@
 // Errors for a cluster whose configuration cannot be used. A source catches such an error and sets its message as the
 // `problem` of the cluster. Users see the message, so it names fields and files but never their content.
-import { GatewayError } from '../model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 
 /** A GatewayError CLUSTER_UNUSABLE, shown with the reason `InvalidConfiguration`. */
 export function unusable(message: string): GatewayError {

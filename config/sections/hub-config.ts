@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { withoutDefaultPort } from '../../auth/callers/web-page.ts';
-import type { AddressRuleOptions } from '../../cache/model/address-rule.ts';
+import type { AddressRuleOptions } from '../../model/address-rule.ts';
 import { parseRange } from '../../lib/text/ip-address.ts';
 import { execLineFault } from '../../cache/sources/objects/allowed-exec.ts';
 import type { AllowedExec } from '../../cache/sources/objects/allowed-exec.ts';

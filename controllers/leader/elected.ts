@@ -1,7 +1,7 @@
 // Runs a controller in one of all replicas of the gateway: the replica that holds a Lease.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { HubClient } from '../../cache/hub/hub-types.ts';
+import type { HubClient } from '../../kube/types.ts';
 import type { ControllerLog } from '../queue/logged-queue.ts';
 import type { LeaseFaults } from './lease-faults.ts';
 import { startLeaseNotice, type AwaitedObjects } from './lease-notice.ts';

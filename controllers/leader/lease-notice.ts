@@ -2,11 +2,11 @@
 // There is no leader then who could say it, so every replica does; all write the same. Easy to get wrong: only this
 // replica may be unable to use the Lease, and another one lead. So nothing is written about an object before it has
 // waited for a while, and nothing about one that a leader has looked at.
-import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
-import { startReflector } from '../../cache/hub/reflector.ts';
-import { conditionsOf, findCondition, generationOf, withConditions } from '../conditions.ts';
-import { makeHubWriter } from '../hub/hub-writer.ts';
-import { isDeleting, type ResourceType } from '../objects.ts';
+import type { HubClient, HubObject } from '../../kube/types.ts';
+import { startReflector } from '../../kube/reflector/reflector.ts';
+import { conditionsOf, findCondition, generationOf, withConditions } from '../../kube/objects/conditions.ts';
+import { makeHubWriter } from '../../kube/objects/hub-writer.ts';
+import { isDeleting, type ResourceType } from '../../kube/objects/objects.ts';
 
 /** Objects that wait for the leader. */
 export interface AwaitedObjects {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { until } from '../../cache/hub/hub.fixture.ts';
+import { until } from '../../kube/client/hub.fixture.ts';
 import { FakeHub } from '../fake-hub.fixture.ts';
 import { startElected } from './elected.ts';
 import { LeaseFaults } from './lease-faults.ts';

@@ -2,9 +2,9 @@
 // The controllers of import/ use the Leases of Clusterpedia's own components, so that the gateway and Clusterpedia
 // never write at the same time.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubClient } from '../../cache/hub/hub-types.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { check, HubRefusal } from '../hub/hub-writer.ts';
+import type { HubClient } from '../../kube/types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { check, HubRefusal } from '../../kube/objects/hub-writer.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 
 export interface LeaseTiming {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { until } from '../../cache/hub/hub.fixture.ts';
+import { until } from '../../kube/client/hub.fixture.ts';
 import { makeWorkQueue, type Outcome, type WorkQueueOptions } from './work-queue.ts';
 
 /** A queue whose work ends when the test says so. */

@@ -1,12 +1,12 @@
 // A controller that writes conditions into the status of the hub's objects of one kind, whenever one of the objects has
 // changed or the state that the conditions describe.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
-import { startReflector } from '../../cache/hub/reflector.ts';
-import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
-import { conditionsOf, generationOf, withConditions, type Finding } from '../conditions.ts';
-import { makeHubWriter } from '../hub/hub-writer.ts';
-import { isDeleting, type ResourceType } from '../objects.ts';
+import type { HubClient, HubObject } from '../../kube/types.ts';
+import { startReflector } from '../../kube/reflector/reflector.ts';
+import type { ReflectorTiming } from '../../kube/reflector/reflector-types.ts';
+import { conditionsOf, generationOf, withConditions, type Finding } from '../../kube/objects/conditions.ts';
+import { makeHubWriter } from '../../kube/objects/hub-writer.ts';
+import { isDeleting, type ResourceType } from '../../kube/objects/objects.ts';
 import { makeQueue, type ControllerLog } from '../queue/logged-queue.ts';
 
 /** One kind of objects whose status is written, and the conditions that the status gets. */

@@ -1,6 +1,6 @@
 // Turns the error with which applying a manifest failed into reason and message of a condition. Where OCM's agent has a
 // wording for it, that wording is used.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { MemberRefusal, type ObjectName } from '../member/member-objects.ts';
 import { IgnoreFieldFault } from './ignore-fields.ts';
 

@@ -1,8 +1,8 @@
 // Computes what an object of the member becomes under the update strategy `Update`. The owner in these functions is the
 // AppliedManifestWork, the record in the member of what a ManifestWork has applied.
 import { isDeepStrictEqual } from 'node:util';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import type { OwnerReference } from '../../controllers/objects.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import type { OwnerReference } from '../../kube/objects/objects.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { mergeTexts, updatedObject } from '../../lib/objects/updated-object.ts';
 import { objectAt } from '../work/manifest-work.ts';

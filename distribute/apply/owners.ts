@@ -1,8 +1,8 @@
 // Owner references from applied objects to AppliedManifestWorks. An AppliedManifestWork records in the member what one
 // ManifestWork has applied. Several works may own one object, so a reference is added or removed without touching the
 // others.
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { listAt, textAt, type OwnerReference } from '../../controllers/objects.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { listAt, textAt, type OwnerReference } from '../../kube/objects/objects.ts';
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
 import { workApiVersion } from '../work/manifest-work.ts';
 import { type JsonObject } from '../../lib/objects/json-object.ts';

@@ -1,6 +1,6 @@
 // Applies one manifest by server-side apply. Once the object exists, the fields that `ignoreFields` names are left out.
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { listAt, textAt } from '../../controllers/objects.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { MemberRefusal } from '../member/member-objects.ts';
 import { objectAt } from '../work/manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';

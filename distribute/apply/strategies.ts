@@ -1,7 +1,7 @@
 // Applies a manifest by one of the four update strategies. Each strategy gets the object as it was read and returns it
 // as it is after the write.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { OwnerReference } from '../../controllers/objects.ts';
+import type { OwnerReference } from '../../kube/objects/objects.ts';
 import { MemberRefusal } from '../member/member-objects.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
 import { groupKindIn, objectAt } from '../work/manifest-work.ts';

@@ -3,7 +3,7 @@ import { after, mock, test } from 'node:test';
 import { makeRuleEvaluator } from '../feedback/rule-evaluator.ts';
 import { executorFor } from '../member/executor-identity.ts';
 import { FakeMember } from '../member/fake-member.fixture.ts';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { runApplyPass, type ApplyPass } from './apply-pass.ts';
 import { KnownObjects } from './known-objects.ts';
 

@@ -1,9 +1,9 @@
 // Applies all manifests of one ManifestWork once, and reads the state of their objects. If the watch shows that an
 // object is unchanged since the last time, no request is sent for it.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import { conditionsOf, findCondition, type Finding } from '../../controllers/conditions.ts';
-import { listAt, textAt, type OwnerReference } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { conditionsOf, findCondition, type Finding } from '../../kube/objects/conditions.ts';
+import { listAt, textAt, type OwnerReference } from '../../kube/objects/objects.ts';
 import { contentHash, hashOf } from '../work/content-hash.ts';
 import { faultOf, MissingRight, type ApplyFault } from '../apply/apply-fault.ts';
 import { uidOf } from '../apply/owners.ts';

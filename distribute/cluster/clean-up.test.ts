@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
+import type { HubObject } from '../../kube/types.ts';
+import type { HubWriter } from '../../kube/objects/hub-writer.ts';
 import { FakeMember, fakeAppliedWorks } from '../member/fake-member.fixture.ts';
 import { appliedWorkFinalizer, workFinalizer } from '../work/manifest-work.ts';
 import { endAppliedWork, endWork } from './clean-up.ts';

@@ -2,10 +2,10 @@
 // and then removes the work's finalizer. An AppliedManifestWork whose work is missing on the hub is deleted after a
 // grace period. Easy to get wrong: whoever may write AppliedManifestWorks in the member may have written this one. As
 // whom its objects are deleted is said by the work on the hub, which its finalizer keeps there until they are gone.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { conditionsOf, findCondition, generationOf, withConditions } from '../../controllers/conditions.ts';
-import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
-import { isDeleting, textAt, textsAt } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { conditionsOf, findCondition, generationOf, withConditions } from '../../kube/objects/conditions.ts';
+import { setFinalizer } from '../../kube/objects/hub-writer.ts';
+import { isDeleting, textAt, textsAt } from '../../kube/objects/objects.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { isGroup, isLabel, isName } from '../../lib/objects/api-names.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';

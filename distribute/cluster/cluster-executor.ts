@@ -1,10 +1,10 @@
 // Executes the ManifestWorks of one cluster, with a queue of its own. While the member cannot be reached, or another
 // agent executes the works there, nothing is written to the member. The watch of AppliedManifestWorks shows when that
 // changes.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
-import type { Finding } from '../../controllers/conditions.ts';
-import { isDeleting, textAt } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import type { ReflectorTiming } from '../../kube/reflector/reflector-types.ts';
+import type { Finding } from '../../kube/objects/conditions.ts';
+import { isDeleting, textAt } from '../../kube/objects/objects.ts';
 import { makeQueue, type ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../../controllers/queue/work-queue.ts';
 import { followAppliedWorks, type AppliedWorks } from '../inventory/applied-works.ts';

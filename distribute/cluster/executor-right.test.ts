@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { executorFor, executorOf } from '../member/executor-identity.ts';
 import { authorFrom } from '../stamp/authors.ts';
 import { modifierAnnotation } from '../work/last-modifier.ts';

@@ -1,9 +1,9 @@
 // Decides whether a ManifestWork may be executed as its executor: the hub is asked whether the user who changed the
 // work last may `execute-as` it. Without a proven user nobody can be asked about, and the work is not executed.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
-import type { Finding } from '../../controllers/conditions.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { User } from '../../model/user.ts';
+import type { Finding } from '../../kube/objects/conditions.ts';
 import type { Executor } from '../member/executor-identity.ts';
 import { acceptance, acceptedBefore, authorFrom, type Author, type Authors } from '../stamp/authors.ts';
 import { lastModifierOf } from '../work/last-modifier.ts';

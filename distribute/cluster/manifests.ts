@@ -1,7 +1,7 @@
 // The manifests that one pass over a ManifestWork applies, or those of the objects that it only looks at.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { listAt, textAt } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Kinds } from '../member/kinds.ts';
 import { faultOfMeta, manifestsOf, metaOf, type ResourceMeta } from '../work/manifest-work.ts';

@@ -1,6 +1,6 @@
 // Settings that are the same for all clusters whose ManifestWorks are executed.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
+import type { HubObject } from '../../kube/types.ts';
+import type { HubWriter } from '../../kube/objects/hub-writer.ts';
 import type { HubMark } from '../inventory/applied-works.ts';
 import type { RuleEvaluator } from '../feedback/rule-evaluator.ts';
 import type { DefaultExecutor } from '../member/executor-identity.ts';

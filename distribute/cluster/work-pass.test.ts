@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { HubRefusal, type HubWriter } from '../../controllers/hub/hub-writer.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { HubRefusal, type HubWriter } from '../../kube/objects/hub-writer.ts';
 import { makeRuleEvaluator } from '../feedback/rule-evaluator.ts';
 import { FakeMember, fakeAppliedWorks } from '../member/fake-member.fixture.ts';
 import { workFinalizer } from '../work/manifest-work.ts';

@@ -1,11 +1,11 @@
 // Handles one ManifestWork once: applies its manifests, records its objects in the AppliedManifestWork, and writes the
 // results into the work's status.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { conditionsOf, findCondition, type Condition, type Finding } from '../../controllers/conditions.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { HubRefusal, setFinalizer } from '../../controllers/hub/hub-writer.ts';
-import { isDeleting, textsAt } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { conditionsOf, findCondition, type Condition, type Finding } from '../../kube/objects/conditions.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { HubRefusal, setFinalizer } from '../../kube/objects/hub-writer.ts';
+import { isDeleting, textsAt } from '../../kube/objects/objects.ts';
 import type { ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { faultOf } from '../apply/apply-fault.ts';

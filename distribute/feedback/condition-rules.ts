@@ -1,8 +1,8 @@
 // Evaluates the `conditionRules` of a ManifestWork: each gives a condition of an object, by CEL expressions over the
 // object, or by expressions that OCM defines for some kinds (well-known conditions).
-import type { Finding } from '../../controllers/conditions.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { listAt, textAt } from '../../controllers/objects.ts';
+import type { Finding } from '../../kube/objects/conditions.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { goNumber } from '../../lib/json/exact-json.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';

@@ -1,6 +1,6 @@
 // Reads the values of an object that the `feedbackRules` of its ManifestWork name: by JSONPath, or by paths that OCM
 // defines for some kinds (well-known statuses).
-import { listAt, textAt } from '../../controllers/objects.ts';
+import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { parsePrinterPath, ValueBudget } from '../../tables/printer-path.ts';
 import { goNumber } from '../../lib/json/exact-json.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';

@@ -1,8 +1,8 @@
 // Evaluates the `conditionRules` of ManifestWorks outside the event loop that serves requests. Their authors write
 // expressions and the patterns in them, and a pattern alone can run for ever.
 import { extname } from 'node:path';
-import type { Finding } from '../../controllers/conditions.ts';
-import { textAt } from '../../controllers/objects.ts';
+import type { Finding } from '../../kube/objects/conditions.ts';
+import { textAt } from '../../kube/objects/objects.ts';
 import { BoundExceeded, makeBoundedWorker } from '../../lib/bounded-worker.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { makeRecent } from '../../lib/recent.ts';

@@ -1,12 +1,12 @@
 // Reads and writes the AppliedManifestWorks of one member, always with the gateway's own credential. They are watched.
 // An object that was just written is kept until the watch shows the write, so that callers see their own writes.
 import { createHash } from 'node:crypto';
-import { startReflector, type Reflector } from '../../cache/hub/reflector.ts';
-import type { ReflectorState, ReflectorTiming } from '../../cache/hub/reflector-types.ts';
-import { isOlder, type ObjectChange } from '../../cache/hub/object-set.ts';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { makeHubWriter, setFinalizer, type HubWriter } from '../../controllers/hub/hub-writer.ts';
-import { textAt } from '../../controllers/objects.ts';
+import { startReflector, type Reflector } from '../../kube/reflector/reflector.ts';
+import type { ReflectorState, ReflectorTiming } from '../../kube/reflector/reflector-types.ts';
+import { isOlder, type ObjectChange } from '../../kube/reflector/object-set.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { makeHubWriter, setFinalizer, type HubWriter } from '../../kube/objects/hub-writer.ts';
+import { textAt } from '../../kube/objects/objects.ts';
 import type { MemberClient } from '../member/member-client.ts';
 import { appliedWorkFinalizer, appliedWorks, ownPrefix, workApiVersion } from '../work/manifest-work.ts';
 

@@ -1,8 +1,8 @@
 // Reads the objects that an AppliedManifestWork records, and finds those that the ManifestWork does not contain any
 // more.
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { listAt, textAt } from '../../controllers/objects.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { listAt, textAt } from '../../kube/objects/objects.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import { objectKey } from '../work/manifest-work.ts';
 

@@ -1,10 +1,10 @@
 // After a ManifestWork was applied, records its objects in the AppliedManifestWork, and deletes recorded objects that
 // the work does not contain any more. Nothing is deleted unless every manifest was applied and every object could be
 // read.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { conditionsOf, findCondition, generationOf, type Finding } from '../../controllers/conditions.ts';
-import { textAt } from '../../controllers/objects.ts';
+import { conditionsOf, findCondition, generationOf, type Finding } from '../../kube/objects/conditions.ts';
+import { textAt } from '../../kube/objects/objects.ts';
 import { hashOf } from '../work/content-hash.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import type { Kinds } from '../member/kinds.ts';

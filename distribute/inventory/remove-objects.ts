@@ -1,8 +1,8 @@
 // Deletes objects that an AppliedManifestWork records. An object is only deleted if it has the recorded UID and no
 // other ManifestWork owns it.
-import { GatewayError } from '../../cache/model/errors.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import type { OwnerReference } from '../../controllers/objects.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import type { OwnerReference } from '../../kube/objects/objects.ts';
 import { hasOtherWork, isOwnedBy, setOwner, uidOf } from '../apply/owners.ts';
 import type { Kinds, ServedKind } from '../member/kinds.ts';
 import { MemberRefusal, type MemberObjects, type ObjectName } from '../member/member-objects.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
-import { makeUser } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { HubObject } from '../../kube/types.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import { makeUser } from '../../model/user.ts';
 import { executorFor, ExecutorRefused, executorOf, identityOf } from './executor-identity.ts';
 
 const work = (executor?: unknown): HubObject => ({

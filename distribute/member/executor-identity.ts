@@ -1,14 +1,14 @@
 // Decides as whom the manifests of a ManifestWork are written: as the ServiceAccount of the member that the work names,
 // by impersonation and by the same identity rules as requests of clients. If the identity could be any other than that
 // ServiceAccount's, the work is refused.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { makeUser, type User } from '../../cache/model/user.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { makeUser, type User } from '../../model/user.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
 import { accountUserName, splitAccountName, type AccountName } from '../../auth/callers/reserved.ts';
 import type { OutgoingIdentity } from '../../routing/members/member-request.ts';
-import { textAt } from '../../controllers/objects.ts';
+import { textAt } from '../../kube/objects/objects.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
 
 /**

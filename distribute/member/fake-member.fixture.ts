@@ -1,7 +1,7 @@
 // A member cluster in memory, as the session of a cluster reaches it: discovery of some kinds, reads and writes of
 // objects, and a note of every request with the identity that sent it.
-import type { HubAnswer, HubCall, HubObject } from '../../cache/hub/hub-types.ts';
-import { HubRefusal } from '../../controllers/hub/hub-writer.ts';
+import type { HubAnswer, HubCall, HubObject } from '../../kube/types.ts';
+import { HubRefusal } from '../../kube/objects/hub-writer.ts';
 import type { AppliedWorks } from '../inventory/applied-works.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { makeKinds } from './kinds.ts';

@@ -1,9 +1,9 @@
 // Finds the kinds that a member serves, by its discovery. Discovery answers are remembered for each group and version.
 // A kind that is missing in an answer is looked up again, since a manifest of the same ManifestWork may have just
 // created its CustomResourceDefinition.
-import { groupVersionPath } from '../../cache/hub/hub-paths.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { listAt, textAt } from '../../controllers/objects.ts';
+import { groupVersionPath } from '../../kube/paths.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { isKind, isLabel } from '../../lib/objects/api-names.ts';
 import type { MemberClient } from './member-client.ts';
 import { jsonOf } from './member-answer.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
+import type { ClusterRecord, ClusterSpec } from '../../model/records.ts';
 import { makeBreaker } from '../../routing/call/breaker.ts';
 import { AnswerTooLong } from '../../routing/members/member-call.ts';
 import type { Connections } from '../../routing/members/target.ts';

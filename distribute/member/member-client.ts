@@ -1,10 +1,10 @@
 // A client with which controllers send requests to one member, by the same connections, credentials and circuit breaker
 // as requests of clients. The client has the interface of a HubClient, so that reflectors and writers for the hub can
 // be used on a member too.
-import { bodyOf } from '../../cache/hub/call-body.ts';
-import type { HubAnswer, HubCall, HubClient, HubStream } from '../../cache/hub/hub-types.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
+import { bodyOf } from '../../kube/call-body.ts';
+import type { HubAnswer, HubCall, HubClient, HubStream } from '../../kube/types.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterRecord, ClusterSpec } from '../../model/records.ts';
 import { retryAfterMsOf } from '../../lib/backoff.ts';
 import { callMember, readWhole, type MemberAnswer } from '../../routing/members/member-call.ts';
 import type { OutgoingIdentity } from '../../routing/members/member-request.ts';

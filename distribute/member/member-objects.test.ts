@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UnusableName } from '../../cache/hub/hub-paths.ts';
+import { UnusableName } from '../../kube/paths.ts';
 import { AnswerTooLong } from '../../routing/members/member-call.ts';
 import { FakeMember } from './fake-member.fixture.ts';
 import { makeMemberObjects, MemberRefusal, type ObjectName } from './member-objects.ts';

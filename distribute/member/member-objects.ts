@@ -1,8 +1,8 @@
 // Reads and writes objects of one member as one identity. Each write is passed to `onWrite` before it is sent, for the
 // audit log.
 import { randomUUID } from 'node:crypto';
-import { collectionPath, objectPath } from '../../cache/hub/hub-paths.ts';
-import type { HubAnswer, HubCall, WatchedResource } from '../../cache/hub/hub-types.ts';
+import { collectionPath, objectPath } from '../../kube/paths.ts';
+import type { HubAnswer, HubCall, WatchedResource } from '../../kube/types.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { AnswerTooLong } from '../../routing/members/member-call.ts';
 import type { ServedKind } from './kinds.ts';

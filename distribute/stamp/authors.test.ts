@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { modifierAnnotation } from '../work/last-modifier.ts';
 import { acceptance, acceptedBefore, Authors } from './authors.ts';
 import { workStamp } from './work-stamp.ts';

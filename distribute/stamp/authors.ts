@@ -3,12 +3,12 @@
 // done for an object whose author is not proven.
 import { longestTimerMs } from '../../lib/duration.ts';
 import { createHash } from 'node:crypto';
-import { startReflector, type Reflector, type ReflectorState } from '../../cache/hub/reflector.ts';
-import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import { makeUser, type User } from '../../cache/model/user.ts';
-import { conditionsOf, findCondition, generationOf, type Finding } from '../../controllers/conditions.ts';
-import { textAt } from '../../controllers/objects.ts';
+import { startReflector, type Reflector, type ReflectorState } from '../../kube/reflector/reflector.ts';
+import type { HubClient, HubObject } from '../../kube/types.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { makeUser, type User } from '../../model/user.ts';
+import { conditionsOf, findCondition, generationOf, type Finding } from '../../kube/objects/conditions.ts';
+import { textAt } from '../../kube/objects/objects.ts';
 import { lastModifierOf, modifierAnnotation, type Modifier } from '../work/last-modifier.ts';
 import type { StampPolicy } from './stamp-policy.ts';
 

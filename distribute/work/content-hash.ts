@@ -1,6 +1,6 @@
 // Hashes by which the gateway sees that an object or a manifest has changed.
 import { createHash } from 'node:crypto';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
 import { objectAt } from './manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 

@@ -1,8 +1,8 @@
 // Keeps the executed specs of a ManifestWork in an annotation of the work, for people who want to go back to an earlier
 // spec.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { generationOf } from '../../controllers/conditions.ts';
-import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { generationOf } from '../../kube/objects/conditions.ts';
+import type { HubWriter } from '../../kube/objects/hub-writer.ts';
 import { historyAnnotation, isRecorded, withRevision } from '../../lib/work-history.ts';
 import { manifestWorks, objectAt } from './manifest-work.ts';
 

@@ -1,6 +1,6 @@
 // Reads who last changed a ManifestWork, which an admission policy of the hub records in an annotation.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { textAt } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { textAt } from '../../kube/objects/objects.ts';
 import { ownPrefix } from './manifest-work.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
 

@@ -1,9 +1,9 @@
 // Reads what a ManifestWork configures for single manifests: update strategy, feedback rules, and whether the object is
 // deleted with the work.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { conditionsOf, findCondition } from '../../controllers/conditions.ts';
-import { listAt, textAt } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { conditionsOf, findCondition } from '../../kube/objects/conditions.ts';
+import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { objectAt, type ResourceMeta } from './manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { matches } from '../../lib/text/star-pattern.ts';

@@ -1,10 +1,10 @@
 // Makes the entry of one manifest in the status of its ManifestWork. Types, reasons and messages are those of OCM's
 // agent, since programs on the hub read them.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { conditionsOf, withConditions, type Condition, type Finding } from '../../controllers/conditions.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { listAt } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { conditionsOf, withConditions, type Condition, type Finding } from '../../kube/objects/conditions.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { listAt } from '../../kube/objects/objects.ts';
 import type { Readiness } from '../../lib/objects/readiness/readiness.ts';
 import { objectAt, type ResourceMeta } from './manifest-work.ts';
 import { type JsonObject } from '../../lib/objects/json-object.ts';

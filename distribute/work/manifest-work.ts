@@ -1,7 +1,7 @@
 // ManifestWork and AppliedManifestWork of OCM's API: names of the types, and functions that read the parts of a work.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { listAt, textAt, type ResourceType } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { listAt, textAt, type ResourceType } from '../../kube/objects/objects.ts';
 import { isGroup, isKind, isLabel, isName } from '../../lib/objects/api-names.ts';
 import { groupKindOf } from '../../lib/objects/group-kind.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';

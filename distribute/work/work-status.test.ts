@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { Finding } from '../../controllers/conditions.ts';
+import type { HubObject } from '../../kube/types.ts';
+import type { Finding } from '../../kube/objects/conditions.ts';
 import type { Readiness } from '../../lib/objects/readiness/readiness.ts';
 import type { ManifestResult, Seen } from './manifest-status.ts';
 import { statusOf, type WorkStatus } from './work-status.ts';

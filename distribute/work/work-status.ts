@@ -1,5 +1,5 @@
 // Makes the status of a ManifestWork: one entry for each manifest, and conditions that sum up the entries.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import {
   conditionsOf,
   generationOf,
@@ -7,7 +7,7 @@ import {
   type Condition,
   type ConditionStatus,
   type Finding,
-} from '../../controllers/conditions.ts';
+} from '../../kube/objects/conditions.ts';
 import { entriesOf, rulePrefix, type ManifestEntry, type ManifestResult } from './manifest-status.ts';
 import { completeType } from './manifest-config.ts';
 import { ownPrefix } from './manifest-work.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { makeUser } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
 import { makeAuditClock } from './clock.ts';
 import { auditedUserAgent, eventLine } from './event.ts';
 import type { AuditEvent } from './event.ts';

@@ -1,7 +1,7 @@
 // Writes one audit.k8s.io/v1 Event as a line of JSON, with fields in kube-apiserver's order. For speed the line is put
 // together by hand. Security: every text that comes from outside must go through JSON.stringify. The only header in an
 // event is User-Agent.
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { AuditStage } from '../../request/audit-trail.ts';
 
 /** The content of one audit event. */

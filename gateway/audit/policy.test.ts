@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import { makeUser } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
 import { noOverflowPolicy, readOverflowPolicy, whenFull } from './overflow.ts';
 import { auditDecision, readAuditPolicy } from './policy.ts';
 import type { AuditedRequest } from '../../request/audit-trail.ts';

@@ -1,6 +1,6 @@
 // Writes the audit events of requests, and refuses a request whose events could not be stored. The refusal must come
 // before anything is sent to a cluster: once a change has happened, its events must be stored.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import { pathInCluster } from '../../request/proxying-request.ts';
 import type { Authenticated, Observed } from '../../request/exchange.ts';

@@ -1,8 +1,8 @@
 // Builds an audit event from the state of a request. The event uses the same verbs as the cluster's own audit log (an
 // exec by GET has the verb `get`), so that both logs can be compared.
 import { memberView } from '../../auth/rules/impersonation.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { User } from '../../model/user.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import { auditedUserAgent } from './event.ts';
 import type { AuditEvent, ObjectReference, ResponseStatus } from './event.ts';

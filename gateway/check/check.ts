@@ -6,7 +6,7 @@ import { readAuthenticationConfig } from '../../auth/jwt/authentication-config.t
 import { parseRules } from '../../auth/rules/rules.ts';
 import { parseTokenFile } from '../../auth/callers/static-token.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { listKubeconfigs } from '../../cache/sources/kubeconfig/kubeconfig-folder.ts';
 import { readAuditPolicy } from '../audit/policy.ts';
 import { readConfig } from '../../config/config.ts';

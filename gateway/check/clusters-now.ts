@@ -2,13 +2,13 @@
 // the gateway's credential may do. The clusters come from the same sources as in `serve`; these watch their files until
 // they are closed.
 import { setTimeout as pause } from 'node:timers/promises';
-import { makeHubClient } from '../../cache/hub/hub-client.ts';
+import { makeHubClient } from '../../kube/client/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
-import type { HubConnection } from '../../cache/hub/hub-connection.ts';
-import type { HubClient } from '../../cache/hub/hub-types.ts';
-import type { ClusterRecord } from '../../cache/model/records.ts';
-import { createClusterStore } from '../../cache/model/store.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
+import type { HubConnection } from '../../kube/client/connection.ts';
+import type { HubClient } from '../../kube/types.ts';
+import type { ClusterRecord } from '../../model/records.ts';
+import { createClusterStore } from '../../model/store.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { makeConnections } from '../../routing/members/target.ts';
 import { makeTransport, transportParts } from '../../routing/pools/transport.ts';
 import type { Config } from '../../config/configuration.ts';

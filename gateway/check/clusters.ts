@@ -1,6 +1,6 @@
 // Finds weaknesses in how a cluster or the hub is reached, and in the gateway's credential for it. Clusters from every
 // source have the same type here, so the same checks apply to kubeconfigs and to Secrets on the hub.
-import type { ClusterSpec, Credential, CredentialSource } from '../../cache/model/records.ts';
+import type { ClusterSpec, Credential, CredentialSource } from '../../model/records.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
 import { certificateWeaknesses } from './certificates.ts';
 import type { Weakness } from './weakness.ts';

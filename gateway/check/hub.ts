@@ -1,6 +1,6 @@
 // Finds weaknesses between the gateway and its hub: in the settings, and in what the gateway's account may read on the
 // hub. Nothing is written: a SelfSubjectAccessReview is sent by POST, but the hub only answers it and stores nothing.
-import type { HubClient } from '../../cache/hub/hub-types.ts';
+import type { HubClient } from '../../kube/types.ts';
 import type { HubConfig } from '../../config/sections/hub-config.ts';
 import type { CheckResult, Weakness } from './weakness.ts';
 

@@ -1,7 +1,7 @@
 // Asks each cluster what the gateway's credential may do in the cluster, with the same requests that a running gateway
 // sends. A cluster that does not answer is returned in `unread`.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterRecord } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterRecord } from '../../model/records.ts';
 import { locate } from '../../routing/members/target.ts';
 import type { Connections } from '../../routing/members/target.ts';
 import { ask } from '../probe/probe-request.ts';

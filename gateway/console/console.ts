@@ -1,7 +1,7 @@
 // Answers requests below /console/: the page, its files, and how one can log in. Every caller gets the same answers,
 // and nothing in them comes from a cluster. In the demo only, a one-time code is exchanged for a token.
 import { randomBytes } from 'node:crypto';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';

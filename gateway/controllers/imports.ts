@@ -1,9 +1,9 @@
 // Starts the controllers that write to the hub (import policies, the status of Karmada's ResourceRegistries and of
 // CollectionResources, ClusterProfiles) where the configuration enables them, and gives them the gateway's data about
 // clusters.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { ClusterRecord } from '../../cache/model/records.ts';
-import type { ClusterStore } from '../../cache/model/store.ts';
+import type { HubObject } from '../../kube/types.ts';
+import type { ClusterRecord } from '../../model/records.ts';
+import type { ClusterStore } from '../../model/store.ts';
 import type { ClusterFacts, ImportedClusters, SyncedType } from '../../import/clusters/cluster-facts.ts';
 import { startImports } from '../../import/start.ts';
 import type { Imports } from '../../import/start.ts';

@@ -1,8 +1,8 @@
 // Lets clusters join and leave by ClusterJoin objects if the configuration enables it. Audit events about writes to
 // these clusters have the user `portcullis:join`, since no caller has sent them.
 import type { Registry } from 'prom-client';
-import { makeAddressRule } from '../../cache/model/address-rule.ts';
-import { makeUser } from '../../cache/model/user.ts';
+import { makeAddressRule } from '../../model/address-rule.ts';
+import { makeUser } from '../../model/user.ts';
 import { startClusterJoins, type ClusterJoins } from '../../join/start.ts';
 import { registerJoinMetrics } from '../operations/controller-metrics.ts';
 import { beginOwnWrite } from './own-writes.ts';

@@ -1,6 +1,6 @@
 // Audit events of writes that the gateway itself sends to a cluster: for ManifestWorks, for clusters that join, and for
 // rights that TenantBindings grant.
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { MemberWrite } from '../../distribute/member/member-objects.ts';
 import type { RunningAudit } from '../audit/audit.ts';
 

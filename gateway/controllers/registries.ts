@@ -1,6 +1,6 @@
 // Finds which clusters each of Karmada's ResourceRegistries selects, and which of its resources are in the index. The
 // status of the ResourceRegistry shows this.
-import type { ClusterStore } from '../../cache/model/store.ts';
+import type { ClusterStore } from '../../model/store.ts';
 import type { RegisteredResource } from '../../cache/sources/objects/karmada-registries.ts';
 import type { IndexedRegistries } from '../../import/registries/registry-status.ts';
 import type { ClusterState } from '../../sync/member/sync-types.ts';

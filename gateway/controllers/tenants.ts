@@ -1,7 +1,7 @@
 // Grants rights in clusters by TenantBindings and ClusterPermissions if the configuration enables it. Each write is
 // sent as the author of the object, under the same identity rules as the author's own requests, and has an audit event.
 import type { Registry } from 'prom-client';
-import { makeUser } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
 import { startTenants, type Tenants } from '../../tenants/start.ts';
 import { by, registerRead } from '../operations/read-metric.ts';
 import { beginOwnWrite } from './own-writes.ts';

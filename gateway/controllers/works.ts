@@ -2,7 +2,7 @@
 // gateway's connections, under the same identity rules as requests, after the hub has authorized them, and with audit
 // events.
 import { Histogram, type Registry } from 'prom-client';
-import { makeUser, type User } from '../../cache/model/user.ts';
+import { makeUser, type User } from '../../model/user.ts';
 import type { WorkWrite } from '../../distribute/member/member-session.ts';
 import { startWorkExecutor } from '../../distribute/start.ts';
 import type { WorkExecutor } from '../../distribute/start.ts';

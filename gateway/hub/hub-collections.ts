@@ -1,7 +1,7 @@
 // Follows the CollectionResource objects of the hub, which define collections of the index.
-import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
-import { startReflector } from '../../cache/hub/reflector.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import type { HubClient, HubObject } from '../../kube/types.ts';
+import { startReflector } from '../../kube/reflector/reflector.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
 import { collectionGroup, collectionPlural, collectionVersion } from '../../import/collections/collection-status.ts';
 import { readDefinition } from '../../search/collections/definitions.ts';
 import type { CollectionDefinition } from '../../search/collections/definitions.ts';

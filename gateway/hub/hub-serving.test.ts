@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { afterEach, test } from 'node:test';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import type { HubAnswer, HubCall, HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
+import type { HubAnswer, HubCall, HubObject, WatchedResource } from '../../kube/types.ts';
 import { startHubServing } from './hub-serving.ts';
 import type { HubServing } from './hub-serving.ts';
 import { makeLog } from '../../lib/log.ts';

@@ -3,8 +3,8 @@
 // Easy to get wrong: a certificate may be served only after the hub trusts its CA; otherwise discovery fails for the
 // whole hub.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { HubAnswer, HubClient, HubObject, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { HubAnswer, HubClient, HubObject, HubObjects, WatchedResource } from '../../kube/types.ts';
 import type { Log } from '../../lib/log.ts';
 import {
   bundleCovers,

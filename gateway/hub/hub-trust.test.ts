@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { authority, makeCertificate, testNowMs, usedFor } from '../../auth/x509/certificates.fixture.ts';
 import type { TestCertificate } from '../../auth/x509/certificates.fixture.ts';
-import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
-import type { ReflectorState } from '../../cache/hub/reflector.ts';
+import type { HubObject, HubObjects } from '../../kube/types.ts';
+import type { ReflectorState } from '../../kube/reflector/reflector.ts';
 import { makeHubTrust } from './hub-trust.ts';
 
 const proxies = await makeCertificate({ subject: [{ CN: ['front-proxy-ca'] }], extensions: authority() });

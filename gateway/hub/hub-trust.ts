@@ -12,10 +12,10 @@ import {
   makeRequestHeaderAuthenticator,
   parseFrontProxyTrust,
 } from '../../auth/callers/request-header.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { HubClient, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
-import { startReflector } from '../../cache/hub/reflector.ts';
-import type { ReflectorState } from '../../cache/hub/reflector.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { HubClient, HubObjects, WatchedResource } from '../../kube/types.ts';
+import { startReflector } from '../../kube/reflector/reflector.ts';
+import type { ReflectorState } from '../../kube/reflector/reflector.ts';
 
 /** Authenticators for callers whose identity the hub confirms, with the CAs that the hub trusts at present. */
 export interface HubTrust {

@@ -2,11 +2,11 @@
 // replicas share through the hub. A gateway starts and serves even when the hub is down. It waits for the hub only when
 // the serving certificate is stored there.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import { makeHubClient } from '../../cache/hub/hub-client.ts';
+import { makeHubClient } from '../../kube/client/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
-import type { HubClient } from '../../cache/hub/hub-types.ts';
+import type { HubClient } from '../../kube/types.ts';
 import type { ExecSettings } from '../../cache/sources/kubeconfig/kubeconfig-credential.ts';
-import { startReflector } from '../../cache/hub/reflector.ts';
+import { startReflector } from '../../kube/reflector/reflector.ts';
 import { startHubAccess } from './hub-access.ts';
 import type { HubAccess } from './hub-access.ts';
 import type { HubConfig } from '../../config/sections/hub-config.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { test, type TestContext } from 'node:test';
-import type { HubAccess, HubConnection } from '../../cache/hub/hub-connection.ts';
-import { makeHubClient } from '../../cache/hub/hub-client.ts';
-import type { HubCall, HubClient } from '../../cache/hub/hub-types.ts';
-import { fixedCredential } from '../../cache/credentials/fixed.ts';
-import { faultOf, startTestHub, until } from '../../cache/hub/hub.fixture.ts';
+import type { HubAccess, HubConnection } from '../../kube/client/connection.ts';
+import { makeHubClient } from '../../kube/client/hub-client.ts';
+import type { HubCall, HubClient } from '../../kube/types.ts';
+import { fixedCredential } from '../../model/fixed-credential.ts';
+import { faultOf, startTestHub, until } from '../../kube/client/hub.fixture.ts';
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
 import { withCheapReviews } from './review-client.ts';
 

@@ -3,12 +3,12 @@
 // cluster every ten seconds. When a review gets no ordinary answer (the credential was refused, an idle connection was
 // closed, the TLS settings changed), the ordinary client of the hub sends it again, so that one place handles these
 // cases.
-import { GatewayError } from '../../cache/model/errors.ts';
-import { isReview } from '../../cache/hub/hub-client.ts';
-import type { HubAccess, HubConnection } from '../../cache/hub/hub-connection.ts';
-import { hubFault, hubUnavailable } from '../../cache/hub/hub-faults.ts';
-import type { HubAnswer, HubCall, HubClient } from '../../cache/hub/hub-types.ts';
-import type { Credential, Endpoint } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { isReview } from '../../kube/client/hub-client.ts';
+import type { HubAccess, HubConnection } from '../../kube/client/connection.ts';
+import { hubFault, hubUnavailable } from '../../kube/faults.ts';
+import type { HubAnswer, HubCall, HubClient } from '../../kube/types.ts';
+import type { Credential, Endpoint } from '../../model/records.ts';
 import { hostHeader } from '../../routing/pools/endpoint-request.ts';
 import { makeTransport } from '../../routing/pools/transport.ts';
 import type { ResponseHandler, Transport, UpstreamCall } from '../../routing/call/transport-types.ts';

@@ -1,6 +1,6 @@
 // The counters, queues and rates of each user and each cluster. When there are many users or clusters, those without
 // requests are forgotten, so that callers cannot fill the memory with names they make up.
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { LimitsConfig } from '../../config/sections/limits-config.ts';
 import { FairGate } from './fair-gate.ts';
 import { TokenBucket } from './token-bucket.ts';

@@ -2,8 +2,8 @@
 // cluster. A short request takes a slot at four gates (counters with a queue), always in this order: user in the
 // cluster, user, cluster, gateway. It waits in the queue of the first gate that has no free slot. However a request
 // ends, its slots become free again.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { User } from '../../model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
 import type { LimitsConfig } from '../../config/sections/limits-config.ts';
 import { AdmissionEntries, gateInCluster } from './admission-entries.ts';

@@ -4,8 +4,8 @@
 // Failures on the connection itself count; otherwise the holder of one valid token could try any number of others.
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { anonymousName } from '../../auth/callers/reserved.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { User } from '../../model/user.ts';
 import { addressKey } from './address-share.ts';
 import { TokenBucket } from './token-bucket.ts';
 

@@ -1,7 +1,7 @@
 // Ends answers that their clients do not read. Short answers and watches end after a time limit, as in kube-apiserver.
 // When memory is short, any answer may be ended, beginning with those blocked longest. Logs, exec sessions and proxied
 // services have no time limit: `kubectl logs -f | less` may stand still for an hour.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 
 /** Ends answers that their clients do not read. */

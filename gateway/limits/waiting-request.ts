@@ -1,6 +1,6 @@
 // A short request that takes a slot at each of several gates (user, cluster, gateway), one after the other, and waits
 // where no slot is free. It frees all its slots when its exchange ends, its client goes away or it has waited too long.
-import type { GatewayError } from '../../cache/model/errors.ts';
+import type { GatewayError } from '../../model/errors.ts';
 import type { FairGate, Waiting } from './fair-gate.ts';
 
 /** Result of waiting for a slot when the client went away first. */

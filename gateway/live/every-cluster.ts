@@ -1,7 +1,7 @@
 // Sends a read request below the paths of the index to every cluster, when the index has no rows to answer it from.
 // Each cluster is asked as the caller, and only if the gateway's authorizer allows the caller this request to this
 // cluster.
-import type { ClusterSpec, IdentityMode } from '../../cache/model/records.ts';
+import type { ClusterSpec, IdentityMode } from '../../model/records.ts';
 import type { EveryCluster } from '../../search/request/request.ts';
 import type { ChainDependencies } from '../steps/chain-dependencies.ts';
 import type { Authorized } from '../../request/exchange.ts';

@@ -2,8 +2,8 @@
 // Clusterpedia's forward label. The request is authorized, located and sent by the same code as a request to
 // `/clusters/<name>/proxy`.
 import { forbidden } from '../../auth/rules/authorize.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { IdentityMode } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { IdentityMode } from '../../model/records.ts';
 import type { LiveQuestion } from '../../api/index/index-answers.ts';
 import type { Authorized, Dispatched } from '../../request/exchange.ts';
 import { parseTarget } from '../../request/path.ts';

@@ -1,9 +1,9 @@
 // Requests by Karmada's path `proxying/<name>/proxy/…`. Reads of objects are answered from the index. A write, and a
 // subresource such as a pod's log, goes to the one cluster that has the object. Security: it passes the same steps as a
 // request to `/clusters/<name>/proxy`, so the caller needs the same rights, and the cluster sees the caller.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterSpec, IdentityMode } from '../../cache/model/records.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterSpec, IdentityMode } from '../../model/records.ts';
+import type { User } from '../../model/user.ts';
 import { headerValue } from '../../routing/forward/headers.ts';
 import type { ChainDependencies } from '../steps/chain-dependencies.ts';
 import type { Authorized, Dispatched } from '../../request/exchange.ts';

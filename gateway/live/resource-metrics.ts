@@ -1,8 +1,8 @@
 // Resource metrics (`metrics.k8s.io`, as kubectl top reads them) below the paths of the index. API servers let nobody
 // watch resource metrics, so the index has no copy of them. Each cluster is asked at the time of the request, as the
 // caller, and only if the gateway's authorizer allows the caller this request to this cluster.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { IdentityMode } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { IdentityMode } from '../../model/records.ts';
 import type { ChainDependencies } from '../steps/chain-dependencies.ts';
 import type { Authorized } from '../../request/exchange.ts';
 import { queryFlag, requestInfo } from '../../request/request-info.ts';

@@ -3,7 +3,7 @@
 // must look cut, so that kubectl exits non-zero; only a watch may end cleanly. Written bytes may still be in the
 // buffers of the process, so the shutdown also waits until the connections have closed.
 import { within } from '../../lib/within.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Listener } from '../listener/tls-server.ts';
 

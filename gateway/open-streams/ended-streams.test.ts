@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createClusterStore } from '../../cache/model/store.ts';
-import type { GatewayError } from '../../cache/model/errors.ts';
+import { createClusterStore } from '../../model/store.ts';
+import type { GatewayError } from '../../model/errors.ts';
 import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
 import type { OpenStream } from '../../routing/forward/open-streams.ts';
 import { followRegistrations } from './ended-streams.ts';

@@ -1,7 +1,7 @@
 // Ends open streams early and tells the client why, where the protocol has a way to tell it. When a cluster is removed
 // or becomes unusable, its streams must end; otherwise they would go on although nobody checks their rights any more.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterStore } from '../../cache/model/store.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterStore } from '../../model/store.ts';
 import type { Inbound } from '../../http/inbound.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Connections } from '../../routing/members/target.ts';

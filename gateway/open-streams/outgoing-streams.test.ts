@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
-import type { ClusterListener } from '../../cache/model/cluster-events.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterRecord, ClusterSpec } from '../../model/records.ts';
+import type { ClusterListener } from '../../model/cluster-events.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import { startOutgoingStreams } from './outgoing-streams.ts';
 
 const ann = makeUser({ name: 'ann' });

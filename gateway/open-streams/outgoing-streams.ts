@@ -2,8 +2,8 @@
 // that lives for days would keep the identity of a rule that was removed. When the rules change, the identity of each
 // stream is computed again, and only the streams whose identity differs are ended.
 import { isSameIdentity } from '../../auth/callers/identity-key.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterStore } from '../../cache/model/store.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterStore } from '../../model/store.ts';
 import type { OutgoingStream } from '../../api/fanout/members/dependencies.ts';
 import type { OutgoingIdentities } from '../users/outgoing.ts';
 

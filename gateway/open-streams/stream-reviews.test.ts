@@ -4,9 +4,9 @@ import type { TestContext } from 'node:test';
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { Attributes } from '../../auth/rules/attributes.ts';
 import type { Authorizer, Decision } from '../../auth/rules/authorize.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import { startStreamReviews } from './stream-reviews.ts';
 import type { ReviewedStream, StreamReviews } from './stream-reviews.ts';
 

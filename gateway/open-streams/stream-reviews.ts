@@ -7,8 +7,8 @@ import { forbidden } from '../../auth/rules/authorize.ts';
 import type { Attributes } from '../../auth/rules/attributes.ts';
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import { isSameIdentity } from '../../auth/callers/identity-key.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { User } from '../../model/user.ts';
 
 /** A request that may stay open for long, with everything that is needed to check its credential and rights again. */
 export interface ReviewedStream {

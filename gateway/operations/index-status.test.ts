@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ClusterSpec } from '../../cache/model/records.ts';
-import { createClusterStore } from '../../cache/model/store.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import { createClusterStore } from '../../model/store.ts';
 import type { ClusterState, SyncFault } from '../../sync/member/sync-types.ts';
 import { conditionsOf } from '../../api/clusters/cluster-object.ts';
 import { forbiddenLine, showIndexed } from './index-status.ts';

@@ -1,8 +1,8 @@
 // Shows for each cluster whether its objects are in the index: in the cluster record, which `kubectl get clusters` and
 // watches of clusters show, and in one line when the gateway starts. Every change of a record is an event for all
 // watchers, so the progress of a first list is shown only in steps of ten percent.
-import type { ClusterSpec, ClusterStatus } from '../../cache/model/records.ts';
-import type { ClusterStore } from '../../cache/model/store.ts';
+import type { ClusterSpec, ClusterStatus } from '../../model/records.ts';
+import type { ClusterStore } from '../../model/store.ts';
 import type { Index } from '../../search/index.ts';
 import { indexedOf } from '../../sync/indexed.ts';
 import type { Indexed } from '../../sync/indexed.ts';

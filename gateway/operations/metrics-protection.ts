@@ -1,8 +1,8 @@
 // Decides who may scrape `/metrics` when its address can be reached from other machines: a caller with a token that the
 // hub knows, and whom the hub's RBAC allows `get /metrics`. The metrics name all clusters, so scrapes are refused while
 // the hub cannot be asked.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { User } from '../../model/user.ts';
 
 /**
  * The two reviews by which the hub decides about scrapes. Answers may come from the caches that requests use as well.

@@ -5,7 +5,7 @@ import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { MetricValue } from 'prom-client';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Connections } from '../../routing/members/target.ts';
-import type { ClusterStore } from '../../cache/model/store.ts';
+import type { ClusterStore } from '../../model/store.ts';
 import { conditionsOf } from '../../api/clusters/cluster-object.ts';
 import type { Observed } from '../../request/exchange.ts';
 import type { Log } from '../../lib/log.ts';

@@ -1,7 +1,7 @@
 // The checks behind livez and readyz. An invalid change of a file, a hub that is down or a cluster that does not answer
 // only adds a note to the answer: the gateway still serves with what it knows. Only "no clusters known yet" and
 // "shutting down" make the gateway unready.
-import type { ClusterRecord } from '../../cache/model/records.ts';
+import type { ClusterRecord } from '../../model/records.ts';
 import type { LeaseFaults } from '../../controllers/leader/lease-faults.ts';
 import type { HealthCheck } from '../../api/health.ts';
 import type { Hub } from '../hub/hub.ts';

@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { Index, IndexOptions } from '../../search/index.ts';
 import type { ClusterState } from '../../sync/member/sync-types.ts';
 import type { DatabaseStatus } from '../../store/postgres/store.ts';

@@ -1,5 +1,5 @@
 // Connections to all clusters of a store, and the list of open streams over them.
-import type { ClusterReader } from '../../cache/model/store.ts';
+import type { ClusterReader } from '../../model/store.ts';
 import { makeBufferReclaim, youngCollector } from '../../routing/buffer-reclaim.ts';
 import { makeSharedTlsSettings } from '../../routing/dial/tls-settings.ts';
 import { makeTransport, transportParts } from '../../routing/pools/transport.ts';

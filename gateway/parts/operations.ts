@@ -8,7 +8,7 @@ import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
 import type { Server } from 'node:net';
 import type { Registry } from 'prom-client';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { healthResponse } from '../../api/health.ts';
 import type { HealthCheck } from '../../api/health.ts';
 import { formatHostPort, isLoopback } from '../../lib/text/host-port.ts';

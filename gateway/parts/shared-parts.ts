@@ -1,8 +1,8 @@
 // The parts of a gateway that exist before its listener for clients: clusters, users, rules and certificates, the
 // operations listener, and the health probe.
 import type { Registry } from 'prom-client';
-import { createClusterStore } from '../../cache/model/store.ts';
-import type { ClusterStore } from '../../cache/model/store.ts';
+import { createClusterStore } from '../../model/store.ts';
+import type { ClusterStore } from '../../model/store.ts';
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import { startAudit } from '../audit/audit.ts';
 import type { RunningAudit } from '../audit/audit.ts';

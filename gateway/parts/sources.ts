@@ -2,10 +2,11 @@
 // whose source comes first in the configuration gets it, whichever source answers first. Therefore the store is given
 // the order of the sources before any source starts.
 import { readFileSync } from 'node:fs';
-import { makeAddressRule } from '../../cache/model/address-rule.ts';
+import { makeAddressRule } from '../../model/address-rule.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import type { HubClient, HubSource } from '../../cache/hub/hub-types.ts';
-import type { ProxyAddress } from '../../cache/model/records.ts';
+import type { HubClient } from '../../kube/types.ts';
+import type { HubSource } from '../../cache/sources/hub-source.ts';
+import type { ProxyAddress } from '../../model/records.ts';
 import { execLineNote } from '../../cache/sources/objects/allowed-exec.ts';
 import { clusterProxyAddress, makeHubSources } from '../../cache/sources/objects/catalogue.ts';
 import { storedRegistryVersion } from '../../cache/sources/objects/karmada-registries.ts';
@@ -14,7 +15,7 @@ import { judgedSource } from '../../cache/sources/hub/judged.ts';
 import { startKubeconfigSource } from '../../cache/sources/kubeconfig/kubeconfig.ts';
 import type { ExecSettings } from '../../cache/sources/kubeconfig/kubeconfig-credential.ts';
 import type { SourceProblem, SourceReports } from '../../cache/sources/source.ts';
-import type { ClusterStore } from '../../cache/model/store.ts';
+import type { ClusterStore } from '../../model/store.ts';
 import type { Config } from '../../config/configuration.ts';
 import type { HubConfig } from '../../config/sections/hub-config.ts';
 import type { Log } from '../../lib/log.ts';

@@ -1,6 +1,6 @@
 // Turns the results of a health probe into the conditions of the cluster.
-import type { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterRecord, ClusterStatus, Condition } from '../../cache/model/records.ts';
+import type { GatewayError } from '../../model/errors.ts';
+import type { ClusterRecord, ClusterStatus, Condition } from '../../model/records.ts';
 
 /** A condition without lastTransitionTime; {@link withTransitions} adds it. */
 export function condition(type: string, status: Condition['status'], reason: string, message: string): Condition {

@@ -1,8 +1,8 @@
 // One small request of the health probe, sent over the same connections as requests of callers. It is sent even when
 // the circuit breaker of the cluster is open, since its success closes the breaker. Its timeout covers the whole
 // answer.
-import type { IdentityMode } from '../../cache/model/records.ts';
-import { makeUser } from '../../cache/model/user.ts';
+import type { IdentityMode } from '../../model/records.ts';
+import { makeUser } from '../../model/user.ts';
 import { callMember, readWhole } from '../../routing/members/member-call.ts';
 import type { Target } from '../../routing/members/target.ts';
 

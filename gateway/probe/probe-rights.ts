@@ -2,7 +2,7 @@
 // before a user is refused. The reviews in this file are sent as the gateway itself; other requests of the probe
 // impersonate a user. Easy to get wrong: a cluster before Kubernetes 1.36 allows the verbs of constrained impersonation
 // in a review, although it does not support constrained impersonation.
-import type { Condition } from '../../cache/model/records.ts';
+import type { Condition } from '../../model/records.ts';
 import type { Target } from '../../routing/members/target.ts';
 import { ask } from './probe-request.ts';
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { makeLog } from '../../lib/log.ts';
-import { until } from '../../cache/hub/hub.fixture.ts';
-import { createClusterStore } from '../../cache/model/store.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
+import { until } from '../../kube/client/hub.fixture.ts';
+import { createClusterStore } from '../../model/store.ts';
+import type { ClusterSpec } from '../../model/records.ts';
 import { probeIntervalMs, startProbe } from './probe.ts';
 
 test('a cluster is probed at the interval that was asked for, until all of them together would be more than a hundred probes a second', () => {

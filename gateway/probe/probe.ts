@@ -1,9 +1,9 @@
 // Probes every cluster regularly: version, readiness, latency, and what the gateway's credential may do. Probes
 // impersonate the user `portcullis:probe`, a name that callers cannot have. Only reviews of the gateway's own rights
 // are sent as the gateway itself.
-import type { ClusterRecord, ClusterSpec, ClusterStatus, Condition, IdentityMode } from '../../cache/model/records.ts';
-import type { ClusterStore } from '../../cache/model/store.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterRecord, ClusterSpec, ClusterStatus, Condition, IdentityMode } from '../../model/records.ts';
+import type { ClusterStore } from '../../model/store.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { Connections } from '../../routing/members/target.ts';
 import { locate } from '../../routing/members/target.ts';
 import type { Target } from '../../routing/members/target.ts';

@@ -1,8 +1,8 @@
 // The part of a gateway that accepts connections and answers them: limits, metrics, the request chain and the listener.
 // Clusters and users are made elsewhere and passed in. The listener opens last, when nothing else can fail.
 import type { Authorizer } from '../../auth/rules/authorize.ts';
-import type { HubClient } from '../../cache/hub/hub-types.ts';
-import type { ClusterReader } from '../../cache/model/store.ts';
+import type { HubClient } from '../../kube/types.ts';
+import type { ClusterReader } from '../../model/store.ts';
 import type { RunningAudit } from '../audit/audit.ts';
 import { askIfAny } from '../live/every-cluster.ts';
 import { askLive } from '../live/index-live.ts';

@@ -2,7 +2,7 @@
 // everybody. Also refused are requests that a web page of another origin makes a browser send with the client
 // certificate of the browser's user (auth/callers/web-page.ts).
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
-import { makeUser } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
 import { authenticated } from '../../request/exchange.ts';
 import type { Authenticated, Described } from '../../request/exchange.ts';
 import { isOpenHealth } from '../../api/health.ts';

@@ -2,9 +2,9 @@
 // change while the gateway runs, so they are behind functions that read the present value.
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import type { Authorizer } from '../../auth/rules/authorize.ts';
-import type { ClusterStore } from '../../cache/model/store.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
-import type { User } from '../../cache/model/user.ts';
+import type { ClusterStore } from '../../model/store.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import type { User } from '../../model/user.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Connections } from '../../routing/members/target.ts';
 import type { AllowedSubresources } from '../../request/index-subresources.ts';

@@ -1,7 +1,7 @@
 // Step 4 of the chain: reads from the request line which part of the gateway answers, which cluster is named, and verb
 // and resource. With `--cluster-domain`, the Host header may name the cluster. The host must then be the name for which
 // the TLS connection was made; otherwise the answer is 421.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { upgradeToken } from '../../routing/forward/upgrade.ts';
 import type { UpgradeToken } from '../../http/upgrade-offer.ts';
 import { indexVerb } from '../../request/index-groups.ts';

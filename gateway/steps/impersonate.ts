@@ -1,7 +1,7 @@
 // Step 13 of the chain: decides which user the member cluster will see. Easy to get wrong: a request without
 // impersonation headers runs with the gateway's own rights. So when the user cannot be decided, this step throws before
 // anything is sent, and the types of the chain allow no `forward` without this step.
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import { impersonating } from '../../request/exchange.ts';
 import { endStream } from '../open-streams/ended-streams.ts';
 import type { Impersonating, Located } from '../../request/exchange.ts';

@@ -2,8 +2,8 @@
 // the request may have waited, and another cluster may have taken the name in the meantime. Security: the caller's
 // right to that other cluster was never checked, so the request is then refused.
 import { isAsJudged } from '../../auth/rules/authorize.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterSpec } from '../../model/records.ts';
 import { locate as locateTarget } from '../../routing/members/target.ts';
 import { located } from '../../request/exchange.ts';
 import type { Dispatched, Located } from '../../request/exchange.ts';

@@ -1,7 +1,7 @@
 // Step 2 of the chain: an error in a later step is answered with a metav1.Status or, when the answer has already begun,
 // cuts it, so that the client sees that it is incomplete. For an unexpected error the caller sees only the Audit-Id;
 // the details are logged.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { recoverable } from '../../request/exchange.ts';
 import type { Received, Recoverable } from '../../request/exchange.ts';
 import type { ChainDependencies } from './chain-dependencies.ts';

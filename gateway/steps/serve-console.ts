@@ -1,7 +1,7 @@
 // Step 5 of the chain: answers requests for the files of the web console. These files are the same for everybody, so no
 // authentication is needed for them. Requests that the console's page sends to the API pass all steps, like those of
 // any client.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { loginPath } from '../console/console.ts';
 import { sendComplete } from '../../request/answer/send-complete.ts';
 import type { ChainDependencies } from './chain-dependencies.ts';

@@ -17,8 +17,8 @@ import {
   ATTR_URL_SCHEME,
   ATTR_USER_AGENT_ORIGINAL,
 } from '@opentelemetry/semantic-conventions';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterSpec } from '../../model/records.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import type { Described } from '../../request/exchange.ts';
 import { formatHostPort } from '../../lib/text/host-port.ts';

@@ -7,10 +7,10 @@ import { makeOutgoingRules, outgoingIdentity } from '../../auth/outgoing/outgoin
 import type { OutgoingRules } from '../../auth/outgoing/outgoing.ts';
 import { refuseOwnNames } from '../../auth/callers/reserved.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { IdentityConfig } from '../../config/sections/identity-config.ts';
 import type { Reloading } from '../../config/reloading.ts';
 

@@ -13,7 +13,7 @@ import type { ClientCertificateAuthenticator } from '../../auth/callers/client-c
 import { parseRules } from '../../auth/rules/rules.ts';
 import { makeStaticTokenAuthenticator, parseTokenFile } from '../../auth/callers/static-token.ts';
 import type { StaticTokenAuthenticator } from '../../auth/callers/static-token.ts';
-import { makeUser } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
 import type { Config } from '../../config/configuration.ts';
 import type { HubAccess } from '../hub/hub-access.ts';
 import { startIdentityProviders } from './identity-providers.ts';

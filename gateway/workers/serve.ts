@@ -2,7 +2,7 @@
 // chooses the exit code.
 import { createRequire, findPackageJSON } from 'node:module';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { readConfig } from '../../config/config.ts';
 import type { Config } from '../../config/configuration.ts';
 import type { ConfigInput } from '../../config/written.ts';

@@ -2,8 +2,8 @@
 // GatewayError may be shown to callers; in place of any other error, a general message is sent.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import type { ConfigurationFault } from '../../lib/configuration-error.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ErrorCode, ErrorDetails } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ErrorCode, ErrorDetails } from '../../model/errors.ts';
 
 /** A GatewayError without its cause, which the throwing process logs itself. */
 export interface WireError {

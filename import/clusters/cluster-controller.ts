@@ -1,11 +1,11 @@
 // Reconciles PediaClusters as Clusterpedia's clustersynchro-manager does: sets their finalizer, writes their status,
 // and hands a PediaCluster over when it is moved to another shard (a group of gateways that share a name).
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
-import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
-import { isDeleting, textAt } from '../../controllers/objects.ts';
+import type { HubObject, HubObjects } from '../../kube/types.ts';
+import type { HubWriter } from '../../kube/objects/hub-writer.ts';
+import { isDeleting, textAt } from '../../kube/objects/objects.ts';
 import { pediaClusters } from '../hub/objects.ts';
-import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
+import { setFinalizer } from '../../kube/objects/hub-writer.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import type { ImportedClusters } from './cluster-facts.ts';
 import { shardOf, statusOf } from './cluster-status.ts';

@@ -1,6 +1,6 @@
 // What the gateway knows of a cluster, from which the status of its PediaCluster is written. These types keep the
 // controllers independent of the index and of health probes.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 
 /** One resource type of a cluster, and how far the gateway has copied its objects into the index. */
 export interface SyncedType {

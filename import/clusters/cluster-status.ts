@@ -1,8 +1,8 @@
 // Makes the status of a PediaCluster, with the conditions, reasons and messages that Clusterpedia's tools wait for.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { conditionsOf, generationOf, withConditions, type Finding } from '../../controllers/conditions.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { listAt, textAt, textsAt } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { conditionsOf, generationOf, withConditions, type Finding } from '../../kube/objects/conditions.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { listAt, textAt, textsAt } from '../../kube/objects/objects.ts';
 import type { ClusterFacts, SyncedType } from './cluster-facts.ts';
 
 /**

@@ -1,8 +1,8 @@
 // The status of CollectionResources: the condition `Accepted` says whether the definition can be used, `Indexed`
 // whether the index has the objects of all its types. No cluster is named, since whoever may read the definition may
 // not be allowed to know of any cluster.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { Finding } from '../../controllers/conditions.ts';
+import type { HubObject } from '../../kube/types.ts';
+import type { Finding } from '../../kube/objects/conditions.ts';
 import type { StatusSubject } from '../../controllers/status/status-controllers.ts';
 
 /** The API group and version of CollectionResources. */

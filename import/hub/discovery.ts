@@ -1,9 +1,9 @@
 // Finds out which version of a type the hub serves. Answers are remembered for each group until the group changes or
 // `maxAgeMs` have passed, since a ClusterImportPolicy needs its types at each change of its source objects.
-import type { HubClient } from '../../cache/hub/hub-types.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { check } from '../../controllers/hub/hub-writer.ts';
-import { type ResourceType } from '../../controllers/objects.ts';
+import type { HubClient } from '../../kube/types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { check } from '../../kube/objects/hub-writer.ts';
+import { type ResourceType } from '../../kube/objects/objects.ts';
 import { isGroup, isLabel } from '../../lib/objects/api-names.ts';
 
 /** A type as a ClusterImportPolicy names it; the policy may leave out the version. */

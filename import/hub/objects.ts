@@ -1,6 +1,6 @@
 // The types of Clusterpedia's objects on the hub, as the controllers use them.
 import { isSubdomain } from '../../lib/objects/api-names.ts';
-import type { OwnerReference, ResourceType } from '../../controllers/objects.ts';
+import type { OwnerReference, ResourceType } from '../../kube/objects/objects.ts';
 import { clusterGroup, policyGroup } from '../definitions/clusterpedia.ts';
 
 export const policies: ResourceType = { group: policyGroup, version: 'v1alpha1', resource: 'clusterimportpolicies' };

@@ -1,7 +1,7 @@
 // Remembers which PediaClusterLifecycles depend on which objects of the hub. An object that does not exist can be
 // depended on too: its creation then causes the lifecycle to be reconciled.
-import { resourceKey } from '../../cache/hub/hub-paths.ts';
-import type { ResourceType } from '../../controllers/objects.ts';
+import { resourceKey } from '../../kube/paths.ts';
+import type { ResourceType } from '../../kube/objects/objects.ts';
 import type { Dependency } from '../policies/lifecycle-object.ts';
 
 export interface Dependents {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { followedAnnotations, templatePatch } from './follow-template.ts';
 import { readPediaClusterBody } from '../render/pedia-cluster-body.ts';
 

@@ -2,8 +2,8 @@
 // its ClusterImportPolicy asks for that. An annotation records which labels and annotations come from the template, so
 // that those that somebody else has set stay.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
 import type { PediaClusterBody } from '../render/pedia-cluster-body.ts';
 
 /**

@@ -1,20 +1,20 @@
 // Reconciles one PediaClusterLifecycle: creates its PediaCluster once the `creationCondition` holds, and keeps address
 // and credentials of the PediaCluster equal to what the template prints.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
+import type { HubObject, HubObjects } from '../../kube/types.ts';
 import {
   conditionsOf,
   findCondition,
   generationOf,
   withConditions,
   type Finding,
-} from '../../controllers/conditions.ts';
+} from '../../kube/objects/conditions.ts';
 import { clusterGroup, policyGroup } from '../definitions/clusterpedia.ts';
-import type { FollowedTypes } from '../../controllers/hub/followed-types.ts';
-import { HubRefusal, isConflict, type HubWriter } from '../../controllers/hub/hub-writer.ts';
-import { controllerOf, isDeleting, ownersOf, textAt, type OwnerReference } from '../../controllers/objects.ts';
+import type { FollowedTypes } from '../../kube/reflector/followed-types.ts';
+import { HubRefusal, isConflict, type HubWriter } from '../../kube/objects/hub-writer.ts';
+import { controllerOf, isDeleting, ownersOf, textAt, type OwnerReference } from '../../kube/objects/objects.ts';
 import { isPolicy, lifecycles, pediaClusters } from '../hub/objects.ts';
-import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
+import { setFinalizer } from '../../kube/objects/hub-writer.ts';
 import { lifecycleFinalizer as finalizer, type Dependency } from '../policies/lifecycle-object.ts';
 import { isTrue } from '../policies/choose-sources.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { makeTemplateRenderer } from '../render/renderer.ts';
 import { chooseSources, type Choice } from './choose-sources.ts';
 

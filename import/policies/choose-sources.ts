@@ -1,7 +1,7 @@
 // Chooses which objects of the source type a ClusterImportPolicy imports, and under which names. If a template fails
 // for an object, the error is reported and the object's PediaClusterLifecycle stays as it is. If two objects get the
 // same name, the one that has it already is imported, else the older one.
-import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
+import type { HubObject, HubObjects } from '../../kube/types.ts';
 import { oldestFirst } from '../../cache/sources/objects/hub-object.ts';
 import { nameFault } from '../hub/objects.ts';
 import type { TemplateRenderer } from '../render/renderer.ts';

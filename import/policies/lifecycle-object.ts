@@ -1,9 +1,9 @@
 // Makes a PediaClusterLifecycle exactly as Clusterpedia writes it, including `namespace: ''` for cluster-scoped
 // sources. Otherwise the gateway and Clusterpedia would each change the objects that the other has written.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { ResourceType } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import type { ResourceType } from '../../kube/objects/objects.ts';
 import { policyGroup } from '../definitions/clusterpedia.ts';
-import type { OwnerReference } from '../../controllers/objects.ts';
+import type { OwnerReference } from '../../kube/objects/objects.ts';
 import type { CopiedPolicy, WrittenReference } from './policy-spec.ts';
 
 /**

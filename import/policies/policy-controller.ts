@@ -1,17 +1,17 @@
 // Reconciles one ClusterImportPolicy: keeps a PediaClusterLifecycle for each source object that it selects, deletes its
 // other lifecycles, and writes the policy's conditions.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
-import { resourceLabel } from '../../cache/hub/hub-paths.ts';
-import { conditionsOf, generationOf, withConditions, type Finding } from '../../controllers/conditions.ts';
+import type { HubObject, HubObjects, WatchedResource } from '../../kube/types.ts';
+import { resourceLabel } from '../../kube/paths.ts';
+import { conditionsOf, generationOf, withConditions, type Finding } from '../../kube/objects/conditions.ts';
 import { UnservedType, type Discovery, type WantedType } from '../hub/discovery.ts';
-import type { FollowedTypes } from '../../controllers/hub/followed-types.ts';
-import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
-import type { ResourceType } from '../../controllers/objects.ts';
+import type { FollowedTypes } from '../../kube/reflector/followed-types.ts';
+import type { HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ResourceType } from '../../kube/objects/objects.ts';
 import type { TemplateRenderer } from '../render/renderer.ts';
-import { isDeleting } from '../../controllers/objects.ts';
+import { isDeleting } from '../../kube/objects/objects.ts';
 import { policies } from '../hub/objects.ts';
-import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
+import { setFinalizer } from '../../kube/objects/hub-writer.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { chooseSources, type Choice, type Verdicts } from './choose-sources.ts';
 import { specOf, type LifecycleReference } from './lifecycle-object.ts';

@@ -1,6 +1,6 @@
 // Reads the options that a ClusterImportPolicy may have beyond Clusterpedia's fields. They are in annotations, so that
 // Clusterpedia's type needs no change and Clusterpedia itself ignores them.
-import type { HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
+import type { HubObject, WatchedResource } from '../../kube/types.ts';
 
 const prefix = 'import.portcullis.io';
 

@@ -1,9 +1,9 @@
 // Reads a ClusterImportPolicy's spec and parses its templates. The templates of references stay text, since they are
 // copied to the PediaClusterLifecycles, whose controller parses them.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
 import type { WantedType } from '../hub/discovery.ts';
-import { listAt, textAt, textsAt } from '../../controllers/objects.ts';
+import { listAt, textAt, textsAt } from '../../kube/objects/objects.ts';
 import type { TemplateRenderer } from '../render/renderer.ts';
 import { TemplateError } from '../template/template.ts';
 

@@ -1,9 +1,9 @@
 // Writes the PediaClusterLifecycles of one ClusterImportPolicy: creates, changes and deletes them until they are as the
 // policy wants, several at a time.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
-import { HubRefusal, isConflict, type HubWriter } from '../../controllers/hub/hub-writer.ts';
-import { controllerOf, isDeleting, textAt } from '../../controllers/objects.ts';
+import type { HubObject, HubObjects } from '../../kube/types.ts';
+import { HubRefusal, isConflict, type HubWriter } from '../../kube/objects/hub-writer.ts';
+import { controllerOf, isDeleting, textAt } from '../../kube/objects/objects.ts';
 import { isPolicy, lifecycles } from '../hub/objects.ts';
 import { pathOf, type Choice } from './choose-sources.ts';
 import { lifecycleObject, type LifecycleSpec } from './lifecycle-object.ts';

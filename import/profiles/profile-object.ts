@@ -2,12 +2,12 @@
 // cluster's record. Security: anybody who may read the namespace sees the profile, so the profile holds no credential
 // and not the cluster's own address; consumers reach the cluster through the gateway, as themselves.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import type { ClusterRecord } from '../../cache/model/records.ts';
-import { conditionsOf, generationOf, withConditions } from '../../controllers/conditions.ts';
-import type { Finding } from '../../controllers/conditions.ts';
-import { textAt, type ResourceType } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import type { ClusterRecord } from '../../model/records.ts';
+import { conditionsOf, generationOf, withConditions } from '../../kube/objects/conditions.ts';
+import type { Finding } from '../../kube/objects/conditions.ts';
+import { textAt, type ResourceType } from '../../kube/objects/objects.ts';
 
 export const clusterProfiles: ResourceType = {
   group: 'multicluster.x-k8s.io',

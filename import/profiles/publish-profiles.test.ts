@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { until } from '../../cache/hub/hub.fixture.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
-import { createClusterStore } from '../../cache/model/store.ts';
+import { until } from '../../kube/client/hub.fixture.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import { createClusterStore } from '../../model/store.ts';
 import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
 import { startProfiles } from './publish-profiles.ts';
 

@@ -1,10 +1,10 @@
 // Publishes on the hub a ClusterProfile for each cluster, so that other programs find the clusters and reach them
 // through the gateway. Profiles of others, and those of another gateway, are never touched.
-import type { HubClient } from '../../cache/hub/hub-types.ts';
-import { startReflector } from '../../cache/hub/reflector.ts';
-import type { ClusterStore } from '../../cache/model/store.ts';
-import { makeHubWriter } from '../../controllers/hub/hub-writer.ts';
-import { isDeleting } from '../../controllers/objects.ts';
+import type { HubClient } from '../../kube/types.ts';
+import { startReflector } from '../../kube/reflector/reflector.ts';
+import type { ClusterStore } from '../../model/store.ts';
+import { makeHubWriter } from '../../kube/objects/hub-writer.ts';
+import { isDeleting } from '../../kube/objects/objects.ts';
 import { makeQueue, type ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { clusterProfiles, isPublishedBy, newProfile, profilePatch, statusPatch } from './profile-object.ts';

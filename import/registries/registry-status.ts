@@ -9,7 +9,7 @@ import {
   type RegisteredResource,
   type Registry,
 } from '../../cache/sources/objects/karmada-registries.ts';
-import type { Finding } from '../../controllers/conditions.ts';
+import type { Finding } from '../../kube/objects/conditions.ts';
 import type { StatusSubject } from '../../controllers/status/status-controllers.ts';
 
 /** A cluster that a registry selects. */

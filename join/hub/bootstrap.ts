@@ -1,12 +1,13 @@
 // The bootstrap Secret of a ClusterJoin: it holds a kubeconfig with which the gateway reaches the member before it has
 // a ServiceAccount there.
-import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubClient, HubObject } from '../../kube/types.ts';
 import { clusterApiSecret, nameLabel } from '../../cache/sources/objects/cluster-api.ts';
-import { fieldOf, secretText, trimLineEnd } from '../../cache/sources/objects/hub-object.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { secretText, trimLineEnd } from '../../cache/sources/objects/hub-object.ts';
 import type { Access } from '../../cache/sources/objects/registration.ts';
 import { readSecretKubeconfig } from '../../cache/sources/objects/secret-kubeconfig.ts';
-import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
-import { ownersOf } from '../../controllers/objects.ts';
+import type { HubWriter } from '../../kube/objects/hub-writer.ts';
+import { ownersOf } from '../../kube/objects/objects.ts';
 import type { JoinSpec } from '../object/cluster-join.ts';
 import { readSecret, secrets } from './cluster-secret.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answer, FakeHub } from '../../controllers/fake-hub.fixture.ts';
-import { makeHubWriter } from '../../controllers/hub/hub-writer.ts';
+import { makeHubWriter } from '../../kube/objects/hub-writer.ts';
 import { tokenPlan } from '../../cache/sources/objects/hub-credential.ts';
 import type { Access } from '../../cache/sources/objects/registration.ts';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { deleteBootstrap } from './bootstrap.ts';
 import { accessIn, addressOf, storeSecret } from './cluster-secret.ts';
 

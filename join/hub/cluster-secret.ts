@@ -8,11 +8,11 @@ import {
   secretRegistration,
   serverNameAnnotation,
 } from '../../cache/sources/objects/cluster-gateway-secret.ts';
-import type { ProxyAddress } from '../../cache/model/records.ts';
+import type { ProxyAddress } from '../../model/records.ts';
 import { tokenPlan } from '../../cache/sources/objects/hub-credential.ts';
-import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
-import { check, type HubWriter } from '../../controllers/hub/hub-writer.ts';
-import type { ResourceType } from '../../controllers/objects.ts';
+import type { HubClient, HubObject } from '../../kube/types.ts';
+import { check, type HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ResourceType } from '../../kube/objects/objects.ts';
 import { isMadeFor, markOf } from '../object/cluster-join.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 

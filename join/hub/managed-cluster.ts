@@ -1,11 +1,11 @@
 // The ManagedCluster of a member on hubs that have OCM's types: made for a ClusterJoin that asks for one, kept up to
 // date with the member's address and certificate authority, and held by a finalizer until the member has left.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { conditionsOf, generationOf, withConditions, type Finding } from '../../controllers/conditions.ts';
-import { HubRefusal, type HubWriter } from '../../controllers/hub/hub-writer.ts';
-import type { ResourceType } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { conditionsOf, generationOf, withConditions, type Finding } from '../../kube/objects/conditions.ts';
+import { HubRefusal, type HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ResourceType } from '../../kube/objects/objects.ts';
 import { isMadeFor, joinFinalizer, markOf } from '../object/cluster-join.ts';
 
 export const managedClusters: ResourceType = {

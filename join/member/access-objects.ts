@@ -7,7 +7,7 @@ import type { PolicyRule } from '../../lib/rights/policy-rule.ts';
 import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
 import { rbacGroup as rbac } from '../../lib/objects/api-names.ts';
 import type { ObjectName } from '../../distribute/member/member-objects.ts';
-import { textAt } from '../../controllers/objects.ts';
+import { textAt } from '../../kube/objects/objects.ts';
 import { defaultMemberNamespace, type InstalledObject, type JoinSpec } from '../object/cluster-join.ts';
 
 export const accountName = 'portcullis-gateway';

@@ -1,9 +1,9 @@
 // The bundle of a ClusterJoin: manifests in a ConfigMap of the hub, which the bootstrap credential applies in the
 // member. An example is an agent with its own bootstrap kubeconfig. The gateway's ServiceAccount gets no rights to
 // these objects, so they stay when the member leaves.
-import { GatewayError } from '../../cache/model/errors.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { textAt } from '../../controllers/objects.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { textAt } from '../../kube/objects/objects.ts';
 import type { Kinds, ServedKind } from '../../distribute/member/kinds.ts';
 import type { MemberObjects, ObjectName } from '../../distribute/member/member-objects.ts';
 import { inApplyOrder } from '../../distribute/work/apply-order.ts';

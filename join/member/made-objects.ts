@@ -1,8 +1,8 @@
 // Finds the objects in the member that a ClusterJoin has made. The status of the ClusterJoin lists them, but whoever
 // may write that status may list others. So only objects count that a ClusterJoin makes by kind, namespace and name,
 // and that carry the UID of this one.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { textAt } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { textAt } from '../../kube/objects/objects.ts';
 import { MemberRefusal, type MemberObjects } from '../../distribute/member/member-objects.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { isMadeFor, joinSpecOf, type InstalledObject } from '../object/cluster-join.ts';

@@ -1,17 +1,17 @@
 // Connections to a member for one step of a join, with the bootstrap credential or with a new token that is not stored
 // yet. They are closed when the step ends.
-import type { AddressRule } from '../../cache/model/address-rule.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
-import { unknownStatus } from '../../cache/model/store.ts';
-import { makeUser } from '../../cache/model/user.ts';
+import type { AddressRule } from '../../model/address-rule.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterRecord, ClusterSpec } from '../../model/records.ts';
+import { unknownStatus } from '../../model/store.ts';
+import { makeUser } from '../../model/user.ts';
 import { judgedSpec } from '../../cache/sources/hub/judged.ts';
 import { makeRegistry, type Access } from '../../cache/sources/objects/registration.ts';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { makeMemberClient, type MemberClient } from '../../distribute/member/member-client.ts';
 import type { ServedKind } from '../../distribute/member/kinds.ts';
 import { makeMemberObjects, MemberRefusal } from '../../distribute/member/member-objects.ts';
-import { textAt } from '../../controllers/objects.ts';
+import { textAt } from '../../kube/objects/objects.ts';
 import { makeTransport, transportParts } from '../../routing/pools/transport.ts';
 import { makeConnections } from '../../routing/members/target.ts';
 

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import type { MemberObjects, ObjectName } from '../../distribute/member/member-objects.ts';
 import { accountName, nameOf } from './access-objects.ts';
-import { listAt, textsAt } from '../../controllers/objects.ts';
+import { listAt, textsAt } from '../../kube/objects/objects.ts';
 
 /**
  * Returns the rights that the bootstrap credential lacks, as `verb resource.group`; empty when it lacks none.

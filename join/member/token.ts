@@ -2,7 +2,7 @@
 // stored.
 import { MemberRefusal } from '../../distribute/member/member-objects.ts';
 import type { MemberClient } from '../../distribute/member/member-client.ts';
-import { listAt, textAt } from '../../controllers/objects.ts';
+import { listAt, textAt } from '../../kube/objects/objects.ts';
 import type { TokenTimes } from '../object/cluster-join.ts';
 import { accountName } from './access-objects.ts';
 import type { ReachedMember } from './member-session.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { kubernetesExtraKeys } from '../../lib/rights/impersonation-rules.ts';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { gatesOf, installHash, joinSpecOf } from './cluster-join.ts';
 
 function joinOf(spec: object, metadata: object = {}): HubObject {

@@ -1,9 +1,9 @@
 // Reads ClusterJoin objects: the settings in the spec, and what the status remembers from one reconciliation to the
 // next.
 import { createHash } from 'node:crypto';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { listAt, textAt, textsAt, type ResourceType } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { listAt, textAt, textsAt, type ResourceType } from '../../kube/objects/objects.ts';
 import { kubernetesExtraKeys } from '../../lib/rights/impersonation-rules.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';

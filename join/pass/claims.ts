@@ -1,6 +1,6 @@
 // Records which ClusterJoin has which member, so that one member does not join under two names.
-import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
-import { textAt } from '../../controllers/objects.ts';
+import type { HubObject, HubObjects } from '../../kube/types.ts';
+import { textAt } from '../../kube/objects/objects.ts';
 
 export interface Claims {
   /**

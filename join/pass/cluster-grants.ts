@@ -1,10 +1,10 @@
 // The rights that TenantBindings and ClusterPermissions have granted in a cluster that leaves. They are removed before
 // the gateway gives up its access. The controller of the room `tenants` removes them when it sees a label on the
 // cluster's Secret.
-import { collectionPath } from '../../cache/hub/hub-paths.ts';
-import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
-import { check } from '../../controllers/hub/hub-writer.ts';
-import { listAt, textAt, type ResourceType } from '../../controllers/objects.ts';
+import { collectionPath } from '../../kube/paths.ts';
+import type { HubClient, HubObject } from '../../kube/types.ts';
+import { check } from '../../kube/objects/hub-writer.ts';
+import { listAt, textAt, type ResourceType } from '../../kube/objects/objects.ts';
 import { leavingLabel } from '../../tenants/hub/selection.ts';
 import type { GrantKind } from '../../tenants/object/grant.ts';
 import { clusterPermissions } from '../../tenants/object/cluster-permission.ts';

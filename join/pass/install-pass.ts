@@ -1,8 +1,8 @@
 // Lets a member join: with the bootstrap credential it makes the objects in the member and requests the first token.
 // Each step has a condition of its own in the ClusterJoin's status.
 import type { Access } from '../../cache/sources/objects/registration.ts';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { check } from '../../controllers/hub/hub-writer.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { check } from '../../kube/objects/hub-writer.ts';
 import { makeKinds, type Kinds } from '../../distribute/member/kinds.ts';
 import type { MemberObjects } from '../../distribute/member/member-objects.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';

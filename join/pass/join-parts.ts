@@ -1,9 +1,9 @@
 // What each reconciliation of a ClusterJoin works with, and the error that ends one.
-import type { AddressRule } from '../../cache/model/address-rule.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterReader } from '../../cache/model/store.ts';
-import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
-import { HubRefusal, type HubWriter } from '../../controllers/hub/hub-writer.ts';
+import type { AddressRule } from '../../model/address-rule.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterReader } from '../../model/store.ts';
+import type { HubClient, HubObject } from '../../kube/types.ts';
+import { HubRefusal, type HubWriter } from '../../kube/objects/hub-writer.ts';
 import type { ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { MemberClient } from '../../distribute/member/member-client.ts';
 import {

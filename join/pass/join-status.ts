@@ -1,8 +1,8 @@
 // The status of a ClusterJoin during one reconciliation, which collects changes here. It is written only if something
 // has changed.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
 import {
   conditionsOf,
   findCondition,
@@ -10,8 +10,8 @@ import {
   withConditions,
   type Condition,
   type Finding,
-} from '../../controllers/conditions.ts';
-import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
+} from '../../kube/objects/conditions.ts';
+import type { HubWriter } from '../../kube/objects/hub-writer.ts';
 import { isSame } from '../member/made-objects.ts';
 import { clusterJoins, memoryOf, type InstalledObject, type JoinMemory } from '../object/cluster-join.ts';
 

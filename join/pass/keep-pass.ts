@@ -1,7 +1,7 @@
 // Maintains a member that has joined: replaces the token before it expires, notices when another cluster answers at the
 // address, and takes over a changed certificate authority.
 import type { Access } from '../../cache/sources/objects/registration.ts';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { accessIn, replaceKeys, withToken } from '../hub/cluster-secret.ts';
 import { clusterUidOf, withMember, type ReachedMember } from '../member/member-session.ts';
 import { requestToken, tokenFault } from '../member/token.ts';

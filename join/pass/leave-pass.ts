@@ -1,10 +1,10 @@
 // Lets a member leave. First the ManifestWorks and grants are deleted, which needs the gateway's access to the member;
 // then the gateway's objects in the member. The last of these is the ClusterRoleBinding that permits their deletion.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
-import { isDeleting, textAt, textsAt } from '../../controllers/objects.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { setFinalizer } from '../../kube/objects/hub-writer.ts';
+import { isDeleting, textAt, textsAt } from '../../kube/objects/objects.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { MemberRefusal } from '../../distribute/member/member-objects.ts';
 import { readBootstrap } from '../hub/bootstrap.ts';

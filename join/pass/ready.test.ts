@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { ClusterRecord } from '../../cache/model/records.ts';
+import type { HubObject } from '../../kube/types.ts';
+import type { ClusterRecord } from '../../model/records.ts';
 import { makeClaims } from './claims.ts';
 import { JoinStatus } from './join-status.ts';
 import { readinessOf } from './ready.ts';

@@ -1,8 +1,8 @@
 // Whether a member that has joined can be used: it is registered with the gateway, it answers, and the conditions that
 // the readiness-gates annotation names are True.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { ClusterRecord } from '../../cache/model/records.ts';
-import { conditionsOf, findCondition, type Finding } from '../../controllers/conditions.ts';
+import type { HubObject } from '../../kube/types.ts';
+import type { ClusterRecord } from '../../model/records.ts';
+import { conditionsOf, findCondition, type Finding } from '../../kube/objects/conditions.ts';
 import { gatesOf } from '../object/cluster-join.ts';
 import type { JoinStatus } from './join-status.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
+import type { HubObject } from '../../kube/types.ts';
+import type { HubWriter } from '../../kube/objects/hub-writer.ts';
 import { MemberRefusal, type MemberObjects, type ObjectName } from '../../distribute/member/member-objects.ts';
 import { accessObjects } from '../member/access-objects.ts';
 import { joinSpecOf, markOf } from '../object/cluster-join.ts';

@@ -1,8 +1,8 @@
 // Removes objects of a ClusterJoin from the member: those that its spec no longer asks for, or all of them. What the
 // status lists is only a hint, see made-objects.ts.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
-import { textAt } from '../../controllers/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
+import type { HubWriter } from '../../kube/objects/hub-writer.ts';
+import { textAt } from '../../kube/objects/objects.ts';
 import type { MemberObjects } from '../../distribute/member/member-objects.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { nameOf } from '../member/access-objects.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { allOf, type ListQuery } from '../list-query.ts';
 import { jsonParameters, urlParameters } from '../parameters.ts';
 import { parsePath } from '../path.ts';

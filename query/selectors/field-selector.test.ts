@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { parseFieldSelector, printFieldSelector, sortedValues } from './field-selector.ts';
 import type { PathStep } from '../../lib/json/raw-json.ts';
 import { parsePath, printPath } from '../path.ts';

@@ -1,7 +1,7 @@
 // Parses Clusterpedia's enhanced field selectors. Unlike kube-apiserver's, they accept any path, including paths
 // through lists, and the operators of label selectors. `!=` and `notin` also match an object that lacks the path. Each
 // requirement also keeps the text as the client wrote it, for printing.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { readComparable } from '../comparable.ts';
 import { goQuote, maxRequirements, maxSelectorLength } from './label-selector.ts';
 import { SelectorError, parseRequirements, type WrittenRequirement } from './lexer.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { parseLabelSelector, printLabelSelector } from './label-selector.ts';
 import { lex, type TokenKind } from './lexer.ts';
 

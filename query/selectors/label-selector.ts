@@ -1,7 +1,7 @@
 // Parses Kubernetes label selectors with the same rules and error messages as kube-apiserver, so that a selector that a
 // member cluster would refuse is refused here in the same words. `x in ()` is read as `x in ("")`, which matches an
 // empty label value. The operators gt and lt are written `>` and `<`, and compare integers only.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { SelectorError, parseRequirements, type WrittenRequirement } from './lexer.ts';
 import type { LabelRequirement } from '../list-query.ts';
 

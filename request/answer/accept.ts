@@ -1,7 +1,7 @@
 // Chooses the form of an answer that the gateway makes itself, by the request's Accept header. The gateway can write
 // the forms that Kubernetes clients ask for: plain JSON, and JSON as Table, PartialObjectMetadata or aggregated
 // discovery. A client that accepts only protobuf gets 406; Kubernetes clients then ask again for JSON.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 

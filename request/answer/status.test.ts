@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { statusObject, statusResponse } from './status.ts';
 
 function header(headers: readonly string[], name: string): string | undefined {

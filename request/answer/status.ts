@@ -1,7 +1,7 @@
 // The only place that turns an error into a response: a metav1.Status and a Warning header. The Warning is there
 // because kubectl loses the message when discovery fails, but prints warnings. Easy to get wrong: a 5xx must have no
 // Retry-After. With a Retry-After, client-go repeats even POSTs, and a 503 becomes 50 seconds of waiting.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { HttpFault } from '../../http/http-fault.ts';
 import { warningHeader } from '../../routing/forward/warning.ts';
 

@@ -1,7 +1,7 @@
 // Who may do something, and what somebody may do, by the RBAC objects of one cluster. Security: a binding counts only
 // when the caller may read both the binding and its role, so the answer names nothing that the caller could not list.
 import { splitAccountName } from '../../auth/callers/reserved.ts';
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { ResourceType } from '../../query/types.ts';
 import { ruleAllows, ruleAllowsPath, subjectKeysOf } from '../rbac/rbac.ts';
 import type { Binding, PolicyRule, SubjectKey } from '../rbac/rbac.ts';

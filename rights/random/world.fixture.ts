@@ -1,9 +1,9 @@
 // A small world of clusters, users, rules and RBAC that a random test changes step by step.
 import { makeRulesAuthorizer } from '../../auth/rules/authorize.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterRecord } from '../../cache/model/records.ts';
-import { makeUser } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterRecord } from '../../model/records.ts';
+import { makeUser } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import { makeStoredTypes } from '../../store/stored-types.ts';
 import type { Incarnation } from '../../query/types.ts';
 import { makeRightsMirror } from '../mirror.ts';

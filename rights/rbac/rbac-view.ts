@@ -1,7 +1,7 @@
 // The RBAC objects of one cluster, compiled so that deciding for a user only looks at the bindings of that user.
 // Bindings refer to roles by name, because a binding may arrive before its role and a role may change later.
 import { mastersGroup } from '../../auth/callers/reserved.ts';
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { ResourceType } from '../../query/types.ts';
 import { intersectGrants, isNothing, makeGrant, noGrant } from '../../query/scope/grants.ts';
 import type { GrantedName } from '../../query/scope/grants.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { memberView } from '../../auth/rules/impersonation.ts';
-import { makeUser } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
 import { grantAllows } from '../../query/scope/grants.ts';
 import { readBinding, readRules, ruleAllows, reachOfRules } from './rbac.ts';
 import { makeRbacView } from './rbac-view.ts';

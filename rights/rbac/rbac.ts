@@ -5,7 +5,7 @@
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import { randomUUID } from 'node:crypto';
 import { accountUserName } from '../../auth/callers/reserved.ts';
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { ResourceType } from '../../query/types.ts';
 
 /** A rbac.authorization.k8s.io/v1 PolicyRule. */

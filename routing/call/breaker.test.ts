@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { makeBreaker } from './breaker.ts';
 
 const refused = new GatewayError('MEMBER_REFUSED', 'connection refused by https://m:1');

@@ -1,7 +1,7 @@
 // One request to a member, over HTTP/1.1 or HTTP/2. It buffers the request body until a connection takes the call, and
 // makes sure that the handler is not called any more after the end. A callback may abort the call, so `over` is checked
 // before each one.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { ResponseHandler, UpstreamCall, UpstreamRequest } from './transport-types.ts';
 
 /**

@@ -1,8 +1,8 @@
 // Turns errors of the operating system, OpenSSL and HTTP that concern a member into a GatewayError that says what
 // failed and what can be done. With TLS 1.3 a member refuses a client certificate after the handshake, so read errors
 // are handled here too.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ErrorCode } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ErrorCode } from '../../model/errors.ts';
 import { addressRefused } from './sockets.ts';
 
 /** Name, address and TLS settings of the member that an error is about. */

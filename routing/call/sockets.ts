@@ -4,7 +4,7 @@
 import dns from 'node:dns';
 import { connect, isIP } from 'node:net';
 import type { LookupFunction, Socket } from 'node:net';
-import type { AddressRule } from '../../cache/model/address-rule.ts';
+import type { AddressRule } from '../../model/address-rule.ts';
 
 /** Milliseconds without traffic before the first TCP keepalive probe is sent. */
 const keepAliveDelayMs = 30_000;

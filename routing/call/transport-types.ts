@@ -3,7 +3,7 @@
 // name, value, name, value (rule "raw headers only").
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../../http/raw-headers.ts';
-import type { GatewayError } from '../../cache/model/errors.ts';
+import type { GatewayError } from '../../model/errors.ts';
 
 /** One request to a member, without its body. */
 export interface UpstreamRequest {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import type { TlsOptions, TLSSocket } from 'node:tls';
 import { before, describe, it } from 'node:test';
-import type { GatewayError } from '../../cache/model/errors.ts';
+import type { GatewayError } from '../../model/errors.ts';
 import { MemberDialer } from './connect.ts';
 import type { DialTarget } from './connect.ts';
 import { makeTestAuthority } from './authority.fixture.ts';

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import type { ProxyAddress } from '../../cache/model/records.ts';
+import type { ProxyAddress } from '../../model/records.ts';
 import { makeTestAuthority } from './authority.fixture.ts';
 import type { TestAuthority, TestCertificate } from './authority.fixture.ts';
 import { startHttp2Member } from '../http2/http2-member.fixture.ts';

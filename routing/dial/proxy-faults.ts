@@ -1,7 +1,7 @@
 // Error messages for failures between the gateway and a cluster's proxy. They quote the proxy's answer, and a proxy may
 // repeat in it what the gateway sent (passwords, header values). Such an answer must not be quoted.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ProxyAddress } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ProxyAddress } from '../../model/records.ts';
 import { formatHostPort } from '../../lib/text/host-port.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
 import { addressRefusal, certificateRefused, errorCode, fail } from '../call/member-faults.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TLSSocket } from 'node:tls';
 import { before, describe, it } from 'node:test';
-import type { ClusterSpec, Credential } from '../../cache/model/records.ts';
+import type { ClusterSpec, Credential } from '../../model/records.ts';
 import { makeConnections } from '../members/target.ts';
 import { makeTestAuthority } from './authority.fixture.ts';
 import type { TestAuthority, TestCertificate } from './authority.fixture.ts';

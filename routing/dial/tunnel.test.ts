@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { before, describe, it } from 'node:test';
-import type { ProxyAddress } from '../../cache/model/records.ts';
+import type { ProxyAddress } from '../../model/records.ts';
 import { makeTestAuthority } from './authority.fixture.ts';
 import type { TestAuthority, TestCertificate } from './authority.fixture.ts';
 import { getRequest, memberOptions, recordingHandler, response, startTestMember } from '../pools/member.fixture.ts';

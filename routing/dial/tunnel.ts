@@ -5,7 +5,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 import type { Socket } from 'node:net';
 import { formatHostPort } from '../../lib/text/host-port.ts';
 import { ipv6Bytes } from '../../lib/text/ip-address.ts';
-import type { Endpoint, ProxyAddress } from '../../cache/model/records.ts';
+import type { Endpoint, ProxyAddress } from '../../model/records.ts';
 import { maxReasonLength, ProxyRefusal, refusalReason } from './proxy-faults.ts';
 import { ResponseParser } from './response-parser.ts';
 import { badValue, token } from '../../http/field-syntax.ts';

@@ -1,11 +1,11 @@
 // Decides which headers are forwarded, in both directions. upstreamHeaders() builds every header list for a member from
 // an empty list; stream.ts and upgrade.ts both use it (rule "headers from an empty list"). If the received headers were
 // edited instead, `Connection: Impersonate-User` or a look-alike header name could change the identity.
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { Credential } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { Credential } from '../../model/records.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
-import { identityTextFault } from '../../cache/model/user.ts';
-import type { User } from '../../cache/model/user.ts';
+import { identityTextFault } from '../../model/user.ts';
+import type { User } from '../../model/user.ts';
 import { rememberingNames } from '../../http/header-names.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';

@@ -1,6 +1,6 @@
 // The set of all requests that are being forwarded to members, by which they are ended when the gateway drains or a
 // cluster is removed. A drain waits until the set is empty.
-import type { GatewayError } from '../../cache/model/errors.ts';
+import type { GatewayError } from '../../model/errors.ts';
 import { SlotSet } from '../../http/slot-set.ts';
 import type { InSlot } from '../../http/slot-set.ts';
 

@@ -1,7 +1,7 @@
 // Forwards one ordinary request (not an upgrade): sends it, streams the answer back, and records how it ended. When the
 // member's answer is cut, the client's answer is cut too (rule "no redirects"): end() is called only after the member's
 // onEnd.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { eventBoundary } from './event-boundary.ts';
 import type { EventBoundary } from './event-boundary.ts';
 import type { Inbound } from '../../http/inbound.ts';

@@ -3,7 +3,7 @@
 // both connections close (CVE-2018-1002105). Client bytes sent before the 101 would be read as requests on a connection
 // authenticated as the gateway (rule "upgrades are closed until 101").
 import type { Duplex } from 'node:stream';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { Breaker } from '../call/breaker.ts';
 import { credentialRefused } from '../call/member-faults.ts';
 import type { InboundUpgrade } from '../../http/inbound.ts';

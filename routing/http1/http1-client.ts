@@ -1,7 +1,7 @@
 // The pool of HTTP/1.1 connections to one endpoint. A waiting request takes the first connection that is available: one
 // that has become idle, or a new one. So a slow connect does not delay a request that an idle connection can serve.
 import type { Socket } from 'node:net';
-import type { GatewayError } from '../../cache/model/errors.ts';
+import type { GatewayError } from '../../model/errors.ts';
 import type { Dialer, Protocols } from '../dial/connect.ts';
 import { Call } from '../call/call.ts';
 import { Http1Connection } from './member-connection.ts';

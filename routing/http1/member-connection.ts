@@ -2,7 +2,7 @@
 // answer. The connection is used for another request only if request and response were both complete and no extra byte
 // was received.
 import type { Socket } from 'node:net';
-import type { GatewayError } from '../../cache/model/errors.ts';
+import type { GatewayError } from '../../model/errors.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
 import type { Carrier, Call } from '../call/call.ts';
 import { readDirectly } from '../../http/direct-read.ts';

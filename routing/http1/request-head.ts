@@ -1,7 +1,7 @@
 // Builds the head of an HTTP/1.1 request. Easy to get wrong: a head is written as latin1, which keeps only the low byte
 // of each character, so U+010A would become a line feed and start another header. So every part is checked here once
 // more, whichever code built the request.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { rememberingNames } from '../../http/header-names.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { HeadText, UpstreamRequest } from '../call/transport-types.ts';

@@ -2,7 +2,7 @@
 // of a TLS connection, otherwise over HTTP/1.1 connections that short requests do not use. Which protocol a member
 // speaks is only known once a connection is open, so calls wait for the first connection and do not each open their
 // own.
-import type { GatewayError } from '../../cache/model/errors.ts';
+import type { GatewayError } from '../../model/errors.ts';
 import { maxUpstreamStreamsPerSession } from '../../lib/limits.ts';
 import type { Call } from '../call/call.ts';
 import type { Dialer, Protocols } from '../dial/connect.ts';

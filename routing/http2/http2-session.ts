@@ -4,7 +4,7 @@
 import { connect } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { GatewayError } from '../../cache/model/errors.ts';
+import type { GatewayError } from '../../model/errors.ts';
 import { connectTimeoutMs, maxHeaderBytes, maxHeaderPairs, maxUpstreamStreamsPerSession } from '../../lib/limits.ts';
 import type { Call } from '../call/call.ts';
 import { Http2Stream } from './member-stream.ts';

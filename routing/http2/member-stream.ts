@@ -3,7 +3,7 @@
 // (see #watchForEnd).
 import { constants } from 'node:http2';
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { Call, Carrier } from '../call/call.ts';
 import { badResponse, fail, memberFault } from '../call/member-faults.ts';
 import type { MemberLabel } from '../call/member-faults.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterRecord } from '../../cache/model/records.ts';
-import { makeUser } from '../../cache/model/user.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterRecord } from '../../model/records.ts';
+import { makeUser } from '../../model/user.ts';
 import { makeBreaker } from '../call/breaker.ts';
 import { callMember, readWhole } from './member-call.ts';
 import type { MemberCall } from './member-call.ts';

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { Credential } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { Credential } from '../../model/records.ts';
 import { markRepeated } from '../../http/repeated-headers.ts';
-import { makeUser } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
 import { requestFor } from '../pools/endpoint-request.ts';
 import { selfUpstreamHeaders, upstreamHeaders } from '../forward/headers.ts';
 import type { HeaderParts } from '../forward/headers.ts';

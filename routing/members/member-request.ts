@@ -2,9 +2,9 @@
 // sends the same header list repeatedly, they are taken from a cached text instead. The text contains an identity and a
 // credential, so it is used again only for the very same objects (header list, user, credential). The text is made only
 // from lists that `headersOf` has built.
-import type { Credential } from '../../cache/model/records.ts';
+import type { Credential } from '../../model/records.ts';
 import { isRepeated, readOnce } from '../../http/repeated-headers.ts';
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import { selfUpstreamHeaders, upstreamHeaders } from '../forward/headers.ts';
 import type { HeaderParts } from '../forward/headers.ts';
 import { headerText } from '../http1/request-head.ts';

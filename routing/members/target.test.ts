@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ClusterRecord, ClusterSpec, Credential, CredentialSource } from '../../cache/model/records.ts';
-import { unknownStatus } from '../../cache/model/store.ts';
+import type { ClusterRecord, ClusterSpec, Credential, CredentialSource } from '../../model/records.ts';
+import { unknownStatus } from '../../model/store.ts';
 import { locate, makeConnections } from './target.ts';
 import type { Transport } from '../call/transport-types.ts';
 

@@ -2,8 +2,8 @@
 // once per request, so that the credential of one record is never sent to the address of another (rule "records swap
 // whole").
 import { isDeepStrictEqual } from 'node:util';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ClusterRecord, ClusterSpec, Credential } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterRecord, ClusterSpec, Credential } from '../../model/records.ts';
 import { makeBreaker } from '../call/breaker.ts';
 import type { Breaker, BreakerLimits } from '../call/breaker.ts';
 import type { Transport, TransportStats } from '../call/transport-types.ts';

@@ -2,9 +2,9 @@
 // only if nothing of it was sent (rule "retry only what is safe"). All endpoints get the same credential, so when an
 // endpoint refuses the credential, the others are not tried.
 import type { Socket } from 'node:net';
-import { GatewayError } from '../../cache/model/errors.ts';
-import type { ErrorCode } from '../../cache/model/errors.ts';
-import type { Endpoint } from '../../cache/model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ErrorCode } from '../../model/errors.ts';
+import type { Endpoint } from '../../model/records.ts';
 import type { Call } from '../call/call.ts';
 import type { Protocols } from '../dial/connect.ts';
 import type { EndpointOrder } from './endpoint-order.ts';

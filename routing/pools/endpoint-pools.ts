@@ -1,7 +1,7 @@
 // The connections to one endpoint of a cluster. Short requests use a pool of HTTP/1.1 connections, long-running
 // requests (watches, logs) have other connections, so that watches cannot use up the connections of short requests.
 import type { Socket } from 'node:net';
-import type { Endpoint } from '../../cache/model/records.ts';
+import type { Endpoint } from '../../model/records.ts';
 import type { Call } from '../call/call.ts';
 import { MemberDialer } from '../dial/connect.ts';
 import type { Dialer, DialTarget } from '../dial/connect.ts';

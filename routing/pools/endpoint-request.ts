@@ -1,6 +1,6 @@
 // Adapts a request to the endpoint it is sent to. A request is built for the preferred endpoint of a cluster; another
 // endpoint needs another `Host` header and base path.
-import type { Endpoint } from '../../cache/model/records.ts';
+import type { Endpoint } from '../../model/records.ts';
 import type { UpstreamRequest } from '../call/transport-types.ts';
 
 /** Value of the `Host` header, without the port when it is the default port of the scheme (RFC 9110 section 7.2). */

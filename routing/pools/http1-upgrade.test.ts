@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { GatewayError } from '../../cache/model/errors.ts';
+import type { GatewayError } from '../../model/errors.ts';
 import { getRequest, recordingHandler, response, withMember } from './member.fixture.ts';
 import type { TestAnswer } from './member.fixture.ts';
 

@@ -3,7 +3,7 @@
 // that was connected to it could send requests authenticated as the gateway (CVE-2018-1002105; rule "upgrades are
 // closed until 101").
 import type { Socket } from 'node:net';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
 import type { Protocols } from '../dial/connect.ts';
 import type { EndpointChoice } from './endpoint-choice.ts';

@@ -5,7 +5,7 @@ import { createServer as createPlainServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import type { TlsOptions } from 'node:tls';
-import type { GatewayError } from '../../cache/model/errors.ts';
+import type { GatewayError } from '../../model/errors.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, Transport, UpstreamRequest } from '../call/transport-types.ts';
 import { makeTransport } from './transport.ts';

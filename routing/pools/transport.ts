@@ -2,7 +2,7 @@
 // endpoint has its own connections and TLS settings, which are never used for another endpoint.
 import type { Socket } from 'node:net';
 import { connectTimeoutMs } from '../../lib/limits.ts';
-import type { ClusterSpec, Credential, EndpointOption } from '../../cache/model/records.ts';
+import type { ClusterSpec, Credential, EndpointOption } from '../../model/records.ts';
 import { Call } from '../call/call.ts';
 import type { DialTarget } from '../dial/connect.ts';
 import { OrderedChoice } from './endpoint-choice.ts';

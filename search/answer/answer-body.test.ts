@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
 import { beginBody, ClientGone, warningHeaders } from './answer-body.ts';
 import type { IndexRequest } from '../request/request.ts';

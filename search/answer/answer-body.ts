@@ -1,6 +1,6 @@
 // Writes an answer to the client, no faster than the client reads it. Writing waits while the client is slow, and stops
 // when the client disconnects.
-import type { GatewayError } from '../../cache/model/errors.ts';
+import type { GatewayError } from '../../model/errors.ts';
 import { warningHeader } from '../../routing/forward/warning.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { IndexRequest } from '../request/request.ts';

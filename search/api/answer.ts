@@ -1,5 +1,5 @@
 // The kinds of answers. ../chain/send.ts sends them.
-import type { GatewayError } from '../../cache/model/errors.ts';
+import type { GatewayError } from '../../model/errors.ts';
 import type { Page } from '../../store/store.ts';
 import type { WatchQuestion } from '../watch/watch-question.ts';
 import type { Warning } from '../answer/answer-body.ts';

@@ -1,6 +1,6 @@
 // Decides which types a collection contains. The built-in collections are those of Clusterpedia: `workloads`,
 // `kuberesources`, and `any`, whose types the request names. CollectionResource objects define further collections.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { Parameters } from '../../query/parameters.ts';
 import { typeKey } from '../../query/types.ts';
 import type { ResourceType } from '../../query/types.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { allowAuthenticated } from '../../auth/rules/authorize.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { mirroredTypes } from '../../rights/mirror.ts';
 import { binding, role, rule, testIncarnation, testRecord, testUser } from '../../rights/rights.fixture.ts';
 import type { TestObject } from '../../rights/rights.fixture.ts';

@@ -2,7 +2,7 @@
 // caller may see) is computed before the store is read, and a role can be taken away in between. Every answer of the
 // store names the newest RBAC change in it (`rightsVersion`). When that change is newer than the scope, the scope is
 // computed again, and the answer is used only if the scope is still the same.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { RowScope } from '../../query/scope/scope.ts';
 import type { IndexStore, Page } from '../../store/store.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';

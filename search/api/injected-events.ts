@@ -1,7 +1,7 @@
 // Clusterpedia's parameter `injectEvents`: adds to each object of a list an annotation with the Events about it. Only
 // Events that the caller may list are added. They are matched by uid, so an object that was created again does not get
 // the Events of its predecessor, and by namespace: whoever may create Events in one namespace can give them any uid.
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import { allOf } from '../../query/list-query.ts';
 import { parsePath } from '../../query/path.ts';
 import type { RowRead } from '../../store/store.ts';

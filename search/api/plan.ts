@@ -1,6 +1,6 @@
 // Decides from which types, versions and rows a request can be answered. A cluster that the caller may not reach is
 // treated as absent, so the messages for it and for a cluster that does not exist are the same.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { RowScope } from '../../query/scope/scope.ts';
 import type { ScopeAnswer } from '../../rights/scopes.ts';

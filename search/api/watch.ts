@@ -1,5 +1,5 @@
 // A watch on the index: first the existing rows, then every change, until the client or the server ends it.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { beginBody, ClientGone, errorEvent } from '../answer/answer-body.ts';
 import type { AnswerBody } from '../answer/answer-body.ts';
 import { mostReadings, restlessRights } from './current-rights.ts';

@@ -1,7 +1,7 @@
 // Knows which types the index has of which clusters, and in which version it can show them. Easy to get wrong: the
 // index stores an object in one version only. It can be shown in another version by changing its apiVersion, but only
 // when the CRD has the conversion strategy None.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { StoredType } from '../../store/store.ts';
 import type { StoredTypes } from '../../store/stored-types.ts';
 import type { RowScope } from '../../query/scope/scope.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';
 import { catalogOf } from '../catalog/catalog.ts';
 import { answerIndexRequest } from './chain.ts';

@@ -1,6 +1,6 @@
 // Step 1 of chain.ts: finds out what is requested. The index is read-only: a write gets 405, with the path at which the
 // write is possible.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { readFleet } from '../kinds/fleet.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';
 import { urlParameters } from '../../query/parameters.ts';

@@ -1,6 +1,6 @@
 // Step 7 of chain.ts: sends the answer. An error before the first byte is thrown and becomes a Status. After a later
 // error the client sees a closed connection, or a last event of its watch.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { watchRows } from '../api/watch.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';
 import { sendWhole } from '../answer/answer-body.ts';

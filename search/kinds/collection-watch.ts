@@ -1,7 +1,7 @@
 // A watch of a collection: events with objects of all its types. Easy to get wrong: the watch reads only the types that
 // the collection had when it began. So the watch is ended when the collection gets another type, and the client lists
 // again.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { compileMatcher } from '../../query/match.ts';
 import { readQuery } from '../../query/read/read-query.ts';
 import { collectionTable } from '../table/table.ts';

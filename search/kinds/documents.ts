@@ -1,7 +1,7 @@
 // Answers discovery and OpenAPI requests to the index. kubectl reads discovery first, so it is made from what the
 // gateway knows, without waiting for a cluster. Only OpenAPI documents, which are requested rarely, are fetched from
 // clusters.
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import { hasEtag } from '../../routing/forward/headers.ts';
 import type { StoredType } from '../../store/store.ts';
 import type { SyncView } from '../../sync/sync-view.ts';

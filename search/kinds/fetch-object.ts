@@ -1,6 +1,6 @@
 // Reads one object by name. Several clusters may have an object of that name. If the path names no cluster, exactly one
 // must have it among those that the caller may get.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { RowRead } from '../../store/store.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';
 import type { ObjectsQuestion } from '../api/question.ts';

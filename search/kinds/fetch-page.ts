@@ -1,6 +1,6 @@
 // Reads a page of rows for lists, collections and POSTed queries. kubectl always sends limit=500. If rows remain, the
 // answer must contain a continue token, or the user would take the first page for the whole list.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { expiredMessage, isExpired, openContinue, queryDigest, resumed, sealContinue } from '../../query/continue.ts';
 import type { ContinueState, ContinueUse } from '../../query/continue.ts';
 import type { Page, PageRequest } from '../../store/store.ts';

@@ -1,5 +1,5 @@
 // Makes answers that are a single small JSON document or text.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';
 import type { Warning } from '../answer/answer-body.ts';
 import { jsonAnswer } from '../api/answer.ts';

@@ -2,7 +2,7 @@
 // request, as the caller, and each cluster decides by its own RBAC. Whether a type is one of these does not depend on
 // the caller. Easy to get wrong: clusters do not know the parameters of the index, and ignore them. So a request with
 // one of them is refused, because its answer would have objects that nobody asked for.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { indexParameters, urlParameters, type Parameters } from '../../query/parameters.ts';
 import { parseLabelSelector } from '../../query/selectors/label-selector.ts';
 import { isSearchLabel } from '../../query/selectors/search-labels.ts';

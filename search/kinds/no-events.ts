@@ -1,6 +1,6 @@
 // The Events about one object, as kubectl describe asks for them, when neither the index has them nor a cluster can be
 // asked. For some kinds kubectl describe fails when that request fails, so the answer is an empty list.
-import type { GatewayError } from '../../cache/model/errors.ts';
+import type { GatewayError } from '../../model/errors.ts';
 import type { Parameters } from '../../query/parameters.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';
 import { jsonAnswer } from '../api/answer.ts';

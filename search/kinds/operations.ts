@@ -1,6 +1,6 @@
 // Requests of operators: `indexes/status`, `indexes/move` and `indexes/rebuild`. The gateway has authorized them
 // before, by rules that name these subresources.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { isRecord } from '../../lib/json/record.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';
 import { searchVersion } from '../catalog/catalog.ts';

@@ -1,7 +1,7 @@
 // Finds the one cluster that has an object, for requests by an object's name that the index does not answer itself: a
 // write, or a subresource such as a pod's log. Only clusters from which the caller may get the object count, so the
 // answer tells nobody of an object that they cannot read.
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import { urlParameters } from '../../query/parameters.ts';
 import { readQuery } from '../../query/read/read-query.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';

@@ -1,5 +1,5 @@
 // Decides how list, get and watch requests for one type are answered from the index.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { Parameters } from '../../query/parameters.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';

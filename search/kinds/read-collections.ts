@@ -1,5 +1,5 @@
 // Reads requests for collections: their list, one of them, and a watch of one.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { onlyParameters, urlParameters } from '../../query/parameters.ts';
 import type { Parameters } from '../../query/parameters.ts';
 import { readQuery } from '../../query/read/read-query.ts';

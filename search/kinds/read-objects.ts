@@ -1,6 +1,6 @@
 // Reads requests for objects by a Kubernetes path: list, watch, get by name, and Clusterpedia's forward to the cluster
 // itself.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { headerValue } from '../../routing/forward/headers.ts';
 import { isContinueToken } from '../../query/continue.ts';
 import { onlyParameters, urlParameters, type Parameters } from '../../query/parameters.ts';

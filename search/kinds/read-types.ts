@@ -1,5 +1,5 @@
 // Reads requests that name their types in a parameter: POSTed queries, counts, facets, values and freshness.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { columnOf, readColumnPath } from '../../query/columns.ts';
 import { jsonParameters, urlParameters } from '../../query/parameters.ts';
 import type { Parameters } from '../../query/parameters.ts';

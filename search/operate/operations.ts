@@ -1,6 +1,6 @@
 // The operations on the index for its operators: read its status, move a cluster to another replica, rebuild clusters.
 // The gateway has already checked that the caller may do that, so the answers may name every cluster.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { Leases } from '../../store/leases.ts';
 import type { DatabaseStatus } from '../../store/postgres/store.ts';
 import { indexedOf } from '../../sync/indexed.ts';

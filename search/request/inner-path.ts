@@ -1,6 +1,6 @@
 // Parses the part of a path after `resources` or `indexes/default/proxy`: a Kubernetes path, with or without
 // `clusters/<name>` in front. The paths `clusters` and `clusters/<name>` themselves are 404, as in Clusterpedia.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 
 /** The most types that one request may name. Rights are checked for each type in each cluster, so this is limited. */
 export const mostTypes = 256;

@@ -1,7 +1,7 @@
 // Reads the options of list and watch that concern resourceVersions, and validates them as kube-apiserver does
 // (apimachinery pkg/apis/internalversion/validation). Only the index's own resourceVersions are accepted. A
 // resourceVersion of a member cluster says nothing about the index, so it gets 410.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { Parameters } from '../../query/parameters.ts';
 import type { IndexStore } from '../../store/store.ts';
 

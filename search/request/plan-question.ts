@@ -1,5 +1,5 @@
 // The part of a request that is needed to read the caller's rights and to plan the answer.
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { ResourceType } from '../../query/types.ts';
 
 /** The caller, the verb, and the types and clusters of a request. */

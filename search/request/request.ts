@@ -1,8 +1,8 @@
 // A request to the index as the gateway passes it on, with the functions to answer it. `user` is the user that was
 // authorized; with `--as` it is the impersonated user. `headers` contain no credentials. The index uses nothing else of
 // the caller.
-import type { ErrorCode, GatewayError } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
+import type { ErrorCode, GatewayError } from '../../model/errors.ts';
+import type { User } from '../../model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
 import type { Progress } from '../../routing/forward/stream.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeUser } from '../../cache/model/user.ts';
+import { makeUser } from '../../model/user.ts';
 import type { PlanQuestion } from '../request/plan-question.ts';
 import type { RowScope } from '../../query/scope/scope.ts';
 import type { LogEntry } from '../../store/store.ts';

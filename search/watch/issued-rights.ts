@@ -3,7 +3,7 @@
 // another client's answer, so one that was never noted for this user is accepted. One that was given to the user under
 // two sets of rights, both different from the current rights, is refused.
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 import type { PlanQuestion } from '../request/plan-question.ts';
 import { rightsTypes } from '../../rights/mirror.ts';

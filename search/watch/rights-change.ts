@@ -1,7 +1,7 @@
 // Finds the events for a watcher whose rights have changed: DELETED for objects it may no longer see, ADDED for objects
 // it may now see. Easy to get wrong: of an object that the watcher may no longer see, nothing newer than the watcher's
 // last event may be sent, not even changes from before the right was lost.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { differingScopes, scopeAllows } from '../request/visible.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { RowScope } from '../../query/scope/scope.ts';

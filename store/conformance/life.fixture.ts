@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { allOf } from '../../query/list-query.ts';
 import { parsePath } from '../../query/path.ts';
 import type { LogEntry } from '../store.ts';

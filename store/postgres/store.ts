@@ -1,6 +1,6 @@
 // The index in PostgreSQL: an IndexStore that several processes can share. Each process sees the commits of all. Table
 // `shard` says which process may write which shard, and writes of other processes are refused.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { RowScope } from '../../query/scope/scope.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';

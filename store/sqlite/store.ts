@@ -2,7 +2,7 @@
 // only looks up single objects. A write resolves after its commit. Everything up to `resourceVersion()` can be read.
 import { createHash } from 'node:crypto';
 
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { RowScope } from '../../query/scope/scope.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';

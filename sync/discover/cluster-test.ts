@@ -1,5 +1,5 @@
 // Tests whether a setting applies to a cluster. The setting names its clusters, or selects them by a label selector.
-import type { ClusterSpec } from '../../cache/model/records.ts';
+import type { ClusterSpec } from '../../model/records.ts';
 import type { LabelRequirement } from '../../query/list-query.ts';
 import { parseLabelSelector } from '../../query/selectors/label-selector.ts';
 

@@ -1,7 +1,7 @@
 // Reads the discovery of a member cluster: two requests for aggregated discovery (KEP-3352), or one request for each
 // group version with older API servers. Easy to get wrong: while the server of an aggregated API is down, its group is
 // missing or stale in discovery. That does not mean that its types were removed.
-import { groupVersionPath } from '../../cache/hub/hub-paths.ts';
+import { groupVersionPath } from '../../kube/paths.ts';
 import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
 import { refusalOf } from '../member/member-faults.ts';

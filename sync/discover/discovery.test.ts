@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { SourceIndexing } from '../../cache/model/records.ts';
+import type { SourceIndexing } from '../../model/records.ts';
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { TypeInfo } from '../../query/types.ts';
 import { makeCustomTypes } from './custom-resources.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ClusterSpec } from '../../cache/model/records.ts';
+import type { ClusterSpec } from '../../model/records.ts';
 import { typeKey, type TypeInfo } from '../../query/types.ts';
 import { joinedOptions, parseAnnotations, parseOptions, type WrittenOptions } from './index-options.ts';
 import { chooseTypes, makeSelection } from './selection.ts';

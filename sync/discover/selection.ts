@@ -3,7 +3,7 @@
 // because access to rows is decided with them. They appear in answers only when they are selected as well.
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import { defaultResources } from '../../lib/indexed-resources.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
+import type { ClusterSpec } from '../../model/records.ts';
 import { typeKey, type LiveType, type ResourceType, type TypeInfo, type TypeKey } from '../../query/types.ts';
 import { clusterTest } from './cluster-test.ts';
 import { negotiateVersions } from './discovery.ts';

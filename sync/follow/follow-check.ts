@@ -1,7 +1,7 @@
 // Checks before a watch is resumed that the member cluster was not restored to an earlier state. Easy to get wrong: an
 // API server accepts a watch from a resourceVersion that it has not reached. So the member must first prove that it is
 // the same incarnation, and that its resourceVersion is not lower than the one from which the watch resumes.
-import { isOlder } from '../../cache/hub/object-set.ts';
+import { isOlder } from '../../kube/reflector/object-set.ts';
 import type { Following, Step } from './following.ts';
 import { currentVersion, hadThen } from './relist.ts';
 

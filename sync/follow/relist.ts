@@ -1,7 +1,7 @@
 // Compares a complete list of a type with the stored rows: writes rows that differ, and deletes rows that are not in
 // the list. All pages show the same resourceVersion. When the member cluster answers 410 to a later page, the whole
 // list is repeated, because half a list must not delete anything.
-import { isOlder } from '../../cache/hub/object-set.ts';
+import { isOlder } from '../../kube/reflector/object-set.ts';
 import type { IndexStore, RowWrite } from '../../store/store.ts';
 import type { Incarnation, ObjectKey, TypeInfo } from '../../query/types.ts';
 import { keyText, type Batcher } from './batch.ts';

@@ -1,7 +1,7 @@
 // Reads one line of a member cluster's watch. The bytes of the object are cut out of the line and not parsed. Only
 // bookmarks and errors are parsed, because they are not stored.
 import { MalformedAnswer } from '../../lib/json/json-scan.ts';
-import { readWatchLine, type StatusAnswer } from '../../cache/hub/hub-events.ts';
+import { readWatchLine, type StatusAnswer } from '../../kube/events.ts';
 import { MemberCursor } from '../../lib/json/json-cursor.ts';
 import { byte, malformed, skipSpace, textOf } from '../../lib/json/json-scan.ts';
 

@@ -2,9 +2,9 @@
 // about the next attempt. A 403 or 404 is an ordinary answer and not thrown by the client. Text of an answer must not
 // appear in a message, since it may quote an object.
 import { retryAfterMsOf } from '../../lib/backoff.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { MalformedAnswer } from '../../lib/json/json-scan.ts';
-import { readStatus } from '../../cache/hub/hub-events.ts';
+import { readStatus } from '../../kube/events.ts';
 import { headerValue } from '../../routing/forward/headers.ts';
 import { BreakerOpen } from '../../routing/call/breaker.ts';
 import { readWhole, type MemberAnswer } from '../../routing/members/member-call.ts';

@@ -1,6 +1,6 @@
 // Follows the clusters of the shards that this replica owns, from when it takes a shard's lease until the lease ends.
 // Every write uses the lease, and is refused here once the lease was not renewed in time.
-import type { ClusterRecord } from '../../cache/model/records.ts';
+import type { ClusterRecord } from '../../model/records.ts';
 import { FencedError } from '../../store/fenced-error.ts';
 import type { Leases } from '../../store/leases.ts';
 import { makeStoredTypes, type StoredTypes } from '../../store/stored-types.ts';

@@ -2,7 +2,7 @@
 // every replica answers with the states of all clusters.
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { ClusterSpec } from '../../cache/model/records.ts';
+import type { ClusterSpec } from '../../model/records.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
 import { choiceOf } from '../discover/selection.ts';
 import type { ClusterState, PartState, SyncFault, SyncHandle } from '../member/sync-types.ts';

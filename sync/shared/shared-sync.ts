@@ -2,7 +2,7 @@
 // the index follows the clusters and sends its state to the others, which answer with the state they received. A
 // process that becomes the writer continues from the sync positions in the store.
 import { isDeepStrictEqual } from 'node:util';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import type { IndexPeers } from './peers.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
 import type { ClusterState, PartState, SyncHandle } from '../member/sync-types.ts';

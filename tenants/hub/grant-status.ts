@@ -1,5 +1,5 @@
 // Computes the conditions of a TenantBinding or ClusterPermission, which sum up the results of all its clusters.
-import type { Finding } from '../../controllers/conditions.ts';
+import type { Finding } from '../../kube/objects/conditions.ts';
 import type { ClusterResult } from '../object/grant.ts';
 
 export interface Overall {

@@ -1,8 +1,8 @@
 // Decides in which clusters a TenantBinding or ClusterPermission grants rights.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { ClusterRecord } from '../../cache/model/records.ts';
+import type { HubObject } from '../../kube/types.ts';
+import type { ClusterRecord } from '../../model/records.ts';
 import { selectorMatches } from '../../auth/rules/rule-match.ts';
-import { listAt, textAt } from '../../controllers/objects.ts';
+import { listAt, textAt } from '../../kube/objects/objects.ts';
 import type { ClusterChoice } from '../object/grant.ts';
 
 /** Label of the Secret that registers a cluster which has joined. It is set while the cluster leaves. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { GrantFault, type Piece, type Where } from '../object/grant.ts';
 import { isAsWanted, render } from './manifests.ts';
 

@@ -1,10 +1,10 @@
 // Makes the manifests of one cluster from the pieces of a grant (TenantBinding or ClusterPermission), and compares
 // objects in the cluster with them.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import type { HubObject } from '../../kube/types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
 import { selectorMatches } from '../../auth/rules/rule-match.ts';
-import { listAt, textAt } from '../../controllers/objects.ts';
+import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import type { ObjectName } from '../../distribute/member/member-objects.ts';

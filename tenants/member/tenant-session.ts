@@ -1,10 +1,10 @@
 // Access to one member as the authors of grants, the users who last changed a TenantBinding or ClusterPermission: their
 // objects there, the namespaces, and watches of both. Each request is sent as an author, by the same identity rules as
 // requests that the author sends through the gateway.
-import type { HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
-import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
-import { makeFollowedTypes, type FollowedTypes } from '../../controllers/hub/followed-types.ts';
+import type { HubObject, WatchedResource } from '../../kube/types.ts';
+import type { ReflectorTiming } from '../../kube/reflector/reflector-types.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import { makeFollowedTypes, type FollowedTypes } from '../../kube/reflector/followed-types.ts';
 import { makeMemberClient, type MemberAccess, type MemberClient } from '../../distribute/member/member-client.ts';
 import type { OutgoingRule } from '../../distribute/member/executor-identity.ts';
 import {
@@ -15,7 +15,7 @@ import {
   type ObjectName,
 } from '../../distribute/member/member-objects.ts';
 import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
-import type { User } from '../../cache/model/user.ts';
+import type { User } from '../../model/user.ts';
 import type { Author } from '../../distribute/stamp/authors.ts';
 import { fieldManager, uidLabel } from '../object/grant.ts';
 import { isMarked, type Mark } from './manifests.ts';

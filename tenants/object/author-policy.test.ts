@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { authorValidation, policyFault } from './author-policy.ts';
 
 const [policy, binding] = authorValidation.map((object) => structuredClone(object)) as unknown as [

@@ -1,9 +1,9 @@
 // Reads OCM's ClusterPermissions (rbac.open-cluster-management.io/v1alpha1): roles and bindings for one cluster, whose
 // name is the namespace of the object on the hub. Their status has no field for the objects that were made, so an
 // annotation records these.
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { listAt, textAt } from '../../controllers/objects.ts';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { listAt, textAt } from '../../kube/objects/objects.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import {
   GrantFault,

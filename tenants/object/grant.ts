@@ -1,10 +1,10 @@
 // What TenantBindings and ClusterPermissions have in common: both are objects of the hub that grant rights in clusters.
 // The controller uses only these types, and not the fields of either kind.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import type { ClusterSelector } from '../../auth/rules/rules.ts';
-import type { Condition } from '../../controllers/conditions.ts';
-import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { listAt, textAt, textsAt, type ResourceType } from '../../controllers/objects.ts';
+import type { Condition } from '../../kube/objects/conditions.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+import { listAt, textAt, textsAt, type ResourceType } from '../../kube/objects/objects.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import type { Modifier } from '../../distribute/work/last-modifier.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';

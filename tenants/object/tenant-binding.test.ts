@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../kube/types.ts';
 import { clusterPermissions } from './cluster-permission.ts';
 import { GrantFault } from './grant.ts';
 import { tenantBindings } from './tenant-binding.ts';

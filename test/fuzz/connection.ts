@@ -1,7 +1,7 @@
 // Reads the bytes of a client connection with the gateway's own parsers, one request after the other, as
 // http1-connection.ts does. Bodies are moved together in place, so the bytes are copied first; and pieces must give
 // what the whole gives.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { HttpFault } from '../../http/http-fault.ts';
 import { RequestBody } from '../../http/http1/http1-body.ts';
 import { HeadReader, judge } from '../../http/http1/http1-parser.ts';

@@ -42,7 +42,7 @@ const fieldsOnly = [
   'cli/connection/http.ts',
   'cli/join/hub-objects.ts',
   'cli/works/hub-works.ts',
-  'controllers/hub/hub-writer.ts',
+  'kube/objects/hub-writer.ts',
   'distribute/work/last-modifier.ts',
   'api/clusters/cluster-gateway-health.ts',
   'api/index/put-back.ts',

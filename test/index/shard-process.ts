@@ -2,7 +2,7 @@
 // parent what it follows and what it would answer, several times a second, and closes when it is told to.
 import { makeTransport, transportParts } from '../../routing/pools/transport.ts';
 import { makeConnections } from '../../routing/members/target.ts';
-import { createClusterStore } from '../../cache/model/store.ts';
+import { createClusterStore } from '../../model/store.ts';
 import { openPostgresStore } from '../../store/postgres/store.ts';
 import { makeAsks } from '../../sync/ask-member.ts';
 import { makeSelection } from '../../sync/discover/selection.ts';

@@ -1,8 +1,8 @@
 // Sync of the index over real connections into a real store, for tests with a simulator or a real API server. Writes
 // are counted at the store: a row that is sent again with the same bytes is no change.
-import { fixedCredential } from '../../cache/credentials/fixed.ts';
-import type { ClusterSpec } from '../../cache/model/records.ts';
-import { createClusterStore, type ClusterStore } from '../../cache/model/store.ts';
+import { fixedCredential } from '../../model/fixed-credential.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import { createClusterStore, type ClusterStore } from '../../model/store.ts';
 import { makeConnections } from '../../routing/members/target.ts';
 import { makeTransport, transportParts } from '../../routing/pools/transport.ts';
 import { allOf } from '../../query/list-query.ts';

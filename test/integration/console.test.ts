@@ -5,7 +5,7 @@ import { readConsoleAssets } from '../../gateway/console/assets.ts';
 import { makeConsole } from '../../gateway/console/console.ts';
 import type { ConsoleConfig } from '../../config/sections/console-config.ts';
 import type { ConsoleRequest } from '../../gateway/console/console.ts';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { GatewayError } from '../../model/errors.ts';
 import { exchange, requestBytes } from '../site/raw-client.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
 import { startSite } from '../site/site.ts';

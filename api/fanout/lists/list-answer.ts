@@ -1,8 +1,8 @@
 // Joins the lists of many clusters into one List or Table, which is streamed in the order of the clusters' names. The
 // headers name the clusters whose list is missing. When a cluster fails after the headers were sent, the page ends
 // early or the answer is cut, so that the client always notices that objects are missing.
-import { GatewayError } from '../../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../../cache/model/records.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
 import type { Authorized } from '../../../request/exchange.ts';
 import type { AnswerWriter } from '../members/answer-writer.ts';
 import { memberAccept, memberHeaders } from '../members/accept.ts';

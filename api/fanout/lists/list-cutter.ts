@@ -2,7 +2,7 @@
 // metadata may follow the items. Only the present item is kept: otherwise one member with a million objects would fill
 // the memory.
 import { isUtf8 } from 'node:buffer';
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { byte, skipSpace, skipValue, textOf } from '../../../lib/json/json-scan.ts';
 import { ValueEnd } from '../../../lib/json/value-end.ts';
 import { membersOf } from './item-bytes.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { GatewayError } from '../../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../../cache/model/records.ts';
-import { makeUser } from '../../../cache/model/user.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
+import { makeUser } from '../../../model/user.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import type { AnswerWriter } from '../members/answer-writer.ts';
 import type { ListParts } from './list-answer.ts';

@@ -1,8 +1,8 @@
 // Answers one page of a merged list. Nobody knows beforehand how many objects each cluster has, so several clusters are
 // asked at the same time, each with the limit of the whole page. When one of these lists has more objects than the page
 // has room for, its cluster is asked again with a lower limit. So no page has more objects than its limit.
-import { GatewayError } from '../../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../../cache/model/records.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
 import { ListOutput, listAsker } from './list-answer.ts';
 import type { ListParts } from './list-answer.ts';
 import { expired } from './member-list.ts';

@@ -1,7 +1,7 @@
 // The list of one cluster. Before the merged answer can begin, the gateway must know which clusters are missing and the
 // Table columns of all clusters. So every list is read up to its first item at first, and its items later.
-import { GatewayError } from '../../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../../cache/model/records.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import { membersOf, stringAt } from './item-bytes.ts';
 import { ListCutter } from './list-cutter.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ClusterSpec } from '../../../cache/model/records.ts';
-import { makeUser } from '../../../cache/model/user.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
+import { makeUser } from '../../../model/user.ts';
 import { memberAccept, memberHeaders } from '../members/accept.ts';
 import { memberPath, readFanoutQuery } from '../members/query.ts';
 import { composeVersion, parseVersion, readToken, registrationOf, writeToken } from './tokens.ts';

@@ -4,9 +4,9 @@
 import { createHash } from 'node:crypto';
 import { isRecord } from '../../../lib/json/record.ts';
 import type { JsonRecord } from '../../../lib/json/record.ts';
-import { GatewayError } from '../../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../../cache/model/records.ts';
-import type { User } from '../../../cache/model/user.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
+import type { User } from '../../../model/user.ts';
 
 /**
  * For each cluster in a merged answer, by name: the cluster's own resourceVersion (`version`), and the first eight

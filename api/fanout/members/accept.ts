@@ -1,6 +1,6 @@
 // Makes the headers that each cluster gets when a client sends one request to many clusters. `Accept` names JSON only,
 // because the clusters' answers are joined as JSON. A client that accepts only protobuf gets 406.
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import type { RawHeaders } from '../../../http/raw-headers.ts';
 import { acceptedRanges } from '../../../request/answer/accept.ts';
 

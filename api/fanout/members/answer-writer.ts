@@ -1,7 +1,7 @@
 // Writes the joined answer of many clusters to the client: sends the head, waits while the client is slow, and stops
 // when the client goes away or the gateway ends the answer. Easy to get wrong: after the head, only a cut connection
 // shows the client that something failed. So `end` must be called only when the answer is complete.
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { warningHeader } from '../../../routing/forward/warning.ts';
 import type { OpenStream, OpenStreams } from '../../../routing/forward/open-streams.ts';
 import type { Authorized } from '../../../request/exchange.ts';

@@ -1,8 +1,8 @@
 // What the gateway gives to whoever asks many clusters for one request.
-import type { GatewayError } from '../../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../../cache/model/records.ts';
-import type { ClusterStore } from '../../../cache/model/store.ts';
-import type { User } from '../../../cache/model/user.ts';
+import type { GatewayError } from '../../../model/errors.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
+import type { ClusterStore } from '../../../model/store.ts';
+import type { User } from '../../../model/user.ts';
 import type { OpenStreams } from '../../../routing/forward/open-streams.ts';
 import type { Connections } from '../../../routing/members/target.ts';
 

@@ -2,9 +2,9 @@
 // cluster and sends a request to it alone. Security: a cluster that the caller may not reach is left out everywhere: it
 // causes no error, it does not count as missing, and its name is never shown.
 import { isAsJudged } from '../../../auth/rules/authorize.ts';
-import type { ClusterSpec } from '../../../cache/model/records.ts';
-import { GatewayError } from '../../../cache/model/errors.ts';
-import type { User } from '../../../cache/model/user.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { User } from '../../../model/user.ts';
 import { callMember } from '../../../routing/members/member-call.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import { locate } from '../../../routing/members/target.ts';

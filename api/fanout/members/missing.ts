@@ -1,8 +1,8 @@
 // Tells the client which clusters are missing from an answer: by Warning headers, an annotation of the list, or a
 // Status. Security: callers of these functions pass only clusters that the caller of the gateway may reach. The reasons
 // shown are cut to one line and hold no addresses.
-import { GatewayError } from '../../../cache/model/errors.ts';
-import type { ErrorCode } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { ErrorCode } from '../../../model/errors.ts';
 import { oneLine } from '../../../lib/text/one-line.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';

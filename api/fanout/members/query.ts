@@ -1,7 +1,7 @@
 // Reads the query of a request to many clusters. The gateway's own parameters are removed; all others are sent to every
 // cluster byte for byte. Easy to get wrong: a resourceVersion or continue token of one cluster must never be sent to
 // another cluster, which would answer it with a result that looks right but is wrong.
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { labelMatcher } from './selectors.ts';
 import type { LabelMatcher } from './selectors.ts';
 import { queryFlag, queryValue, unescapeQuery } from '../../../request/request-info.ts';

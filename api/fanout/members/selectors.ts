@@ -1,6 +1,6 @@
 // Label and field selectors, for the gateway's own API and for requests to many clusters. They are read as strictly as
 // kube-apiserver reads them. A looser reading would select clusters that the caller did not mean.
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { parseLabelSelector } from '../../../query/selectors/label-selector.ts';
 import { compileLabel } from '../../../query/match.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { GatewayError } from '../../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../../cache/model/records.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import { MemberList } from '../lists/member-list.ts';
 import { followMember } from './member-watch.ts';

@@ -4,7 +4,7 @@
 // the merged watch again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeBackoff } from '../../../lib/backoff.ts';
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { byteLinesOf } from '../../../lib/watch-lines.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';

@@ -1,9 +1,9 @@
 // Joins the watches of many clusters into one. The resourceVersion in each event stands for all clusters: a client that
 // resumes from it must not miss an event of any cluster. When the gateway cannot guarantee this, it ends the watch with
 // 410, and the client lists again.
-import { GatewayError } from '../../../cache/model/errors.ts';
-import type { ClusterSpec } from '../../../cache/model/records.ts';
-import type { ClusterEvent } from '../../../cache/model/cluster-events.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
+import type { ClusterEvent } from '../../../model/cluster-events.ts';
 import type { FanoutDependencies } from '../members/dependencies.ts';
 import { statusObject } from '../../../request/answer/status.ts';
 import { memberAccept, memberHeaders } from '../members/accept.ts';

@@ -2,11 +2,12 @@
 // one way to register them, such as OCM or Karmada. Of two clusters with the same name the older keeps it, whatever
 // their sources. So at start all sources wait until every one has listed its objects, and write their clusters at once:
 // no request reaches a cluster by a name that an older cluster has. An error in one source does not affect the others.
-import type { HubClient, HubSource, WatchedResource } from '../../hub/hub-types.ts';
-import type { ClusterSpec } from '../../model/records.ts';
-import { resourceKey, resourceLabel } from '../../hub/hub-paths.ts';
-import type { ReflectorTiming } from '../../hub/reflector-types.ts';
-import { startReflector, type Reflector, type ReflectorState } from '../../hub/reflector.ts';
+import type { HubClient, WatchedResource } from '../../../kube/types.ts';
+import type { HubSource } from '../hub-source.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
+import { resourceKey, resourceLabel } from '../../../kube/paths.ts';
+import type { ReflectorTiming } from '../../../kube/reflector/reflector-types.ts';
+import { startReflector, type Reflector, type ReflectorState } from '../../../kube/reflector/reflector.ts';
 import {
   createProblemBook,
   type ClusterSink,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeAddressRule } from '../../model/address-rule.ts';
-import { fixedCredential } from '../../credentials/fixed.ts';
-import type { HubSource } from '../../hub/hub-types.ts';
-import type { ClusterSpec, ProxyAddress } from '../../model/records.ts';
+import { makeAddressRule } from '../../../model/address-rule.ts';
+import { fixedCredential } from '../../../model/fixed-credential.ts';
+import type { HubSource } from '../hub-source.ts';
+import type { ClusterSpec, ProxyAddress } from '../../../model/records.ts';
 import { judgedSource } from './judged.ts';
 
 const rule = makeAddressRule({ allowed: [], refused: [] });

@@ -1,9 +1,9 @@
 // Wraps a source of a hub, so that its clusters may only have addresses that the operator's address rule permits. An
 // unchanged cluster keeps the same spec instance. The konnectivity server that the operator configured is exempt,
 // because its address does not come from an object of the hub.
-import type { AddressRule } from '../../model/address-rule.ts';
-import type { HubSource } from '../../hub/hub-types.ts';
-import type { ClusterSpec, ProxyAddress } from '../../model/records.ts';
+import type { AddressRule } from '../../../model/address-rule.ts';
+import type { HubSource } from '../hub-source.ts';
+import type { ClusterSpec, ProxyAddress } from '../../../model/records.ts';
 
 /** The flag with which an operator permits an address that is refused by default. */
 export const allowFlag = '--allow-member-addresses';

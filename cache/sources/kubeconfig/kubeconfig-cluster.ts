@@ -5,9 +5,9 @@ import { environmentProxy, type Environment } from '../../../lib/environment-pro
 import { createHash } from 'node:crypto';
 import { readAuthorities } from '../../credentials/pem.ts';
 import { isLabel, isSubdomain } from '../../../lib/objects/api-names.ts';
-import { clusterNames } from '../../model/cluster-names.ts';
-import { GatewayError } from '../../model/errors.ts';
-import type { ClusterSpec, Endpoint, ProxyAddress, TlsTrust } from '../../model/records.ts';
+import { clusterNames } from '../../../model/cluster-names.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { ClusterSpec, Endpoint, ProxyAddress, TlsTrust } from '../../../model/records.ts';
 import { isServerName, parseProxy, parseServer } from '../address.ts';
 import { execTrust, type ExecClusterInfo } from './kubeconfig-credential.ts';
 import type { ClusterEntry, ContextEntry, Kubeconfig, UserEntry } from './kubeconfig-file.ts';

@@ -2,8 +2,8 @@
 // plugin that runs when a credential is needed. Plugins inherit the gateway's environment. So a plan with a plugin may
 // only come from a kubeconfig of the operator, or have a command line that `--allow-exec` permits.
 import { execCredential, type ExecCredentialOptions } from '../../credentials/exec.ts';
-import { fixedCredential } from '../../credentials/fixed.ts';
-import type { CredentialSource, TlsTrust } from '../../model/records.ts';
+import { fixedCredential } from '../../../model/fixed-credential.ts';
+import type { CredentialSource, TlsTrust } from '../../../model/records.ts';
 import type { CredentialPlan } from './kubeconfig-user.ts';
 
 /** Settings for exec plugins: environment, clock, time limit, and the signal that ends them when the gateway stops. */

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { ConfigurationError } from '../../../lib/configuration-error.ts';
-import { createClusterStore } from '../../model/store.ts';
-import { until } from '../../hub/hub.fixture.ts';
+import { createClusterStore } from '../../../model/store.ts';
+import { until } from '../../../kube/client/hub.fixture.ts';
 import { startKubeconfigSource, type KubeconfigSourceOptions } from './kubeconfig.ts';
 
 /** A kubeconfig with one context. */

@@ -2,9 +2,9 @@
 // that is not supported must make the cluster unusable. If it were ignored, requests would go out as another user.
 import { dirname, resolve } from 'node:path';
 import type { ExecPlan } from '../../credentials/exec.ts';
-import { basicAuthorization, bearerAuthorization } from '../../credentials/fixed.ts';
+import { basicAuthorization, bearerAuthorization } from '../../../model/fixed-credential.ts';
 import { readKeyPair, type KeyPair } from '../../credentials/pem.ts';
-import type { CredentialSource } from '../../model/records.ts';
+import type { CredentialSource } from '../../../model/records.ts';
 import type { ExecEntry, UserEntry } from './kubeconfig-file.ts';
 import { unusable } from '../unusable.ts';
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { ConfigurationError } from '../../../lib/configuration-error.ts';
 import { testKeyPair } from '../../credentials/certificate.fixture.ts';
-import type { Credential } from '../../model/records.ts';
-import { createClusterStore } from '../../model/store.ts';
+import type { Credential } from '../../../model/records.ts';
+import { createClusterStore } from '../../../model/store.ts';
 import { startKubeconfigSource, type KubeconfigSourceOptions } from './kubeconfig.ts';
 
 interface Written {

@@ -6,8 +6,8 @@
 import { resolve } from 'node:path';
 import { ConfigurationError, faultText } from '../../../lib/configuration-error.ts';
 import { watchFiles, type FileWatch, type FileWatchOptions } from '../../../lib/file-watch.ts';
-import type { ClusterSpec, CredentialSource } from '../../model/records.ts';
-import { sameSpec } from '../../model/store.ts';
+import type { ClusterSpec, CredentialSource } from '../../../model/records.ts';
+import { sameSpec } from '../../../model/store.ts';
 import { maxCredentialBytes, readAll, textOf, type FileReading } from './file-reading.ts';
 import { digest, draftClusters, referencedFiles, type ClusterDraft } from './kubeconfig-cluster.ts';
 import { credentialOfPlan, type ExecSettings } from './kubeconfig-credential.ts';

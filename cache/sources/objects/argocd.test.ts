@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import type { HubObject } from '../../hub/hub-types.ts';
+import type { HubObject } from '../../../kube/types.ts';
 import { makeArgocdSource } from './argocd.ts';
 import {
   base64,
@@ -13,7 +13,7 @@ import {
 } from './hub-objects.fixture.ts';
 import { makePediaClusterSource } from './pediacluster.ts';
 import { changed } from './hub-objects.fixture.ts';
-import type { ClusterSpec } from '../../model/records.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
 
 let values: Awaited<ReturnType<typeof certificateValues>>;
 let cluster: HubObject;

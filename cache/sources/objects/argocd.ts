@@ -2,13 +2,14 @@
 // cluster and for AWS, Argo CD uses the identity of its own pod, which the Secret does not contain. Such Secrets are
 // refused; the gateway's identity is never used instead.
 import { z } from 'zod';
-import type { HubObject, HubSource } from '../../hub/hub-types.ts';
+import type { HubObject } from '../../../kube/types.ts';
+import type { HubSource } from '../hub-source.ts';
 import { namespacesOf, type NamespacedOptions } from './cluster-api.ts';
 import { onlyPlan, trustIn } from './hub-credential.ts';
 import { about, bytesField, labelOf, labelsOf, oldestFirst, secretText, titleOf, trimLineEnd } from './hub-object.ts';
 import { makeRegistry, memberAddress, memberProxy, type Access, type Registration } from './registration.ts';
 import { goFlag, goStruct, goText } from '../../../lib/yaml/go-fields.ts';
-import { GatewayError } from '../../model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
 const typeLabel = 'argocd.argoproj.io/secret-type';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WatchedResource } from '../../hub/hub-types.ts';
+import type { WatchedResource } from '../../../kube/types.ts';
 import { clusterProxyAddress, makeHubSources, type HubSourceOptions } from './catalogue.ts';
 import { hubSourceNames } from '../names.ts';
 

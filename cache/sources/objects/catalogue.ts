@@ -1,8 +1,8 @@
 // Makes the sources of a hub by their names. Each watches no more than it needs. When both `ocm` and `cluster-gateway`
 // are named, they become one source, because they describe the same clusters and every cluster would have a name
 // conflict. The joined source takes the position of the one that is named first.
-import type { HubSource } from '../../hub/hub-types.ts';
-import type { ProxyAddress } from '../../model/records.ts';
+import type { HubSource } from '../hub-source.ts';
+import type { ProxyAddress } from '../../../model/records.ts';
 import type { AllowedExec } from './allowed-exec.ts';
 import { makeArgocdSource } from './argocd.ts';
 import { makeClusterApiSource } from './cluster-api.ts';

@@ -3,11 +3,12 @@
 // type. Here it must have the type or the label that Cluster API's contract asks providers for, since a watch can
 // select by nothing else: with neither, every Secret of the namespace would have to be read. Two namespaces may have
 // Clusters of the same name: the older Cluster keeps the name, and the younger is listed with the problem NameConflict.
-import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
+import type { HubObject, HubObjects, WatchedResource } from '../../../kube/types.ts';
+import type { HubSource } from '../hub-source.ts';
+import { fieldOf } from '../../../lib/objects/json-object.ts';
 import {
   about,
   conditionsNamed,
-  fieldOf,
   labelOf,
   labelsOf,
   oldestFirst,

@@ -3,15 +3,15 @@
 // the system roots verify the API server, where cluster-gateway would verify nothing. And an `exec` credential runs
 // only when the operator permitted its command line, because everybody who may write such Secrets could otherwise run
 // programs in the gateway's pod.
-import type { HubObject } from '../../hub/hub-types.ts';
-import type { ClusterGatewayView, ProxyAddress, SourceCondition, TlsTrust } from '../../model/records.ts';
+import type { HubObject } from '../../../kube/types.ts';
+import type { ClusterGatewayView, ProxyAddress, SourceCondition, TlsTrust } from '../../../model/records.ts';
 import type { AllowedExec } from './allowed-exec.ts';
 import { certificatePlan, tokenPlan, trustIn } from './hub-credential.ts';
+import { fieldOf } from '../../../lib/objects/json-object.ts';
 import {
   about,
   annotationOf,
   annotationsOf,
-  fieldOf,
   labelOf,
   labelsOf,
   secretText,

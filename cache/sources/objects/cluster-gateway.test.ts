@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import type { HubObject } from '../../hub/hub-types.ts';
-import type { ClusterSpec } from '../../model/records.ts';
+import type { HubObject } from '../../../kube/types.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
 import { makeClusterGatewaySource, type ClusterGatewayOptions } from './cluster-gateway.ts';
 import {
   certificateValues,

@@ -1,7 +1,7 @@
 // The source that makes one cluster of each cluster-gateway Secret, for hubs without Open Cluster Management. When the
 // source `ocm` is used as well, ocm.ts reads these Secrets instead. The watch selects Secrets that have the credential
 // type label with any value, so that a wrong value shows up as a problem.
-import type { HubSource } from '../../hub/hub-types.ts';
+import type { HubSource } from '../hub-source.ts';
 import {
   credentialTypeLabel,
   isGatewaySecret,
@@ -11,7 +11,7 @@ import {
 import { oldestFirst } from './hub-object.ts';
 import type { ExecSettings } from '../kubeconfig/kubeconfig-credential.ts';
 import { makeRegistry } from './registration.ts';
-import type { WatchedResource } from '../../hub/hub-types.ts';
+import type { WatchedResource } from '../../../kube/types.ts';
 
 export interface ClusterGatewayOptions extends GatewaySecretSettings {
   /** The namespace on the hub that holds cluster-gateway's Secrets. */

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import * as fc from 'fast-check';
-import type { HubObject, HubSource } from '../../hub/hub-types.ts';
+import type { HubObject } from '../../../kube/types.ts';
+import type { HubSource } from '../hub-source.ts';
 import { isSubdomain } from '../../../lib/objects/api-names.ts';
-import type { ClusterSpec } from '../../model/records.ts';
-import { createClusterStore } from '../../model/store.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
+import { createClusterStore } from '../../../model/store.ts';
 import { makeHubSources } from './catalogue.ts';
 import { hubSourceNames } from '../names.ts';
 import { certificateValues, compiled, readObjects } from './hub-objects.fixture.ts';

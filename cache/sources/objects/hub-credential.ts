@@ -1,8 +1,8 @@
 // Makes credential plans from single fields of hub objects, such as a token. An object with two credentials is refused,
 // because the gateway would have to guess with which of them it should authenticate to the member cluster.
-import { basicAuthorization, bearerAuthorization } from '../../credentials/fixed.ts';
+import { basicAuthorization, bearerAuthorization } from '../../../model/fixed-credential.ts';
 import { readAuthorities, readKeyPair } from '../../credentials/pem.ts';
-import type { TlsTrust } from '../../model/records.ts';
+import type { TlsTrust } from '../../../model/records.ts';
 import { trimLineEnd } from './hub-object.ts';
 import { anonymousPlan, type CredentialPlan } from '../kubeconfig/kubeconfig-user.ts';
 import { isServerName } from '../address.ts';

@@ -1,25 +1,13 @@
 // Reads fields of hub objects, whose values may have any type. A value of the wrong type gives a GatewayError about
 // that one object. A TypeError would stop the processing of all clusters.
-import { GatewayError } from '../../model/errors.ts';
-import type { HubObject, HubObjects } from '../../hub/hub-types.ts';
-import type { SourceCondition } from '../../model/records.ts';
+import { fieldOf } from '../../../lib/objects/json-object.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { HubObject, HubObjects } from '../../../kube/types.ts';
+import type { SourceCondition } from '../../../model/records.ts';
 import { oneLine } from '../../../lib/text/one-line.ts';
 import { withoutTail } from '../../../lib/text/text-ends.ts';
 import { labelFault } from '../kubeconfig/kubeconfig-cluster.ts';
 import { SourceFault, unusable } from '../unusable.ts';
-
-/**
- * The value at this path of nested objects; undefined when a part of the path is missing or the value is null.
- * Inherited properties such as `constructor` do not count.
- */
-export function fieldOf(value: unknown, ...path: readonly string[]): unknown {
-  let found = value;
-  for (const key of path) {
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
-    found = (found as Readonly<Record<string, unknown>>)[key];
-  }
-  return found ?? undefined;
-}
 
 /** The field's text; '' when it is absent. @throws GatewayError CLUSTER_UNUSABLE when it is not text */
 export function textField(what: string, value: unknown): string {

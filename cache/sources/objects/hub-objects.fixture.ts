@@ -4,8 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { testKeyPair } from '../../credentials/certificate.fixture.ts';
-import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
-import type { ClusterSpec, Credential } from '../../model/records.ts';
+import type { HubObject, HubObjects, WatchedResource } from '../../../kube/types.ts';
+import type { HubSource } from '../hub-source.ts';
+import type { ClusterSpec, Credential } from '../../../model/records.ts';
 
 /** The texts that replace `{{NAME}}` in a fixture file. `{{NAME|base64}}` is replaced by the text in base64. */
 export type Values = Readonly<Record<string, string>>;

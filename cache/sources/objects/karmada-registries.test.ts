@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../hub/hub-types.ts';
+import type { HubObject } from '../../../kube/types.ts';
 import { makeKarmadaSource } from './karmada.ts';
 import { indexingBy, readRegistry } from './karmada-registries.ts';
 

@@ -1,9 +1,10 @@
 // Reads Karmada's ResourceRegistry objects: which resources of which clusters are to be indexed. A ResourceRegistry
 // that requests something the index does not support is refused as a whole, so that nobody believes that all of it is
 // in effect when only a part is.
-import type { HubObject } from '../../hub/hub-types.ts';
-import type { SourceIndexing } from '../../model/records.ts';
-import { fieldOf, labelsOf } from './hub-object.ts';
+import type { HubObject } from '../../../kube/types.ts';
+import type { SourceIndexing } from '../../../model/records.ts';
+import { fieldOf } from '../../../lib/objects/json-object.ts';
+import { labelsOf } from './hub-object.ts';
 
 /** The API group of Karmada's search component. */
 export const registryGroup = 'search.karmada.io';

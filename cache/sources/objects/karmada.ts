@@ -2,13 +2,14 @@
 // the CA, `impersonatorSecretRef` the token. Easy to get wrong: anyone who may write a Cluster could name the Secret of
 // another cluster, and the token in it would be sent to an address of their choice. So a Secret is used only for the
 // Cluster that it belongs to.
-import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
-import type { ProxyAddress, SourceCondition } from '../../model/records.ts';
+import type { HubObject, HubObjects, WatchedResource } from '../../../kube/types.ts';
+import type { HubSource } from '../hub-source.ts';
+import type { ProxyAddress, SourceCondition } from '../../../model/records.ts';
 import { tokenPlan, trustIn } from './hub-credential.ts';
+import { fieldOf } from '../../../lib/objects/json-object.ts';
 import {
   about,
   conditionsNamed,
-  fieldOf,
   flagField,
   labelsOf,
   oldestFirst,

@@ -4,9 +4,10 @@
 // are read, a Secret without a ManagedCluster becomes a cluster of its own. Easy to get wrong: when the Secret of
 // cluster-gateway exists but is faulty, the token must not be used instead. Otherwise a typing error in the Secret
 // would change the user as whom the gateway authenticates to the member cluster.
-import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
-import type { EndpointOption, SourceCondition } from '../../model/records.ts';
-import { GatewayError } from '../../model/errors.ts';
+import type { HubObject, HubObjects, WatchedResource } from '../../../kube/types.ts';
+import type { HubSource } from '../hub-source.ts';
+import type { EndpointOption, SourceCondition } from '../../../model/records.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { gatewaySecrets } from './cluster-gateway.ts';
 import {
   authorityOf,
@@ -27,11 +28,11 @@ import {
   type GatewaySecretSettings,
 } from './cluster-gateway-secret.ts';
 import { tokenPlan } from './hub-credential.ts';
+import { fieldOf } from '../../../lib/objects/json-object.ts';
 import {
   about,
   bytesField,
   conditionsNamed,
-  fieldOf,
   flagField,
   labelOf,
   listField,

@@ -1,14 +1,15 @@
 // The source that makes one cluster of each PediaCluster of Clusterpedia, which contains address and credential. When
 // `caData` is empty, the system roots verify the API server (rule "verification is never silently off" of
 // docs/rules.md); Clusterpedia would verify nothing.
-import type { HubObject, HubSource } from '../../hub/hub-types.ts';
-import type { SourceIndexing } from '../../model/records.ts';
+import type { HubObject } from '../../../kube/types.ts';
+import type { HubSource } from '../hub-source.ts';
+import type { SourceIndexing } from '../../../model/records.ts';
 import { onlyPlan, trustIn } from './hub-credential.ts';
+import { fieldOf } from '../../../lib/objects/json-object.ts';
 import {
   about,
   bytesField,
   conditionsNamed,
-  fieldOf,
   labelsOf,
   oldestFirst,
   secretText,

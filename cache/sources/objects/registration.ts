@@ -1,8 +1,8 @@
 // Makes the spec of a cluster from the hub objects that describe it, and keeps the specs of unchanged objects. When
 // only a status changed, such as a heartbeat, the spec keeps the same credential instance. A new instance would run
 // every exec plugin again and drop every connection.
-import { GatewayError } from '../../model/errors.ts';
-import type { HubObject } from '../../hub/hub-types.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { HubObject } from '../../../kube/types.ts';
 import type {
   ClusterGatewayView,
   ClusterSpec,
@@ -12,10 +12,10 @@ import type {
   SourceCondition,
   SourceIndexing,
   TlsTrust,
-} from '../../model/records.ts';
+} from '../../../model/records.ts';
 import { isSubdomain } from '../../../lib/objects/api-names.ts';
-import { clusterNames } from '../../model/cluster-names.ts';
-import { sameSpec } from '../../model/store.ts';
+import { clusterNames } from '../../../model/cluster-names.ts';
+import { sameSpec } from '../../../model/store.ts';
 import { parseProxy, parseServer } from '../address.ts';
 import { annotationsOf, uidOf, versionOf } from './hub-object.ts';
 import { digest, stableUuid } from '../kubeconfig/kubeconfig-cluster.ts';

@@ -3,7 +3,7 @@
 // operator permitted.
 import { z } from 'zod';
 import { goFlag, goList, goText } from '../../../lib/yaml/go-fields.ts';
-import { GatewayError } from '../../model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { execRefusal, type AllowedExec } from './allowed-exec.ts';
 import { bareUser, anonymousPlan, planCredential, type CredentialPlan } from '../kubeconfig/kubeconfig-user.ts';
 import { unusable } from '../unusable.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { stringify } from 'yaml';
-import { GatewayError } from '../../model/errors.ts';
-import type { HubObject } from '../../hub/hub-types.ts';
-import type { ClusterSpec } from '../../model/records.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { HubObject } from '../../../kube/types.ts';
+import type { ClusterSpec } from '../../../model/records.ts';
 import { makeClusterApiSource } from './cluster-api.ts';
 import {
   base64,

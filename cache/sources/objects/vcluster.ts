@@ -2,9 +2,11 @@
 // address was configured, vcluster writes the address `https://localhost:8443` into the kubeconfig, which would be the
 // gateway's own pod. In this case the gateway connects to the vcluster's Service, and verifies the name `localhost` in
 // the certificate.
-import type { HubObject, HubSource } from '../../hub/hub-types.ts';
+import type { HubObject } from '../../../kube/types.ts';
+import type { HubSource } from '../hub-source.ts';
 import { namespacesOf, type NamespacedOptions } from './cluster-api.ts';
-import { about, fieldOf, labelsOf, oldestFirst, secretText, titleOf } from './hub-object.ts';
+import { fieldOf } from '../../../lib/objects/json-object.ts';
+import { about, labelsOf, oldestFirst, secretText, titleOf } from './hub-object.ts';
 import { makeRegistry, type Access, type Registration } from './registration.ts';
 import { readSecretKubeconfig } from './secret-kubeconfig.ts';
 

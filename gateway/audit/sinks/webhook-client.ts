@@ -4,10 +4,10 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { readWebhookKubeconfig } from '../../../cache/hub/hub-connection.ts';
-import type { HubConnection } from '../../../cache/hub/hub-connection.ts';
-import { makeHubTransport } from '../../../cache/hub/hub-transport.ts';
-import type { HubTransport } from '../../../cache/hub/hub-transport.ts';
-import type { Credential } from '../../../cache/model/records.ts';
+import type { HubConnection } from '../../../kube/client/connection.ts';
+import { makeHubTransport } from '../../../kube/client/hub-transport.ts';
+import type { HubTransport } from '../../../kube/client/hub-transport.ts';
+import type { Credential } from '../../../model/records.ts';
 import { WebhookRefusal } from './webhook.ts';
 
 /** Sends events to one webhook. `send` rejects when the webhook did not accept them. */

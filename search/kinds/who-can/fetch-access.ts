@@ -1,8 +1,8 @@
 // Answers who may do something in which cluster, and what somebody may do, from the copied RBAC of all clusters.
 import { memberView } from '../../../auth/rules/impersonation.ts';
 import { mastersGroup } from '../../../auth/callers/reserved.ts';
-import { makeUser } from '../../../cache/model/user.ts';
-import type { User } from '../../../cache/model/user.ts';
+import { makeUser } from '../../../model/user.ts';
+import type { User } from '../../../model/user.ts';
 import type { AccessAnswer, AccessGap, ClusterAccess } from '../../../rights/cluster-access.ts';
 import { mayBecome } from '../../../rights/access/may-become.ts';
 import { isAllowed, isBindingReadable, subjectOf, whatCan, whoCan } from '../../../rights/access/who-can.ts';

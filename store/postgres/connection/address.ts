@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
 import type { ClientConfig } from 'pg';
 
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 
 export interface ServerOptions {
   /**

@@ -1,6 +1,6 @@
 // Turns a failure of the database into one sentence that says what to do. The sentence may reach a client, so it
 // contains no password. The server's own message stays in the error's cause.
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 
 type Texts = Readonly<Record<string, string>>;
 

@@ -2,7 +2,7 @@
 // each in its own transaction. After each portion the reader checks whether old entries were dropped meanwhile.
 import { escapeLiteral } from 'pg';
 
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import type { TypeKey } from '../../../query/types.ts';
 import type { IndexVersions } from '../../index-version.ts';
 import type { LogEntry, ReadPoint } from '../../store.ts';

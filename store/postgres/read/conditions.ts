@@ -1,7 +1,7 @@
 // Turns the conditions of a query for one type into SQL about a row `o` of table `obj`. SQL can test columns and terms
 // only. Conditions on paths that are not indexed for the type are left to a matcher, which tests the object's JSON (its
 // body).
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { allOf, type FieldRequirement, type ListQuery } from '../../../query/list-query.ts';
 import { compileMatcher, type Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';

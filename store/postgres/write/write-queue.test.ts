@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { rowWrite, typeInfo } from '../../conformance/model.fixture.ts';
 import { FencedError } from '../../fenced-error.ts';
 import type { WriteBatch } from '../../store.ts';

@@ -2,7 +2,7 @@
 // synchronous, so no transaction stays open while the thread waits.
 import { DatabaseSync } from 'node:sqlite';
 
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import type { TypeKey } from '../../../query/types.ts';
 import { typeKey, type ResourceType } from '../../../query/types.ts';
 import type { ListQuery } from '../../../query/list-query.ts';

@@ -3,7 +3,7 @@
 // over; the other processes keep their connections open.
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { indexFiles } from '../write/file.ts';
 import { openReaders, startWriter, threadEvents, type SqliteOptions, type SqliteStore } from '../store.ts';
 import type { WorkerCalls } from '../threads/worker-call.ts';

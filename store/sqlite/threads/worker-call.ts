@@ -3,7 +3,7 @@
 import { extname } from 'node:path';
 import { Worker, type Transferable } from 'node:worker_threads';
 
-import { GatewayError, type ErrorCode } from '../../../cache/model/errors.ts';
+import { GatewayError, type ErrorCode } from '../../../model/errors.ts';
 import { IndexFullError } from '../../index-full.ts';
 import type { AnswerMessage, CallMessage, Failure, WorkerEvent } from '../tables/messages.ts';
 

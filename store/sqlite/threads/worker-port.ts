@@ -2,7 +2,7 @@
 // operation throws. An error loses its class when it is sent to another thread, so the class is sent as data.
 import { parentPort, type Transferable } from 'node:worker_threads';
 
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { IndexFullError } from '../../index-full.ts';
 import { isDamage } from '../write/file.ts';
 import type { AnswerMessage, CallMessage, Failure, WorkerEvent } from '../tables/messages.ts';

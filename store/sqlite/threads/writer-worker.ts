@@ -2,7 +2,7 @@
 // transaction. A write is answered only when it is in the file.
 import { workerData } from 'node:worker_threads';
 
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import type { LogLimits } from '../write/change-log.ts';
 import { isContradicted, isDamage, markDamaged, openIndexFile, type IndexFile } from '../write/file.ts';
 import type { PackedBatch, WriterState } from '../tables/messages.ts';

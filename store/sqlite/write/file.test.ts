@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { isDamage, markDamaged, openIndexFile } from './file.ts';
 import { readPragma, readStoreId, schemaVersion } from '../tables/schema.ts';
 import { openSqliteStore } from '../store.ts';

@@ -5,7 +5,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rm
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { checkpoint, companions, examineLog } from './checkpoint.ts';
 import { applicationId, createSchema, metaKey, migrations, readPragma, schemaVersion } from '../tables/schema.ts';
 

@@ -2,7 +2,7 @@
 // on, never what may be seen there, so rights are those of the page's own moment.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { makeUser } from '../../../cache/model/user.ts';
+import { makeUser } from '../../../model/user.ts';
 import { writeToken } from '../../../api/fanout/lists/tokens.ts';
 import { binding } from '../../integration/index/index-site.ts';
 import type { Answer, IndexedList } from '../../integration/index/index-site.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { parse, stringify } from 'yaml';
-import { makeUser } from '../../../cache/model/user.ts';
-import type { User } from '../../../cache/model/user.ts';
+import { makeUser } from '../../../model/user.ts';
+import type { User } from '../../../model/user.ts';
 import { indexRules, reviewRules } from '../../../lib/rights/index-rules.ts';
 import { rightsLabel } from '../../../rights/modes.ts';
 import { gatewayUser, startControlPlane } from '../../controlplane/fixture.ts';

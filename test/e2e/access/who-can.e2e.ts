@@ -3,7 +3,7 @@
 // Landing tier: who may do what, as each cluster decides.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { User } from '../../../cache/model/user.ts';
+import type { User } from '../../../model/user.ts';
 import { outgoingUser } from '../../../auth/rules/impersonation.ts';
 import { inParallel } from '../index/index-rights-member.ts';
 import type { Asked, AskedPath, RightsMember } from '../index/index-rights-member.ts';

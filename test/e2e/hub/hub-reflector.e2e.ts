@@ -8,13 +8,14 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 
-import { makeHubClient } from '../../../cache/hub/hub-client.ts';
-import { readHubKubeconfig, type HubConnection } from '../../../cache/hub/hub-connection.ts';
-import type { HubClient } from '../../../cache/hub/hub-types.ts';
+import { makeHubClient } from '../../../kube/client/hub-client.ts';
+import { readHubKubeconfig } from '../../../cache/hub/hub-connection.ts';
+import type { HubConnection } from '../../../kube/client/connection.ts';
+import type { HubClient } from '../../../kube/types.ts';
 import { makeHubSources } from '../../../cache/sources/objects/catalogue.ts';
 import { startHubSources, type HubSourcesHandle } from '../../../cache/sources/hub/hub.ts';
 import type { SourceProblem } from '../../../cache/sources/source.ts';
-import { createClusterStore } from '../../../cache/model/store.ts';
+import { createClusterStore } from '../../../model/store.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { writeKubeconfig } from '../../controlplane/kubeconfig.ts';

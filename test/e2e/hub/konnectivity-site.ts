@@ -4,7 +4,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import type { ProxyAddress } from '../../../cache/model/records.ts';
+import type { ProxyAddress } from '../../../model/records.ts';
 import { ensureBinaries } from '../../controlplane/build.ts';
 import { createAuthority } from '../../controlplane/certificates.ts';
 import type { Authority, KeyPair } from '../../controlplane/certificates.ts';

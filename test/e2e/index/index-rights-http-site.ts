@@ -1,8 +1,8 @@
 // A gateway with its own index over real members with random RBAC, random users who ask it over HTTP, and what the
 // members themselves let each user see: what tests of rights over HTTP start from.
 import assert from 'node:assert/strict';
-import type { User } from '../../../cache/model/user.ts';
-import { makeUser } from '../../../cache/model/user.ts';
+import type { User } from '../../../model/user.ts';
+import { makeUser } from '../../../model/user.ts';
 import { indexRules } from '../../../lib/rights/index-rules.ts';
 import type { RowVerb } from '../../../rights/rbac/rbac-view.ts';
 import { outgoingUser } from '../../../auth/rules/impersonation.ts';

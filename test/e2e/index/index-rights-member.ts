@@ -2,7 +2,7 @@
 // a SelfSubjectAccessReview that impersonates with the gateway's very own headers. Groups that a member adds to an
 // impersonated identity must be added by it, not here.
 import { Agent, request } from 'node:https';
-import type { User } from '../../../cache/model/user.ts';
+import type { User } from '../../../model/user.ts';
 import { upstreamHeaders } from '../../../routing/forward/headers.ts';
 import type { Member, MemberAnswer } from '../../controlplane/fixture.ts';
 import type { WorldObject, WorldType } from './index-rights-world.ts';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { allowAuthenticated } from '../../../auth/rules/authorize.ts';
-import { makeUser } from '../../../cache/model/user.ts';
+import { makeUser } from '../../../model/user.ts';
 import { indexRules } from '../../../lib/rights/index-rules.ts';
 import { testRecord } from '../../../rights/rights.fixture.ts';
 import type { ModeChange } from '../../../rights/modes.ts';

@@ -2,8 +2,8 @@
 // ServiceAccounts, namespaces. Rights that are too wide or too narrow hide every mistake, so most rules name one verb
 // list, one or two types and often names.
 import { createHash } from 'node:crypto';
-import { makeUser } from '../../../cache/model/user.ts';
-import type { User } from '../../../cache/model/user.ts';
+import { makeUser } from '../../../model/user.ts';
+import type { User } from '../../../model/user.ts';
 
 /** Draws one of them. */
 export type Pick = <T>(items: readonly T[]) => T;

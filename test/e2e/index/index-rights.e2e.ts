@@ -14,9 +14,9 @@ import { makeIdentityExchange } from '../../../auth/outgoing/identity-exchange.t
 import { parseIdentityRules } from '../../../auth/outgoing/identity-rules.ts';
 import { makeOutgoingRules, outgoingIdentity } from '../../../auth/outgoing/outgoing.ts';
 import { parseRules } from '../../../auth/rules/rules.ts';
-import { GatewayError } from '../../../cache/model/errors.ts';
-import type { ClusterRecord } from '../../../cache/model/records.ts';
-import type { User } from '../../../cache/model/user.ts';
+import { GatewayError } from '../../../model/errors.ts';
+import type { ClusterRecord } from '../../../model/records.ts';
+import type { User } from '../../../model/user.ts';
 import { allOf } from '../../../query/list-query.ts';
 import { grantAllows } from '../../../query/scope/grants.ts';
 import { testRecord } from '../../../rights/rights.fixture.ts';

@@ -3,7 +3,7 @@
 // Landing tier: questions mean what they mean to a cluster.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { parseLabelSelector } from '../../../query/selectors/label-selector.ts';
 import { allOf, type LabelRequirement } from '../../../query/list-query.ts';
 import { compileMatcher } from '../../../query/match.ts';

@@ -3,7 +3,7 @@ import type { ListQuery } from '../../../query/list-query.ts';
 import type { RowScope } from '../../../query/scope/scope.ts';
 import type { Cursor } from '../../../query/continue.ts';
 import type { FacetBy, IndexStore, PageRequest } from '../../../store/store.ts';
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 
 /** One question with the ways in which it is asked. */
 export interface AskedQuestion {

@@ -3,7 +3,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import type { HubObject } from '../../../cache/hub/hub-types.ts';
+import type { HubObject } from '../../../kube/types.ts';
 import { withoutIgnored } from '../../../distribute/apply/ignore-fields.ts';
 import { readFeedback } from '../../../distribute/feedback/feedback-values.ts';
 import { makeRuleEvaluator } from '../../../distribute/feedback/rule-evaluator.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Attributes } from '../../../auth/rules/attributes.ts';
-import { makeUser } from '../../../cache/model/user.ts';
+import { makeUser } from '../../../model/user.ts';
 import { readConnection } from '../connection.ts';
 import type { GoRequest } from '../oracle.ts';
 import { keptRequests, playCase, runRequests, startBench } from './campaign.ts';

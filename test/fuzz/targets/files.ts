@@ -10,7 +10,7 @@ import { parseIdentityRules } from '../../../auth/outgoing/identity-rules.ts';
 import { parseRules } from '../../../auth/rules/rules.ts';
 import { parseTokenFile } from '../../../auth/callers/static-token.ts';
 import { ConfigurationError } from '../../../lib/configuration-error.ts';
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { draftClusters } from '../../../cache/sources/kubeconfig/kubeconfig-cluster.ts';
 import { parseKubeconfig } from '../../../cache/sources/kubeconfig/kubeconfig-file.ts';
 import { readAuditPolicy } from '../../../gateway/audit/policy.ts';

@@ -4,7 +4,7 @@
 import { makeAuthenticator } from '../../../auth/callers/authenticate.ts';
 import { makeJwtAuthenticator } from '../../../auth/jwt/jwt.ts';
 import { makeStaticTokenAuthenticator } from '../../../auth/callers/static-token.ts';
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { HttpFault } from '../../../http/http-fault.ts';
 import { HeadReader, judge } from '../../../http/http1/http1-parser.ts';
 import { readRequest } from '../../../request/read-request.ts';

@@ -1,10 +1,10 @@
 // The header list towards a member and the head it becomes: whoever the user is and whatever the client sent, the
 // member sees that user alone. Half of the users go around makeUser, because headers.ts must hold on its own.
 import * as fc from 'fast-check';
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { GatewayError } from '../../../model/errors.ts';
 import { HttpFault } from '../../../http/http-fault.ts';
-import { makeUser } from '../../../cache/model/user.ts';
-import type { User } from '../../../cache/model/user.ts';
+import { makeUser } from '../../../model/user.ts';
+import type { User } from '../../../model/user.ts';
 import { escapeExtraKey, upstreamHeaders } from '../../../routing/forward/headers.ts';
 import { requestHead } from '../../../routing/http1/request-head.ts';
 import { readConnection } from '../connection.ts';

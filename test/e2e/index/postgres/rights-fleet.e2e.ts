@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { outgoingUser } from '../../../../auth/rules/impersonation.ts';
-import { makeUser, type User } from '../../../../cache/model/user.ts';
+import { makeUser, type User } from '../../../../model/user.ts';
 import { startControlPlane, type ControlPlane } from '../../../controlplane/fixture.ts';
 import { startGatewayProcess, type GatewayProcess } from '../../../gateway-process.ts';
 import { eventually } from '../../../site/polling.ts';

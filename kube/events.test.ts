@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readPage, readWatchLine } from './events.ts';
+
+test('numbers of hub objects keep all their digits, also when they are written again', () => {
+  const spec = '{"id":9007199254740993,"least":-9223372036854775808,"list":[18446744073709551615],"small":1.5}';
+  const object = `{"apiVersion":"v1","kind":"X","metadata":{"name":"a","uid":"u","resourceVersion":"1"},"spec":${spec}}`;
+  const page = readPage(Buffer.from(`{"kind":"XList","metadata":{"resourceVersion":"1"},"items":[${object}]}`));
+  const event = readWatchLine(`{"type":"ADDED","object":${object}}`);
+  assert.equal(event.type, 'ADDED');
+  for (const read of [page.items[0], 'object' in event ? event.object : undefined])
+    assert.equal(JSON.stringify((read as unknown as { spec: object }).spec), spec);
+});

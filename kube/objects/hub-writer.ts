@@ -1,0 +1,146 @@
+// Writes objects of an API server, mostly of the hub. The message of an error says what was refused and why, and which
+// RBAC rule is missing. Values that the server quotes are removed from its message, since they may be those of the
+// object.
+import { collectionPath, objectPath } from '../paths.ts';
+import type { HubAnswer, HubCall, HubClient, HubObject, WatchedResource } from '../types.ts';
+import { oneLine } from '../../lib/text/one-line.ts';
+import { textsAt, type ResourceType } from './objects.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
+
+/**
+ * The API server answered with an error status. Values that the server quotes are removed from the message, because
+ * callers write it where everybody who can see the object may read it.
+ */
+export class HubRefusal extends Error {
+  override readonly name = 'HubRefusal';
+  readonly status: number;
+  /** `reason` of the metav1.Status in the answer; '' if it has none. */
+  readonly reason: string;
+  constructor(status: number, reason: string, message: string) {
+    super(message);
+    this.status = status;
+    this.reason = reason;
+  }
+}
+
+/**
+ * Writes objects, namespaced ones into the namespace that their metadata names.
+ * Every method throws HubRefusal when the server refuses, and GatewayError HUB_UNAVAILABLE when no answer came. Once
+ * the AbortSignal of {@link makeHubWriter} is aborted, every method rejects instead.
+ */
+export interface HubWriter {
+  /** Creates an object, and returns it as the hub stored it. */
+  create(type: ResourceType, object: object): Promise<HubObject>;
+  /**
+   * Changes an object by a JSON merge patch (null removes a field, lists are replaced), and returns the object as the
+   * hub stored it.
+   * @param subresource path of a subresource with its slash, as in `/status`; by default the object itself
+   */
+  patch(type: ResourceType, object: HubObject, patch: object, subresource?: '' | '/status'): Promise<HubObject>;
+  /** Deletes the object with this name and UID. It is no error when the object is already gone. */
+  remove(type: ResourceType, object: HubObject): Promise<void>;
+}
+
+/**
+ * Adds or removes a finalizer; returns whether the object was changed.
+ * @throws HubRefusal with status 409 when the object changed since it was read
+ */
+export async function setFinalizer(
+  writer: HubWriter,
+  type: ResourceType,
+  object: HubObject,
+  { finalizer, wanted }: { readonly finalizer: string; readonly wanted: boolean },
+): Promise<boolean> {
+  const present = textsAt(object, 'metadata', 'finalizers');
+  if (present.includes(finalizer) === wanted) return false;
+  const finalizers = wanted ? [...present, finalizer] : present.filter((each) => each !== finalizer);
+  const { resourceVersion } = object.metadata;
+  await writer.patch(type, object, { metadata: { resourceVersion, finalizers } });
+  return true;
+}
+
+const timeoutMs = 15_000;
+
+/**
+ * Makes a writer.
+ * @param ended when aborted, running calls are given up and later calls send nothing. A controller that was stopped may
+ * still be in the middle of a reconcile while another process is the leader
+ */
+export function makeHubWriter(hub: Pick<HubClient, 'request'>, ended?: AbortSignal): HubWriter {
+  const client = ended === undefined ? hub : { request: (call: HubCall) => requestUntil(hub, call, ended) };
+  return {
+    async create(type, object) {
+      const { metadata } = object as { readonly metadata?: { readonly namespace?: string } };
+      const path = collectionPath(within(type, metadata), {});
+      return read(await client.request({ method: 'POST', path, body: object, timeoutMs }), 'create', type);
+    },
+    async patch(type, { metadata }, patch, subresource = '') {
+      const call = {
+        method: 'PATCH',
+        path: `${objectPath(within(type, metadata), metadata.name)}${subresource}`,
+        contentType: 'application/merge-patch+json',
+        // Because the patch holds the UID, the hub answers 409 if the object was deleted meanwhile and another one with
+        // the same name was created.
+        body: { ...patch, metadata: { ...(patch as { metadata?: object }).metadata, uid: metadata.uid } },
+        timeoutMs,
+      } as const;
+      return read(await client.request(call), 'patch', { ...type, resource: `${type.resource}${subresource}` });
+    },
+    async remove(type, { metadata }) {
+      const path = objectPath(within(type, metadata), metadata.name);
+      const preconditions = { uid: metadata.uid };
+      const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions, propagationPolicy: 'Background' };
+      const answer = await client.request({ method: 'DELETE', path, body, timeoutMs });
+      if (answer.status !== 404 && answer.status !== 409) check(answer, 'delete', type);
+    },
+  };
+}
+
+function requestUntil(hub: Pick<HubClient, 'request'>, call: HubCall, ended: AbortSignal): Promise<HubAnswer> {
+  ended.throwIfAborted();
+  return hub.request({ ...call, signal: ended });
+}
+
+function within(type: ResourceType, metadata: { readonly namespace?: string } = {}): WatchedResource {
+  const { namespace } = metadata;
+  return namespace === undefined ? type : { ...type, namespace };
+}
+
+/** Returns the object in an answer. @throws HubRefusal for any status from 300 */
+function read(answer: HubAnswer, verb: string, type: ResourceType): HubObject {
+  check(answer, verb, type);
+  return parseExact(answer.body) as HubObject;
+}
+
+/** Whether a write failed with 409: somebody else changed the object since it was read, or created it first. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof HubRefusal && error.status === 409;
+}
+
+/** Returns when the answer is a success. @throws HubRefusal for any status from 300 */
+export function check(answer: HubAnswer, verb: string, { group, resource }: ResourceType): void {
+  if (answer.status < 300) return;
+  const { reason = '', message = '' } = statusIn(answer.body);
+  const what = `${resource}${group === '' ? '' : `.${group}`}`;
+  if (answer.status === 403) {
+    const rule = `apiGroups ["${group}"], resources ["${resource}"], verbs ["${verb}"]`;
+    throw new HubRefusal(403, reason, `the gateway may not ${verb} ${what}; grant it a rule with ${rule}`);
+  }
+  const words = oneLine(message).replaceAll(quotedValue, '$1');
+  throw new HubRefusal(answer.status, reason, words === '' ? `${verb} of ${what}: status ${answer.status}` : words);
+}
+
+/** Matches `Invalid value: "…"`, and the same with Unsupported or Duplicate, in messages of Kubernetes' field.Error. */
+const quotedValue = /((?:Invalid|Unsupported|Duplicate) value): (?:"(?:[^"\\]|\\.)*"|\{.*\}|[^\s:]+)/g;
+
+function statusIn(body: Buffer): { readonly reason?: string; readonly message?: string } {
+  try {
+    const { reason, message } = JSON.parse(body.toString('utf8')) as Record<string, unknown>;
+    return {
+      ...(typeof reason === 'string' && { reason }),
+      ...(typeof message === 'string' && { message }),
+    };
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,51 @@
+// Reads fields and owner references of objects of an API server, and whether an object is being deleted.
+import type { HubObject } from '../types.ts';
+import { fieldOf } from '../../lib/objects/json-object.ts';
+
+/** A type of API objects; `resource` is the plural name, as in paths. */
+export interface ResourceType {
+  /** API group; '' is the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}
+
+/** Returns the string at the path; '' if there is none. */
+export function textAt(object: unknown, ...path: readonly string[]): string {
+  const value = fieldOf(object, ...path);
+  return typeof value === 'string' ? value : '';
+}
+
+/** Returns the array at the path; an empty one if there is none. */
+export function listAt(object: unknown, ...path: readonly string[]): readonly unknown[] {
+  const value = fieldOf(object, ...path);
+  return Array.isArray(value) ? value : [];
+}
+
+/** Returns the strings in the array at the path, without items of other types. */
+export function textsAt(object: unknown, ...path: readonly string[]): readonly string[] {
+  return listAt(object, ...path).filter((each) => typeof each === 'string');
+}
+
+export function isDeleting(object: HubObject): boolean {
+  return fieldOf(object, 'metadata', 'deletionTimestamp') !== undefined;
+}
+
+/** A metav1.OwnerReference. */
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+  readonly blockOwnerDeletion?: boolean;
+}
+
+export function ownersOf(object: HubObject): readonly OwnerReference[] {
+  return listAt(object, 'metadata', 'ownerReferences') as readonly OwnerReference[];
+}
+
+/** Returns the owner reference with `controller: true`, which at most one owner has; undefined if there is none. */
+export function controllerOf(object: HubObject): OwnerReference | undefined {
+  return ownersOf(object).find(({ controller }) => controller === true);
+}

@@ -1,0 +1,80 @@
+// Builds the paths and display names of resources that are watched on the hub, and names the RBAC rule without which
+// the hub refuses the watch. Error messages show exactly this rule, so that an operator grants no more than needed.
+import { isGroup, isLabel, isName } from '../lib/objects/api-names.ts';
+import type { WatchedResource } from './types.ts';
+
+/**
+ * Thrown instead of building a path when a part of it cannot be one in Kubernetes. What is read from objects was
+ * written by others: with a version such as `v1/namespaces/kube-system`, a path would lead to an object that was not
+ * meant.
+ */
+export class UnusableName extends Error {
+  override readonly name = 'UnusableName';
+}
+
+/** The path under which a version of an API group is served; '' is the core group. @throws UnusableName */
+export function groupVersionPath(group: string, version: string): string {
+  requireForm('API group', group, isGroup);
+  requireForm('version', version, isLabel);
+  return group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
+/**
+ * The path of the collection with its label and field selectors, and with the further parameters of `query`.
+ * @throws UnusableName
+ */
+export function collectionPath(
+  { group, version, resource, namespace, labelSelector, fieldSelector }: WatchedResource,
+  query: Readonly<Record<string, string>>,
+): string {
+  const root = groupVersionPath(group, version);
+  requireForm('type', resource, isLabel);
+  if (namespace !== undefined) requireForm('namespace', namespace, isLabel);
+  const scope = namespace === undefined ? '' : `/namespaces/${namespace}`;
+  const parameters = new URLSearchParams({
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...query,
+  });
+  const text = parameters.toString();
+  return `${root}${scope}/${resource}${text === '' ? '' : `?${text}`}`;
+}
+
+/**
+ * The path of one object. Without a name there is none: it would be that of the whole collection.
+ * @throws UnusableName
+ */
+export function objectPath(type: Omit<WatchedResource, 'labelSelector' | 'fieldSelector'>, name: string): string {
+  requireForm('name', name, isName);
+  return `${collectionPath(type, {})}/${encodeURIComponent(name)}`;
+}
+
+function requireForm(what: string, text: string, isUsable: (text: string) => boolean): void {
+  if (isUsable(text)) return;
+  const shown = JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
+  throw new UnusableName(text === '' ? `the ${what} is empty` : `${shown} cannot be a ${what}`);
+}
+
+/**
+ * The name of a watched resource in messages, such as `managedclusters.cluster.open-cluster-management.io`, with its
+ * namespace and selectors if it has any.
+ */
+export function resourceLabel(resource: WatchedResource): string {
+  const name = resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`;
+  const where = resource.namespace === undefined ? '' : ` in namespace ${resource.namespace}`;
+  const selectors = [resource.labelSelector, resource.fieldSelector].filter((one) => one !== undefined);
+  return `${name}${where}${selectors.length === 0 ? '' : ` (${selectors.join(', ')})`}`;
+}
+
+/** The RBAC rule that lets the gateway list and watch the resource, in words for an operator. */
+export function missingRule(resource: WatchedResource): string {
+  const { group, namespace } = resource;
+  const kind = namespace === undefined ? 'ClusterRole' : `Role in namespace ${namespace}`;
+  return `a ${kind} with apiGroups ["${group}"], resources ["${resource.resource}"], verbs ["list", "watch"]`;
+}
+
+/** A key that is equal for equal resources, so that two sources of the same resource can share one reflector. */
+export function resourceKey(resource: WatchedResource): string {
+  const { group, version, namespace, labelSelector, fieldSelector } = resource;
+  return JSON.stringify([group, version, resource.resource, namespace, labelSelector, fieldSelector]);
+}
