@@ -61,18 +61,20 @@ test('no rule of any form holds back this process for long (ATT-56)', async (t) 
     `${'['.repeat(29)}1${']'.repeat(29)} == 1`,
     'object.list.map(a, object.list).size() > 0 && object.list.map(a, object.list.map(b, object.list)).size() > 0',
   ];
+  // CPU of this thread between two turns: on a busy machine it waits for the processor, too.
   let slowestMs = 0;
-  let lastMs = performance.now();
+  let last = process.threadCpuUsage();
   const counting = setInterval(() => {
-    slowestMs = Math.max(slowestMs, performance.now() - lastMs);
-    lastMs = performance.now();
+    const { user, system } = process.threadCpuUsage(last);
+    slowestMs = Math.max(slowestMs, (user + system) / 1000);
+    last = process.threadCpuUsage();
   }, 5);
   for (const [i, expression] of dear.entries()) {
     const [found] = await evaluator.evaluate(`c${i}`, object, [rule(expression)]);
     assert.equal(found?.status, 'False', expression);
   }
   clearInterval(counting);
-  assert.ok(slowestMs < deadlineOfOthersMs, `${Math.round(slowestMs)} ms without a turn`);
+  assert.ok(slowestMs < deadlineOfOthersMs, `${Math.round(slowestMs)} ms of CPU without a turn`);
 });
 
 test('what cannot be sent to the thread, or breaks in it, is a condition of its rules', async (t) => {
