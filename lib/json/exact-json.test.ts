@@ -13,6 +13,8 @@ test('JSON that is read and written keeps the digits of every integer', () => {
       const text = JSON.stringify(value);
       assert.equal(JSON.stringify(parseExact(text)), text);
       assert.equal(JSON.stringify(parseExact(Buffer.from(text))), text);
+      const spaced = JSON.stringify(value, undefined, 2);
+      assert.equal(JSON.stringify(parseExact(spaced), undefined, 2), spaced);
     }),
   );
 });

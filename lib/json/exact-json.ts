@@ -22,8 +22,11 @@ Object.defineProperty(BigInt.prototype, 'toJSON', {
   },
 });
 
-/** A number that may be rounded, or be none: with 16 digits or more, or an exponent of three. */
-const mayBeRounded = /\d{16}|[eE]\+?\d{3}/;
+/**
+ * A number that may be rounded, or be none: with 16 digits or more, or an exponent of three. In JSON it stands at the
+ * start or behind one of these characters; in UIDs and digests of objects `e123` is common, and is no number.
+ */
+const mayBeRounded = /(?:^|[[:,\s])-?\d(?:\d{15}|[\d.]*[eE]\+?\d{3})/;
 const integer = /^-?\d+$/;
 
 /**
