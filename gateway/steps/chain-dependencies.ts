@@ -1,12 +1,10 @@
 // Everything that the steps of the chain may use, passed to them as one object. Rules, tokens and certificates can
 // change while the gateway runs, so they are behind functions that read the present value.
+import type { FanoutDependencies } from '../../api/fanout/members/dependencies.ts';
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import type { Authorizer } from '../../auth/rules/authorize.ts';
-import type { ClusterStore } from '../../model/store.ts';
 import type { ClusterSpec } from '../../model/records.ts';
 import type { User } from '../../model/user.ts';
-import type { OpenStreams } from '../../routing/forward/open-streams.ts';
-import type { Connections } from '../../routing/members/target.ts';
 import type { AllowedSubresources } from '../../request/index-subresources.ts';
 import type { ConsoleRequest } from '../console/console.ts';
 import type { Admission } from '../limits/admission.ts';
@@ -20,7 +18,7 @@ import type { CompleteResponse } from '../../request/answer/status.ts';
 import type { Tracing } from '../tracing/request-trace.ts';
 
 /** The second argument of every step of the chain. */
-export interface ChainDependencies {
+export interface ChainDependencies extends FanoutDependencies {
   readonly authenticate: RequestAuthenticator;
   readonly authorizer: Authorizer;
   readonly admission: Admission;
@@ -28,8 +26,6 @@ export interface ChainDependencies {
   readonly audit?: Audit | undefined;
   /** Tracing; undefined when nothing is traced. */
   readonly tracing?: Tracing | undefined;
-  readonly clusters: Pick<ClusterStore, 'get' | 'list' | 'subscribe'>;
-  readonly connections: Connections;
   /**
    * The user that a cluster sees for a caller, by the present rules (auth/outgoing/outgoing.ts).
    * @throws GatewayError for a user that no cluster may see
@@ -40,7 +36,6 @@ export interface ChainDependencies {
    * streams are not checked for such changes.
    */
   readonly outgoingStreams?: OutgoingStreams;
-  readonly openStreams: OpenStreams;
   /**
    * Checks regularly whether callers of open streams still have the right to them; undefined when open streams are not
    * checked again.
@@ -59,8 +54,6 @@ export interface ChainDependencies {
   readonly clusterDomain: string | undefined;
   /** Subresources (such as pods/log) below Clusterpedia's paths that are forwarded to clusters; absent means none. */
   readonly forwardedSubresources?: AllowedSubresources | undefined;
-  /** Milliseconds that a short request may wait for the first byte of a cluster's answer. */
-  readonly firstByteTimeoutMs: number;
   /** True while new requests are refused because the process is ending. */
   readonly refusing: () => boolean;
 }

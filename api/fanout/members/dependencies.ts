@@ -17,7 +17,7 @@ export interface OutgoingStream {
   end(reason: GatewayError): void;
 }
 
-/** What a request to many clusters uses of the gateway; the dependencies of the chain have all of it. */
+/** What a request to many clusters uses of the gateway; the dependencies of the chain extend it. */
 export interface FanoutDependencies {
   readonly clusters: Pick<ClusterStore, 'get' | 'list' | 'subscribe'>;
   readonly connections: Connections;
