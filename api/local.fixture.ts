@@ -6,7 +6,7 @@ import type { ClusterStore } from '../model/store.ts';
 import type { ClusterGatewayView, ClusterSpec } from '../model/records.ts';
 import { GatewayError } from '../model/errors.ts';
 import { makeUser } from '../model/user.ts';
-import type { HubClient } from '../kube/types.ts';
+import type { ApiClient } from '../kube/types.ts';
 import type { BodyReader } from '../http/inbound.ts';
 import { makeOpenStreams } from '../routing/forward/open-streams.ts';
 import type { Authorized } from '../request/exchange.ts';
@@ -137,7 +137,7 @@ export interface WatchedEvent {
 export function makeLocalSite(
   specs: readonly ClusterSpec[],
   options: {
-    readonly hub?: HubClient;
+    readonly hub?: ApiClient;
     readonly clusterGatewayApi?: boolean;
     readonly store?: ClusterStore;
     /** With it and `hub`, ResourceRegistries are served. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Authorizer } from '../auth/rules/authorize.ts';
-import type { HubClient } from '../kube/types.ts';
+import type { ApiClient } from '../kube/types.ts';
 import { clusterSpec, makeLocalSite } from './local.fixture.ts';
 
 const site = makeLocalSite([clusterSpec('m1')]);
@@ -52,7 +52,7 @@ test('what is not served stays 404, whatever is asked of it', async () => {
 
 test('a watch of one ResourceRegistry by its name is 405, and the hub is not asked', async () => {
   const asked: string[] = [];
-  const hub = new Proxy({}, { get: (_, name) => () => asked.push(String(name)) }) as HubClient;
+  const hub = new Proxy({}, { get: (_, name) => () => asked.push(String(name)) }) as ApiClient;
   const authorizer = { authorize: async () => ({ allowed: true }) } as unknown as Authorizer;
   const served = makeLocalSite([], { hub, authorizer });
   const path = '/apis/search.karmada.io/v1alpha1/resourceregistries/one';

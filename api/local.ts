@@ -3,7 +3,7 @@
 // for ResourceRegistries and checks of rights to statistics may have to ask the hub. Requests for the index are passed
 // on to the code of the index.
 import { GatewayError } from '../model/errors.ts';
-import type { HubClient } from '../kube/types.ts';
+import type { ApiClient } from '../kube/types.ts';
 import type { IdentityMode } from '../model/records.ts';
 import { acceptedForm, acceptedRanges } from '../request/answer/accept.ts';
 import { apiGroups, clusterGatewayGroup } from '../request/api-groups.ts';
@@ -52,7 +52,7 @@ export interface LocalParts {
    */
   readonly clusterGatewayApi?: boolean;
   /** The hub, to which `clustergateways/health` is written; undefined when the gateway has no hub. */
-  readonly hub?: HubClient | undefined;
+  readonly hub?: ApiClient | undefined;
   /**
    * Answers requests for the index. Undefined when the index is off: then paths of the index get 404 and discovery does
    * not list them.

@@ -1,6 +1,6 @@
 // A hub in memory, for tests of controllers: lists, watches, merge patches, the status subresource, finalizers and
 // background garbage collection, as kube-apiserver and its controller manager have them.
-import type { HubAnswer, HubCall, HubClient, HubObject, HubStream } from '../kube/types.ts';
+import type { ApiAnswer, ApiCall, ApiClient, ApiObject, ApiStream } from '../kube/types.ts';
 
 type Json = Record<string, any>;
 
@@ -28,14 +28,14 @@ interface Watch {
   send(line: string): void;
 }
 
-export class FakeHub implements HubClient {
+export class FakeHub implements ApiClient {
   readonly url = 'https://hub.test';
   /** `METHOD path` of each write request that the fake hub received. */
   readonly writes: string[] = [];
   /** Requests that the fake hub answers with 403, each as `verb resource`. */
   readonly forbidden = new Set<string>();
   /** Called for every write request. The request fails with the returned answer; undefined lets the hub handle it. */
-  refuse: (call: HubCall) => HubAnswer | undefined = () => undefined;
+  refuse: (call: ApiCall) => ApiAnswer | undefined = () => undefined;
   /** For each API group, how often its discovery was requested. */
   readonly discoveries = new Map<string, number>();
   readonly #types: FakeType[] = [];
@@ -75,11 +75,11 @@ export class FakeHub implements HubClient {
   }
 
   /** Creates or changes an object directly in the store, as if an administrator had done so. */
-  put(collection: string, object: Json): HubObject {
+  put(collection: string, object: Json): ApiObject {
     const key = keyOf(collection, object['metadata'].namespace, object['metadata'].name);
     const old = this.#objects.get(key);
     const metadata = { ...old?.['metadata'], ...object['metadata'] };
-    return this.#store(key, { ...old, ...object, metadata }, old) as HubObject;
+    return this.#store(key, { ...old, ...object, metadata }, old) as ApiObject;
   }
 
   get(collection: string, name: string, namespace?: string): Json | undefined {
@@ -98,7 +98,7 @@ export class FakeHub implements HubClient {
     this.#delete(keyOf(collection, namespace, name));
   }
 
-  async request(call: HubCall): Promise<HubAnswer> {
+  async request(call: ApiCall): Promise<ApiAnswer> {
     const url = new URL(call.path, this.url);
     const parts = url.pathname.split('/').slice(1).map(decodeURIComponent);
     const discovered = this.#discover(parts);
@@ -125,7 +125,7 @@ export class FakeHub implements HubClient {
     return this.#act(call, path);
   }
 
-  async open(call: HubCall): Promise<HubStream> {
+  async open(call: ApiCall): Promise<ApiStream> {
     const url = new URL(call.path, this.url);
     const path = readPath(url.pathname.split('/').slice(1));
     const since = Number(url.searchParams.get('resourceVersion'));
@@ -161,7 +161,7 @@ export class FakeHub implements HubClient {
 
   close(): void {}
 
-  #discover(parts: readonly string[]): HubAnswer | undefined {
+  #discover(parts: readonly string[]): ApiAnswer | undefined {
     const isCore = parts[0] === 'api';
     const [group = '', version] = isCore ? ['', parts[1]] : [parts[1], parts[2]];
     if (parts.length > (isCore ? 2 : 3)) return undefined;
@@ -179,7 +179,7 @@ export class FakeHub implements HubClient {
     return answer(200, isCore ? { versions } : { versions: described, preferredVersion: described[0] });
   }
 
-  #act(call: HubCall, path: Path): HubAnswer {
+  #act(call: ApiCall, path: Path): ApiAnswer {
     const key = keyOf(path.collection, path.namespace, path.name);
     const old = this.#objects.get(key);
     if (call.method === 'GET' && path.name === '') return this.#list(path);
@@ -207,7 +207,7 @@ export class FakeHub implements HubClient {
     return answer(200, this.#store(key, after, old));
   }
 
-  #list({ collection, namespace }: Path): HubAnswer {
+  #list({ collection, namespace }: Path): ApiAnswer {
     const items = [...this.#objects]
       .filter(([key, one]) => key.startsWith(`${collection} `) && isIn(namespace, one))
       .map(([, one]) => one);
@@ -316,11 +316,11 @@ function merge(old: any, patch: any): any {
   return after;
 }
 
-function status(code: number, reason: string, message: string = reason): HubAnswer {
+function status(code: number, reason: string, message: string = reason): ApiAnswer {
   return answer(code, { kind: 'Status', status: 'Failure', code, reason, message });
 }
 
 /** Makes an answer with a JSON body. */
-export function answer(code: number, body: object): HubAnswer {
+export function answer(code: number, body: object): ApiAnswer {
   return { status: code, body: Buffer.from(JSON.stringify(body)) };
 }

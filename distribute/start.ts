@@ -1,5 +1,5 @@
 // Entry point of this folder: elects a leader among all replicas, and executes works in the leader.
-import type { HubObject } from '../kube/types.ts';
+import type { ApiObject } from '../kube/types.ts';
 import { startReflector } from '../kube/reflector/reflector.ts';
 import { startElected } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
@@ -60,7 +60,7 @@ function chosenWorks({ client, clusterSets, log }: Pick<WorksOptions, 'client' |
     onError: (error) => log.error({ err: error }, 'works: a ManagedCluster could not be handled'),
   });
   return {
-    isChosen: ({ metadata: { namespace = '' } }: HubObject): boolean => {
+    isChosen: ({ metadata: { namespace = '' } }: ApiObject): boolean => {
       const cluster = clusters.objects.get(namespace);
       return cluster !== undefined && isExecuted(cluster, clusterSets);
     },

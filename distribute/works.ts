@@ -1,13 +1,13 @@
 // Follows the ManifestWorks of a hub: decides in which clusters the gateway executes them, and passes each event on to
 // the ClusterExecutor of its cluster.
-import type { HubClient, HubObject } from '../kube/types.ts';
+import type { ApiClient, ApiObject } from '../kube/types.ts';
 import type { ObjectChange } from '../kube/reflector/object-set.ts';
 import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
 import type { ReflectorTiming } from '../kube/reflector/reflector-types.ts';
 import type { ClusterReader } from '../model/store.ts';
 import type { ClusterRecord } from '../model/records.ts';
 import { conditionsOf, findCondition, generationOf } from '../kube/objects/conditions.ts';
-import { makeHubWriter } from '../kube/objects/hub-writer.ts';
+import { makeObjectWriter } from '../kube/objects/object-writer.ts';
 import { isDeleting, textsAt, type ResourceType } from '../kube/objects/objects.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import { historyAnnotation } from '../lib/work-history.ts';
@@ -23,7 +23,7 @@ import { manifestWorks, ownPrefix } from './work/manifest-work.ts';
 
 export interface WorksOptions
   extends HubMark, ExecutionRules, Pick<SessionParts, 'connections' | 'outgoing' | 'onWrite'> {
-  readonly client: HubClient;
+  readonly client: ApiClient;
   readonly store: Pick<ClusterReader, 'get' | 'subscribe'>;
   readonly log: ControllerLog;
   /**
@@ -107,7 +107,7 @@ export class Works {
       ...options,
       ruleEvaluator: makeRuleEvaluator(),
       authors: this.#authors,
-      writer: makeHubWriter(client),
+      writer: makeObjectWriter(client),
       work: (namespace, name) => this.#works.objects.get(`${namespace}/${name}`),
     };
     this.#works = this.#follow(manifestWorks, false, (change) => this.#onWork(change));
@@ -247,7 +247,7 @@ export class Works {
 
 /** Whether the gateway executes the ManifestWorks of this ManagedCluster. */
 export function isExecuted(
-  { metadata: { labels = {}, annotations = {} } }: HubObject,
+  { metadata: { labels = {}, annotations = {} } }: ApiObject,
   clusterSets: readonly string[],
 ): boolean {
   const said = annotations[chosenAnnotation];
@@ -255,7 +255,7 @@ export function isExecuted(
   return clusterSets.includes(labels[setLabel] ?? '');
 }
 
-function stateOf(work: HubObject): keyof WorkNumbers['works'] {
+function stateOf(work: ApiObject): keyof WorkNumbers['works'] {
   if (isDeleting(work)) return 'deleting';
   const applied = findCondition(conditionsOf(work), 'Applied');
   if (applied?.observedGeneration !== generationOf(work)) return 'waiting';
@@ -263,7 +263,7 @@ function stateOf(work: HubObject): keyof WorkNumbers['works'] {
 }
 
 /** Whether a change of a ManifestWork requires action. Most changes of the status are the gateway's own writes. */
-function isRelevant(old: HubObject, now: HubObject): boolean {
+function isRelevant(old: ApiObject, now: ApiObject): boolean {
   return (
     generationOf(old) !== generationOf(now) ||
     isDeleting(old) !== isDeleting(now) ||
@@ -274,7 +274,7 @@ function isRelevant(old: HubObject, now: HubObject): boolean {
 }
 
 /** The annotations of a ManifestWork, without the history, which the gateway itself writes. */
-function annotationsIn({ metadata: { annotations = {} } }: HubObject): object {
+function annotationsIn({ metadata: { annotations = {} } }: ApiObject): object {
   const { [historyAnnotation]: _, ...others } = annotations;
   return others;
 }

@@ -1,18 +1,18 @@
 // Starts the controller of PediaClusters, and the watches that tell it which PediaClusters to reconcile.
-import type { HubClient } from '../kube/types.ts';
+import type { ApiClient } from '../kube/types.ts';
 import { startReflector } from '../kube/reflector/reflector.ts';
 import type { ReflectorTiming } from '../kube/reflector/reflector-types.ts';
 import type { ImportedClusters } from './clusters/cluster-facts.ts';
 import { makeClusterController } from './clusters/cluster-controller.ts';
 import { clusterGroup } from './definitions/clusterpedia.ts';
-import { makeHubWriter } from '../kube/objects/hub-writer.ts';
+import { makeObjectWriter } from '../kube/objects/object-writer.ts';
 import { type ResourceType } from '../kube/objects/objects.ts';
 import { pediaClusters } from './hub/objects.ts';
 import { textAt } from '../kube/objects/objects.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 
 export interface ClusterControllersOptions {
-  readonly client: HubClient;
+  readonly client: ApiClient;
   readonly log: ControllerLog;
   readonly clusters: ImportedClusters;
   readonly shardingName: string;
@@ -54,7 +54,7 @@ export function startClusterControllers(options: ClusterControllersOptions): () 
     }
   });
   const controller = makeClusterController({
-    writer: makeHubWriter(client, ended.signal),
+    writer: makeObjectWriter(client, ended.signal),
     pediaClusters: () => objects.objects,
     syncResources: () => referred.objects,
     clusters,

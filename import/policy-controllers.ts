@@ -1,7 +1,7 @@
 // Starts the controllers of ClusterImportPolicies and PediaClusterLifecycles with their watches, and decides which
 // objects each watch event causes to be reconciled.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubClient } from '../kube/types.ts';
+import type { ApiClient } from '../kube/types.ts';
 import { resourceKey } from '../kube/paths.ts';
 import type { ObjectChange } from '../kube/reflector/object-set.ts';
 import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
@@ -9,7 +9,7 @@ import type { ReflectorTiming } from '../kube/reflector/reflector-types.ts';
 import { generationOf } from '../kube/objects/conditions.ts';
 import { makeDiscovery } from './hub/discovery.ts';
 import { makeFollowedTypes } from '../kube/reflector/followed-types.ts';
-import { makeHubWriter } from '../kube/objects/hub-writer.ts';
+import { makeObjectWriter } from '../kube/objects/object-writer.ts';
 import { type ResourceType } from '../kube/objects/objects.ts';
 import { makeDependents } from './lifecycles/dependents.ts';
 import { makeLifecycleController } from './lifecycles/lifecycle-controller.ts';
@@ -21,7 +21,7 @@ import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue
 import type { WorkQueue } from '../controllers/queue/work-queue.ts';
 
 export interface PolicyControllersOptions {
-  readonly client: HubClient;
+  readonly client: ApiClient;
   readonly log: ControllerLog;
   readonly timing?: Partial<ReflectorTiming>;
   /** Renders the templates, and is closed by whoever made it. Default: one of its own. */
@@ -102,7 +102,7 @@ class PolicyControllers {
     this.#lifecycles = this.#follow(lifecycles, (change) => this.#onLifecycle(change));
     this.#pediaClusters = this.#follow(pediaClusters, (change) => this.#onPediaCluster(change));
     this.#definitions = this.#follow(definitions, (change) => this.#onDefinition(change), true);
-    const writer = makeHubWriter(client, this.#ended.signal);
+    const writer = makeObjectWriter(client, this.#ended.signal);
     const policyController = makePolicyController({
       writer,
       discovery: this.#discovery,

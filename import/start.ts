@@ -1,6 +1,6 @@
 // Entry point of this folder: for each kind of objects elects a leader among all replicas, and runs the controllers in
 // the leader.
-import type { HubClient } from '../kube/types.ts';
+import type { ApiClient } from '../kube/types.ts';
 import { startClusterControllers } from './cluster-controllers.ts';
 import type { ImportedClusters } from './clusters/cluster-facts.ts';
 import { startElected } from '../controllers/leader/elected.ts';
@@ -25,7 +25,7 @@ const awaited: readonly AwaitedObjects[] = [
 const registryLease = 'portcullis-karmada-search';
 
 export interface ImportOptions {
-  readonly client: HubClient;
+  readonly client: ApiClient;
   /** Undefined: no controllers of Clusterpedia's objects run. */
   readonly policies?: PolicyImports | undefined;
   /** Undefined: no controller of Karmada's ResourceRegistries runs. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../kube/types.ts';
+import type { ApiObject } from '../kube/types.ts';
 import { FakeHub } from '../controllers/fake-hub.fixture.ts';
-import { makeHubWriter } from '../kube/objects/hub-writer.ts';
+import { makeObjectWriter } from '../kube/objects/object-writer.ts';
 import { waitFor } from '../test/site/polling.ts';
 import { ClusterApiImport } from './cluster-api.ts';
 
@@ -15,10 +15,10 @@ function startImport(versions: readonly string[], bootstrapNamespaces: readonly 
     { group: 'cluster.x-k8s.io', versions, resource: 'clusters' },
     { group: 'join.portcullis.io', versions: ['v1alpha1'], resource: 'clusterjoins' },
   ]);
-  const objects = (): ReadonlyMap<string, HubObject> =>
-    new Map(hub.names(joins).map((name) => [name, hub.get(joins, name) as HubObject]));
+  const objects = (): ReadonlyMap<string, ApiObject> =>
+    new Map(hub.names(joins).map((name) => [name, hub.get(joins, name) as ApiObject]));
   const told: object[] = [];
-  const options = { client: hub, writer: makeHubWriter(hub), joins: objects, bootstrapNamespaces };
+  const options = { client: hub, writer: makeObjectWriter(hub), joins: objects, bootstrapNamespaces };
   const telling = { ...log, warn: (fields: object) => void told.push(fields) };
   return { hub, told, start: () => new ClusterApiImport({ ...options, log: telling }) };
 }

@@ -1,10 +1,10 @@
 // Makes a ClusterJoin for each Cluster of Cluster API that has the label `gateway.portcullis.io/join: "true"`, from the
 // kubeconfig that Cluster API keeps in a Secret, and deletes it when the Cluster is deleted or loses the label.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubClient, HubObject, HubObjects } from '../kube/types.ts';
+import type { ApiClient, ApiObject, ApiObjects } from '../kube/types.ts';
 import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
 import { annotationOf, oldestFirst } from '../cache/sources/objects/hub-object.ts';
-import { isConflict, type HubWriter } from '../kube/objects/hub-writer.ts';
+import { isConflict, type ObjectWriter } from '../kube/objects/object-writer.ts';
 import { isDeleting } from '../kube/objects/objects.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
@@ -28,10 +28,10 @@ const missingPollMs = 30_000;
 const giveUpAfter = 'ForceAfter:10m';
 
 export interface ClusterApiOptions {
-  readonly client: HubClient;
-  readonly writer: HubWriter;
+  readonly client: ApiClient;
+  readonly writer: ObjectWriter;
   readonly log: ControllerLog;
-  readonly joins: () => HubObjects;
+  readonly joins: () => ApiObjects;
   /** Namespaces whose Clusters count. In others somebody may make Clusters who may let none join. */
   readonly bootstrapNamespaces: readonly string[];
 }
@@ -102,7 +102,7 @@ export class ClusterApiImport {
   }
 
   /** Whether the ClusterJoin was made for a Cluster of these namespaces, and still joins by that Cluster's Secret. */
-  #isMadeHere(join: HubObject): boolean {
+  #isMadeHere(join: ApiObject): boolean {
     const [namespace = '', ...rest] = (annotationOf(join, originAnnotation) ?? '').split('/');
     const { name } = join.metadata;
     return (
@@ -112,7 +112,7 @@ export class ClusterApiImport {
     );
   }
 
-  #tellPlace(cluster: HubObject): void {
+  #tellPlace(cluster: ApiObject): void {
     const fault = 'its namespace is none of --joins-bootstrap-namespaces';
     this.#options.log.warn({ cluster: originOf(cluster), fault }, 'join: the label of a Cluster does nothing');
   }
@@ -126,13 +126,13 @@ export class ClusterApiImport {
   }
 
   /** The Clusters of this name that count and are not being deleted, the oldest first. */
-  #chosen(name: string): readonly HubObject[] {
+  #chosen(name: string): readonly ApiObject[] {
     return oldestFirst(...this.#clusters.map(({ objects }) => objects))
       .map(([, cluster]) => cluster)
       .filter((cluster) => cluster.metadata.name === name && !isDeleting(cluster) && this.#isInPlace(cluster));
   }
 
-  #isInPlace({ metadata: { namespace = '' } }: HubObject): boolean {
+  #isInPlace({ metadata: { namespace = '' } }: ApiObject): boolean {
     return this.#options.bootstrapNamespaces.includes(namespace);
   }
 
@@ -147,7 +147,7 @@ export class ClusterApiImport {
   }
 }
 
-function originOf({ metadata: { namespace = '', name } }: HubObject): string {
+function originOf({ metadata: { namespace = '', name } }: ApiObject): string {
   return `${namespace}/${name}`;
 }
 
@@ -156,7 +156,7 @@ function bootstrapOf(namespace: string, name: string): JoinSpec['bootstrap'] {
   return { namespace, name: `${name}-kubeconfig`, key: 'value' };
 }
 
-function joinFor(cluster: HubObject): object {
+function joinFor(cluster: ApiObject): object {
   const { namespace = '', name, uid } = cluster.metadata;
   return {
     apiVersion: joinApiVersion,

@@ -1,9 +1,9 @@
 // Follows the ClusterJoins of a hub, and decides for each of them what is to be done now: make the objects in the
 // member, keep its token valid, or let the member leave.
-import type { HubObject } from '../kube/types.ts';
+import type { ApiObject } from '../kube/types.ts';
 import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
 import type { ClusterRecord } from '../model/records.ts';
-import { setFinalizer } from '../kube/objects/hub-writer.ts';
+import { setFinalizer } from '../kube/objects/object-writer.ts';
 import { conditionsOf, findCondition, generationOf } from '../kube/objects/conditions.ts';
 import { isDeleting, type ResourceType } from '../kube/objects/objects.ts';
 import { makeQueue } from '../controllers/queue/logged-queue.ts';
@@ -163,7 +163,7 @@ export class Joins {
    * Contacts the member if it is time to, and writes the results into the status. Returns the milliseconds until the
    * next contact.
    */
-  async #lookAndTell(join: HubObject, status: JoinStatus, managed: HubObject | undefined): Promise<number> {
+  async #lookAndTell(join: ApiObject, status: JoinStatus, managed: ApiObject | undefined): Promise<number> {
     const { writer } = this.#options;
     const waitMs = await this.#look(join, status);
     const ready = readinessOf(join, status, this.#recordOf(join.metadata.name), managed);
@@ -177,7 +177,7 @@ export class Joins {
    * Contacts the member if it is time to, and puts the results into `status`. Returns the milliseconds until the next
    * contact.
    */
-  async #look(join: HubObject, status: JoinStatus): Promise<number> {
+  async #look(join: ApiObject, status: JoinStatus): Promise<number> {
     const { name } = join.metadata;
     const look = this.#lookOf(join);
     const generation = generationOf(join);
@@ -200,7 +200,7 @@ export class Joins {
     return waitMs;
   }
 
-  #lookOf({ metadata: { name } }: HubObject): NextLook {
+  #lookOf({ metadata: { name } }: ApiObject): NextLook {
     const known = this.#looks.get(name);
     if (known !== undefined) return known;
     const made = {
@@ -213,7 +213,7 @@ export class Joins {
     return made;
   }
 
-  async #pass(join: HubObject, status: JoinStatus): Promise<void> {
+  async #pass(join: ApiObject, status: JoinStatus): Promise<void> {
     const { client, secretNamespace } = this.#options;
     const { name } = join.metadata;
     const spec = joinSpecOf(join);
@@ -240,7 +240,7 @@ export class Joins {
    * Makes the objects of the ClusterJoin in the member. @param hasJoined whether the member has joined already: without
    * a bootstrap Secret it then stays usable, but with the rights of an earlier spec
    */
-  async #install(join: HubObject, status: JoinStatus, hasJoined: boolean): Promise<void> {
+  async #install(join: ApiObject, status: JoinStatus, hasJoined: boolean): Promise<void> {
     try {
       await installPass(this.#options, join, status, this.#claims);
     } catch (error) {
@@ -251,7 +251,7 @@ export class Joins {
   }
 
   /** Creates or updates the ManagedCluster if the ClusterJoin asks for one. */
-  async #keepManaged(join: HubObject, status: JoinStatus): Promise<void> {
+  async #keepManaged(join: ApiObject, status: JoinStatus): Promise<void> {
     if (!joinSpecOf(join).managedCluster) return;
     const { client, secretNamespace, writer } = this.#options;
     const secret = await readSecret(client, secretNamespace, join.metadata.name);
@@ -280,6 +280,6 @@ export class Joins {
   }
 }
 
-function hasFinalizer({ metadata }: HubObject): boolean {
+function hasFinalizer({ metadata }: ApiObject): boolean {
   return (metadata as { readonly finalizers?: readonly string[] }).finalizers?.includes(joinFinalizer) === true;
 }

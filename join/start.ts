@@ -1,7 +1,7 @@
 // Entry point of this folder: elects a leader among all replicas, and reconciles ClusterJoins in the leader.
 import { startElected } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
-import { makeHubWriter } from '../kube/objects/hub-writer.ts';
+import { makeObjectWriter } from '../kube/objects/object-writer.ts';
 import { clusterJoins } from './object/cluster-join.ts';
 import { Joins, type JoinNumbers, type JoinsOptions } from './joins.ts';
 
@@ -27,7 +27,7 @@ export function startClusterJoins(options: ClusterJoinsOptions): ClusterJoins {
     awaited: [{ type: clusterJoins, condition: 'Ready' }],
     lead: () => {
       const ended = new AbortController();
-      const led = new Joins({ ...options, writer: makeHubWriter(options.client, ended.signal) });
+      const led = new Joins({ ...options, writer: makeObjectWriter(options.client, ended.signal) });
       joins = led;
       return () => {
         joins = undefined;

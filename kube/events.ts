@@ -3,12 +3,12 @@
 import { isRecord } from '../lib/json/record.ts';
 import type { JsonRecord } from '../lib/json/record.ts';
 import { MalformedAnswer } from '../lib/json/json-scan.ts';
-import type { HubObject } from './types.ts';
+import type { ApiObject } from './types.ts';
 import { parseExact } from '../lib/json/exact-json.ts';
 
 /** One page of a paged list. */
 export interface Page {
-  readonly items: readonly HubObject[];
+  readonly items: readonly ApiObject[];
   readonly resourceVersion: string;
   /** The `continue` token for the next page; '' on the last page. */
   readonly continueToken: string;
@@ -16,7 +16,7 @@ export interface Page {
 
 /** One line of a watch (apimachinery `metav1.WatchEvent`). */
 export type WatchLine =
-  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: HubObject }
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: ApiObject }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string }
   | { readonly type: 'ERROR'; readonly status: StatusAnswer };
 
@@ -85,7 +85,7 @@ function statusOf(status: JsonRecord | undefined): StatusAnswer {
  * a Secret. Items in lists of built-in kinds have no `kind` and `apiVersion`. For them the caller passes the kind of
  * the items and the `apiVersion` of the list.
  */
-function readObject(value: unknown, kind?: string, apiVersion?: unknown): HubObject {
+function readObject(value: unknown, kind?: string, apiVersion?: unknown): ApiObject {
   const object = recordOf(value);
   const metadata = recordOf(object?.['metadata']);
   if (object === undefined || metadata === undefined) throw new MalformedAnswer('an object without metadata');
@@ -101,7 +101,7 @@ function readObject(value: unknown, kind?: string, apiVersion?: unknown): HubObj
     ...typed,
     ...object,
     metadata: { ...kept, ...(shown === undefined ? {} : { annotations: others }) },
-  } as unknown as HubObject;
+  } as unknown as ApiObject;
 }
 
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';

@@ -1,7 +1,10 @@
 // Types of requests to an API server (the hub's, or a member's that our own code asks), of its answers and objects.
 
-/** A request to the hub's API server with the gateway's own credential. */
-export interface HubCall {
+/**
+ * A request of our own code to an API server: the hub's, with the gateway's credential, or a member's, as the identity
+ * that its client was made for.
+ */
+export interface ApiCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path and query, such as `/api/v1/secrets?limit=1`. */
   readonly path: string;
@@ -20,7 +23,7 @@ export interface HubCall {
 }
 
 /** An answer whose body was read to its end. */
-export interface HubAnswer {
+export interface ApiAnswer {
   readonly status: number;
   /** The `Retry-After` header in milliseconds. Undefined without the header, or when it is a date and not seconds. */
   readonly retryAfterMs?: number | undefined;
@@ -31,39 +34,40 @@ export interface HubAnswer {
  * An answer that is read while it arrives, such as a watch. Iterating `chunks` ends when the answer ends and throws
  * when it was cut.
  */
-export interface HubStream {
+export interface ApiStream {
   readonly status: number;
-  /** The same as `retryAfterMs` of {@link HubAnswer}. */
+  /** The same as `retryAfterMs` of {@link ApiAnswer}. */
   readonly retryAfterMs: number | undefined;
   readonly chunks: AsyncIterable<Buffer>;
   close(): void;
 }
 
 /**
- * Sends requests to the hub. An answer with any HTTP status is returned; the methods throw only when no answer, or not
- * all of it, came.
+ * Sends requests to one API server. An answer with any HTTP status is returned; the methods throw only when no answer,
+ * or not all of it, came: the client of the hub GatewayError HUB_UNAVAILABLE, the client of a member what
+ * `routing/members` throws.
  */
-export interface HubClient {
+export interface ApiClient {
   /**
    * Resolves when the body was read to its end.
-   * @throws GatewayError HUB_UNAVAILABLE when the hub cannot be reached, takes too long or cuts its answer
+   * @throws GatewayError when the server cannot be reached, takes too long or cuts its answer
    */
-  request(call: HubCall): Promise<HubAnswer>;
+  request(call: ApiCall): Promise<ApiAnswer>;
   /**
    * Resolves when the answer's status and headers have come.
-   * @throws GatewayError HUB_UNAVAILABLE when status and headers do not come
+   * @throws GatewayError when status and headers do not come
    */
-  open(call: HubCall): Promise<HubStream>;
-  /** The hub's address `https://host:port`, for messages. */
+  open(call: ApiCall): Promise<ApiStream>;
+  /** Names the server in messages: the hub by its address `https://host:port`, a member by its cluster. */
   readonly url: string;
   close(): void;
 }
 
 /**
- * An object of the hub, parsed from JSON. Sources must check the type of every field that they read; only `name`, `uid`
- * and `resourceVersion` were checked.
+ * An object of an API server, parsed from JSON. Sources must check the type of every field that they read; only `name`,
+ * `uid` and `resourceVersion` were checked.
  */
-export interface HubObject {
+export interface ApiObject {
   readonly metadata: {
     readonly name: string;
     readonly namespace?: string;
@@ -76,7 +80,7 @@ export interface HubObject {
   readonly [field: string]: unknown;
 }
 
-/** A collection of the hub that is listed and watched, such as the Secrets of one namespace with a label. */
+/** A collection that is listed and watched, such as the Secrets of one namespace with a label. */
 export interface WatchedResource {
   /** API group; '' is the core group. */
   readonly group: string;
@@ -90,4 +94,4 @@ export interface WatchedResource {
 }
 
 /** The present objects of one {@link WatchedResource}, by `namespace/name`, or by `name` when cluster-scoped. */
-export type HubObjects = ReadonlyMap<string, HubObject>;
+export type ApiObjects = ReadonlyMap<string, ApiObject>;

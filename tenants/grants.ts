@@ -1,12 +1,12 @@
 // Follows the TenantBindings and ClusterPermissions of a hub: decides which objects each cluster should have, passes
 // that on to the queue of the cluster, and writes the results into the status on the hub.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubClient, HubObject, WatchedResource } from '../kube/types.ts';
+import type { ApiClient, ApiObject, WatchedResource } from '../kube/types.ts';
 import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
 import type { ClusterEvent } from '../model/cluster-events.ts';
 import type { ClusterReader } from '../model/store.ts';
 import { conditionsOf, generationOf, withConditions } from '../kube/objects/conditions.ts';
-import { setFinalizer, type HubWriter } from '../kube/objects/hub-writer.ts';
+import { setFinalizer, type ObjectWriter } from '../kube/objects/object-writer.ts';
 import { isDeleting, textAt, textsAt } from '../kube/objects/objects.ts';
 import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
@@ -29,8 +29,8 @@ import {
 import { tenantBindings } from './object/tenant-binding.ts';
 
 export interface GrantsOptions extends Pick<ClusterGrantsOptions, 'connections' | 'outgoing' | 'onWrite'> {
-  readonly client: HubClient;
-  readonly writer: HubWriter;
+  readonly client: ApiClient;
+  readonly writer: ObjectWriter;
   readonly store: Pick<ClusterReader, 'get' | 'list' | 'subscribe'>;
   /** Whether every source of clusters has been read, so that a cluster without a record is really not registered. */
   readonly clustersKnown: () => boolean;
@@ -107,7 +107,7 @@ export class Grants {
     this.#authors.close();
   }
 
-  #follow(resource: WatchedResource, onEach: (object: HubObject) => void): Reflector {
+  #follow(resource: WatchedResource, onEach: (object: ApiObject) => void): Reflector {
     const { client, log } = this.#options;
     return startReflector({
       client,
@@ -136,7 +136,7 @@ export class Grants {
     if (cluster !== undefined) for (const [key, held] of this.#held) if (held.tasks.has(spec.name)) cluster.add(key);
   }
 
-  #find(key: string): { readonly kind: GrantKind; readonly object: HubObject } | undefined {
+  #find(key: string): { readonly kind: GrantKind; readonly object: ApiObject } | undefined {
     const [name, path = ''] = key.split(' ');
     const known = this.#objects.find(({ kind }) => kind.kind === name);
     const object = known?.reflector.objects.get(path);
@@ -176,7 +176,7 @@ export class Grants {
     return { afterMs: Math.min(maxWaitMs, Math.max(1, expiresAtMs - Date.now())) };
   }
 
-  #standingOf(kind: GrantKind, object: HubObject): Standing {
+  #standingOf(kind: GrantKind, object: ApiObject): Standing {
     const isExpired = (kind.expiresAtMs(object) ?? Infinity) <= Date.now();
     const author = this.#authors.of(object);
     const standing = { fault: undefined, author: undefined, pieces: [], isExpired };
@@ -193,7 +193,7 @@ export class Grants {
   }
 
   /** Gives every cluster its task. Returns the names of the placements for which there are no decisions yet. */
-  #assign(key: string, held: Held, object: HubObject, standing: Standing): readonly string[] {
+  #assign(key: string, held: Held, object: ApiObject, standing: Standing): readonly string[] {
     const { kind, results } = held;
     const { fault, author, pieces, isExpired } = standing;
     const isOver = isDeleting(object) || isExpired;
@@ -303,10 +303,10 @@ export class Grants {
    */
   async #tell(
     held: Held,
-    object: HubObject,
+    object: ApiObject,
     { fault, isExpired }: Standing,
     undecided: readonly string[],
-  ): Promise<HubObject> {
+  ): Promise<ApiObject> {
     const { writer } = this.#options;
     const { kind, results } = held;
     const { waiting } = held;
@@ -337,11 +337,11 @@ export class Grants {
   }
 }
 
-function hasFinalizer(object: HubObject): boolean {
+function hasFinalizer(object: ApiObject): boolean {
   return textsAt(object, 'metadata', 'finalizers').includes(grantFinalizer);
 }
 
-function isSame(status: object, object: HubObject): boolean {
+function isSame(status: object, object: ApiObject): boolean {
   const present = (object as { readonly status?: Readonly<Record<string, unknown>> }).status ?? {};
   return Object.entries(status).every(([key, value]) => isDeepStrictEqual(present[key] ?? null, value));
 }

@@ -1,5 +1,5 @@
 // One TenantBinding or ClusterPermission as this replica holds it: the results and tasks of its clusters.
-import type { HubObject } from '../kube/types.ts';
+import type { ApiObject } from '../kube/types.ts';
 import type { Author } from '../distribute/stamp/authors.ts';
 import type { Task } from './cluster-grants.ts';
 import type { ClusterResult, GrantKind } from './object/grant.ts';
@@ -17,10 +17,10 @@ export interface Held {
   /** Generation of the object to which the results belong. */
   generation: number | undefined;
   /** The object as the hub returned it after the last write, for as long as the watch still shows the older `base`. */
-  written: { readonly base: HubObject; readonly now: HubObject } | undefined;
+  written: { readonly base: ApiObject; readonly now: ApiObject } | undefined;
 }
 
-export function makeHeld(kind: GrantKind, object: HubObject): Held {
+export function makeHeld(kind: GrantKind, object: ApiObject): Held {
   const results = new Map(kind.resultsOf(object));
   return { kind, results, tasks: new Map(), given: new Map(), waiting: [], generation: undefined, written: undefined };
 }

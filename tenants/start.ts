@@ -1,6 +1,6 @@
 // Entry point of this folder: elects a leader among all replicas, and reconciles TenantBindings and ClusterPermissions
 // in the leader.
-import { makeHubWriter } from '../kube/objects/hub-writer.ts';
+import { makeObjectWriter } from '../kube/objects/object-writer.ts';
 import { startElected } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
 import { Grants, type GrantsOptions } from './grants.ts';
@@ -33,7 +33,7 @@ export function startTenants(options: TenantsOptions): Tenants {
     what: 'tenants',
     awaited: kinds.map(({ type, appliedType }) => ({ type, condition: appliedType })),
     lead: () => {
-      const begun = new Grants({ ...options, writer: makeHubWriter(options.client) });
+      const begun = new Grants({ ...options, writer: makeObjectWriter(options.client) });
       grants = begun;
       return () => {
         grants = undefined;

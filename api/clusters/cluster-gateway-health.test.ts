@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../model/errors.ts';
-import type { HubAnswer, HubCall, HubClient } from '../../kube/types.ts';
+import type { ApiAnswer, ApiCall, ApiClient } from '../../kube/types.ts';
 import { createClusterStore } from '../../model/store.ts';
 import type { ClusterStore } from '../../model/store.ts';
 import { clusterSpec, gatewayView, makeLocalSite } from '../local.fixture.ts';
@@ -24,7 +24,7 @@ interface Patch {
 }
 interface Hub {
   readonly site: LocalSite;
-  readonly calls: HubCall[];
+  readonly calls: ApiCall[];
   get(): Promise<Gateway>;
 }
 
@@ -32,10 +32,10 @@ interface Hub {
 function hubSite(status = 200, seen = true, hasSecret = true): Hub {
   const secret = hasSecret ? gatewayView('m1').secret : undefined;
   const store: ClusterStore = createClusterStore();
-  const calls: HubCall[] = [];
+  const calls: ApiCall[] = [];
   const hub = {
     url: 'https://hub',
-    request(call: HubCall): Promise<HubAnswer> {
+    request(call: ApiCall): Promise<ApiAnswer> {
       calls.push(call);
       const resourceVersion = String(100 + calls.length);
       const { annotations } = (call.body as Patch).metadata;
@@ -48,7 +48,7 @@ function hubSite(status = 200, seen = true, hasSecret = true): Hub {
       const secretObject = { metadata: { name: 'm1', resourceVersion }, data: { token: 'c2VjcmV0LXRva2Vu' } };
       return Promise.resolve({ status, body: Buffer.from(JSON.stringify(status === 200 ? secretObject : {})) });
     },
-  } as unknown as HubClient;
+  } as unknown as ApiClient;
   const view = gatewayView('m1', hasSecret ? {} : { resourceVersion: '' });
   const site = makeLocalSite([clusterSpec('m1', { clusterGateway: { ...view, secret } })], { hub, store });
   return { site, calls, get: async () => (await site.ask(`GET ${path}`)).json() as Gateway };
@@ -117,7 +117,7 @@ test("the hub's answer to the write is reported: conflict, gone, not allowed, br
 test('a hub that cannot be reached is a 503 and nothing is changed', async () => {
   const hub = {
     request: () => Promise.reject(new GatewayError('HUB_UNAVAILABLE', 'the hub cannot be reached')),
-  } as unknown as HubClient;
+  } as unknown as ApiClient;
   const site = makeLocalSite([clusterSpec('m1')], { hub });
   assert.equal((await site.ask(`PUT ${path}`, json, { status: { healthy: true } })).status, 503);
   assert.deepEqual(((await site.ask(`GET ${path}`)).json() as Gateway).status, {});

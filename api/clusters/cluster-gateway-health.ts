@@ -5,7 +5,7 @@
 import { isRecord } from '../../lib/json/record.ts';
 import type { JsonRecord } from '../../lib/json/record.ts';
 import { GatewayError } from '../../model/errors.ts';
-import type { HubClient } from '../../kube/types.ts';
+import type { ApiClient } from '../../kube/types.ts';
 import type { ClusterGatewayView, ClusterRecord } from '../../model/records.ts';
 import type { ClusterReader } from '../../model/store.ts';
 import { acceptedForm } from '../../request/answer/accept.ts';
@@ -27,7 +27,7 @@ import type { CompleteResponse } from '../../request/answer/status.ts';
 export interface HealthParts {
   readonly store: ClusterReader;
   /** The hub, which stores the health of clusters; undefined when there is no hub, and then no cluster has health. */
-  readonly hub: HubClient | undefined;
+  readonly hub: ApiClient | undefined;
   readonly versions: ViewVersions;
 }
 
@@ -203,7 +203,7 @@ function conflict(name: string, why: string): GatewayError {
  * @throws GatewayError (rejects) with the code for 403, 404, 409 or 503
  */
 async function patchHub(
-  hub: HubClient,
+  hub: ApiClient,
   name: string,
   { secret, metadata }: ClusterGatewayView,
   { healthy, reason, resourceVersion }: HealthUpdate,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Attributes } from '../../auth/rules/attributes.ts';
-import type { HubCall, HubClient } from '../../kube/types.ts';
+import type { ApiCall, ApiClient } from '../../kube/types.ts';
 import { makeLocalSite } from '../local.fixture.ts';
 
 const path = '/apis/search.karmada.io/v1alpha1/resourceregistries';
@@ -9,16 +9,16 @@ const apply = 'application/apply-patch+yaml';
 
 /** A hub that has one registry, and a caller who has every right but these verbs. */
 function makeScene(...refused: readonly string[]) {
-  const calls: HubCall[] = [];
+  const calls: ApiCall[] = [];
   const asked: Attributes[] = [];
   const hub = {
-    async request(call: HubCall) {
+    async request(call: ApiCall) {
       calls.push(call);
       const exists = call.path.split('?')[0] === '/apis/search.karmada.io/stored/resourceregistries/old';
       const object = { apiVersion: 'search.karmada.io/stored', metadata: { name: 'old', uid: 'u1' } };
       return { status: exists ? 200 : 404, body: Buffer.from(JSON.stringify(exists ? object : { kind: 'Status' })) };
     },
-  } as unknown as HubClient;
+  } as unknown as ApiClient;
   const authorizer = {
     authorize(attributes: Attributes) {
       asked.push(attributes);

@@ -5,7 +5,7 @@
 // else it would have asked the caller for has to be asked here.
 import { forbidden, type Authorizer } from '../../auth/rules/authorize.ts';
 import { GatewayError } from '../../model/errors.ts';
-import type { HubCall, HubClient } from '../../kube/types.ts';
+import type { ApiCall, ApiClient } from '../../kube/types.ts';
 import {
   registryGroup,
   registryPlural,
@@ -42,7 +42,7 @@ const watchHeadMs = 15_000;
 const methods: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
 export function makeRegistryAnswers(
-  hub: HubClient,
+  hub: ApiClient,
   openStreams: OpenStreams,
   authorizer: Authorizer,
 ): AnswerRegistries {
@@ -69,7 +69,7 @@ const changingOnly: ReadonlySet<string> = new Set([
  * Server-side apply creates an object that does not exist, for which an API server asks the caller for `create`. A
  * caller without that right may only change the object that is there, which the hub finds by its uid.
  */
-async function allowedCall(state: Authorized, call: HubCall, hub: HubClient, authorizer: Authorizer): Promise<HubCall> {
+async function allowedCall(state: Authorized, call: ApiCall, hub: ApiClient, authorizer: Authorizer): Promise<ApiCall> {
   if (call.method !== 'PATCH' || changingOnly.has(call.contentType?.split(';')[0] ?? '')) return call;
   const attributes = attributesOf(state.user, undefined, undefined, { ...state.info, verb: 'create' }, '');
   const { allowed, reason } = await authorizer.authorize(attributes);
@@ -85,13 +85,13 @@ async function allowedCall(state: Authorized, call: HubCall, hub: HubClient, aut
   );
 }
 
-async function hubCall(state: Authorized, { name, subresource }: RegistriesSurface): Promise<HubCall> {
+async function hubCall(state: Authorized, { name, subresource }: RegistriesSurface): Promise<ApiCall> {
   const { inbound, headers, target } = state;
   const method = inbound.method === 'HEAD' ? 'GET' : inbound.method;
   if (!methods.has(method)) throw new GatewayError('METHOD_NOT_ALLOWED', `${method} is not supported on this path`);
   const rest = [name, subresource].filter((part) => part !== undefined).map(encodeURIComponent);
   const path = ['/apis', stored, registryPlural, ...rest].join('/') + target.query;
-  const call = { method: method as HubCall['method'], path, accept: acceptedJson(state), timeoutMs };
+  const call = { method: method as ApiCall['method'], path, accept: acceptedJson(state), timeoutMs };
   if (inbound.body === 'none') return call;
   const body = await readBody(inbound);
   if (body.length === 0) return call;
@@ -138,7 +138,7 @@ function shown(body: Buffer): Buffer {
 }
 
 /** Relays a watch from the hub to the client, event by event, until the hub, the client or the gateway ends it. */
-async function relayWatch(state: Authorized, call: HubCall, hub: HubClient, openStreams: OpenStreams): Promise<void> {
+async function relayWatch(state: Authorized, call: ApiCall, hub: ApiClient, openStreams: OpenStreams): Promise<void> {
   const ended = new AbortController();
   let last: string | undefined;
   const writer = makeAnswerWriter(

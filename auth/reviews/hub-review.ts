@@ -2,14 +2,14 @@
 // for a new login, and a 403 would look like a decision about the user.
 import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError } from '../../model/errors.ts';
-import type { HubAnswer, HubClient } from '../../kube/types.ts';
+import type { ApiAnswer, ApiClient } from '../../kube/types.ts';
 
 /** The kinds of reviews that the gateway sends to a hub. */
 export type ReviewKind = 'TokenReview' | 'SubjectAccessReview';
 
 /** How reviews are sent to the hub. */
 export interface HubReviewOptions {
-  readonly client: Pick<HubClient, 'request'>;
+  readonly client: Pick<ApiClient, 'request'>;
   /** Most milliseconds for one review, including a retry. */
   readonly deadlineMs?: number;
   /** Milliseconds before the retry. client-go's webhook backoff begins with 500 ms and retries four times. */
@@ -41,7 +41,7 @@ export function makeHubReview(options: HubReviewOptions): HubReview {
     const group = groups[kind];
     const body = { apiVersion: `${group}/v1`, kind, spec };
     const endMs = performance.now() + deadlineMs;
-    const ask = (): Promise<HubAnswer> => {
+    const ask = (): Promise<ApiAnswer> => {
       const timeoutMs = Math.max(1, Math.ceil(endMs - performance.now()));
       return client.request({ method: 'POST', path: `/apis/${group}/v1/${kind.toLowerCase()}s`, body, timeoutMs });
     };
@@ -50,7 +50,7 @@ export function makeHubReview(options: HubReviewOptions): HubReview {
       await pause(retryDelayMs);
       return true;
     };
-    let answer: HubAnswer;
+    let answer: ApiAnswer;
     try {
       answer = await ask();
       if (passing.has(answer.status) && (await again())) answer = await ask();
@@ -62,7 +62,7 @@ export function makeHubReview(options: HubReviewOptions): HubReview {
   };
 }
 
-function statusOf(kind: ReviewKind, { status: code, body }: HubAnswer): Readonly<Record<string, unknown>> {
+function statusOf(kind: ReviewKind, { status: code, body }: ApiAnswer): Readonly<Record<string, unknown>> {
   if (code === 401 || code === 403) {
     throw unavailable(
       `the hub does not let the gateway create a ${kind} (${code}): bind its account to the ClusterRole system:auth-delegator`,

@@ -1,6 +1,6 @@
 // A fake hub for tests of reviews. It records the reviews it gets and answers them with a function. That function may
 // return a pending promise, so that a test controls when the answer arrives.
-import type { HubAnswer, HubCall, HubClient } from '../../kube/types.ts';
+import type { ApiAnswer, ApiCall, ApiClient } from '../../kube/types.ts';
 import { makeHubReview } from './hub-review.ts';
 import type { HubReview } from './hub-review.ts';
 
@@ -8,12 +8,12 @@ import type { HubReview } from './hub-review.ts';
 export type ReviewAnswer = { readonly status: object } | { readonly code: number; readonly body?: string } | Error;
 
 export interface TestReviews {
-  readonly client: Pick<HubClient, 'request'>;
+  readonly client: Pick<ApiClient, 'request'>;
   /** Sends reviews to the fake hub, without waiting before a retry. */
   readonly review: HubReview;
   /** The `spec` of every review so far. */
   readonly specs: readonly Record<string, unknown>[];
-  readonly calls: readonly HubCall[];
+  readonly calls: readonly ApiCall[];
 }
 
 /**
@@ -23,10 +23,10 @@ export interface TestReviews {
 export function testReviews(
   answer: (spec: Record<string, unknown>, count: number) => ReviewAnswer | Promise<ReviewAnswer>,
 ): TestReviews {
-  const calls: HubCall[] = [];
+  const calls: ApiCall[] = [];
   const specs: Record<string, unknown>[] = [];
   const client = {
-    async request(call: HubCall): Promise<HubAnswer> {
+    async request(call: ApiCall): Promise<ApiAnswer> {
       const { spec } = call.body as { spec: Record<string, unknown> };
       calls.push(call);
       specs.push(spec);

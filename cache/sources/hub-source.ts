@@ -1,6 +1,6 @@
 // The type of a way in which clusters are registered on a hub. A request to a member uses only the cluster records that
 // were made before (rule "records swap whole" of docs/rules.md), so it does not wait for the hub to find its cluster.
-import type { HubObjects, WatchedResource } from '../../kube/types.ts';
+import type { ApiObjects, WatchedResource } from '../../kube/types.ts';
 import type { ClusterSpec } from '../../model/records.ts';
 
 /**
@@ -18,5 +18,5 @@ export interface HubSource {
    * @param objects one map for each element of `watches`, in the same order; the map is empty when the hub does not
    * have the kind
    */
-  compile(objects: readonly HubObjects[]): readonly ClusterSpec[];
+  compile(objects: readonly ApiObjects[]): readonly ClusterSpec[];
 }

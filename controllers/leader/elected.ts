@@ -1,14 +1,14 @@
 // Runs a controller in one of all replicas of the gateway: the replica that holds a Lease.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { HubClient } from '../../kube/types.ts';
+import type { ApiClient } from '../../kube/types.ts';
 import type { ControllerLog } from '../queue/logged-queue.ts';
 import type { LeaseFaults } from './lease-faults.ts';
 import { startLeaseNotice, type AwaitedObjects } from './lease-notice.ts';
 import { defaultLeaseTiming, startElection, type Election } from './lease.ts';
 
 export interface ElectedOptions {
-  readonly client: HubClient;
+  readonly client: ApiClient;
   readonly lease: { readonly namespace: string; readonly name: string };
   readonly log: ControllerLog;
   /** Text with which each log message begins, such as `join`. */

@@ -2,10 +2,10 @@
 // There is no leader then who could say it, so every replica does; all write the same. Easy to get wrong: only this
 // replica may be unable to use the Lease, and another one lead. So nothing is written about an object before it has
 // waited for a while, and nothing about one that a leader has looked at.
-import type { HubClient, HubObject } from '../../kube/types.ts';
+import type { ApiClient, ApiObject } from '../../kube/types.ts';
 import { startReflector } from '../../kube/reflector/reflector.ts';
 import { conditionsOf, findCondition, generationOf, withConditions } from '../../kube/objects/conditions.ts';
-import { makeHubWriter } from '../../kube/objects/hub-writer.ts';
+import { makeObjectWriter } from '../../kube/objects/object-writer.ts';
 import { isDeleting, type ResourceType } from '../../kube/objects/objects.ts';
 
 /** Objects that wait for the leader. */
@@ -17,14 +17,14 @@ export interface AwaitedObjects {
    * Starts to find out which of the objects the controller is responsible for; by default it is for all of them.
    * `close` of the result ends that.
    */
-  readonly choose?: () => { isChosen(object: HubObject): boolean; close(): void };
+  readonly choose?: () => { isChosen(object: ApiObject): boolean; close(): void };
 }
 
 /** The reason of the condition that is written. */
 export const leaseReason = 'LeaseUnavailable';
 
 export interface LeaseNoticeOptions {
-  readonly client: HubClient;
+  readonly client: ApiClient;
   readonly awaited: AwaitedObjects;
   /** What is written: why the Lease cannot be used. */
   readonly message: string;
@@ -37,11 +37,11 @@ export interface LeaseNoticeOptions {
 export function startLeaseNotice({ client, awaited, message, patienceMs, onError }: LeaseNoticeOptions): () => void {
   const { type, condition } = awaited;
   const ended = new AbortController();
-  const writer = makeHubWriter(client, ended.signal);
+  const writer = makeObjectWriter(client, ended.signal);
   const choice = awaited.choose?.();
   const objects = startReflector({ client, resource: type, onError });
   let waited = new Set<string>();
-  const write = async (object: HubObject): Promise<void> => {
+  const write = async (object: ApiObject): Promise<void> => {
     const finding = { type: condition, status: 'False', reason: leaseReason, message } as const;
     const conditions = withConditions(conditionsOf(object), [finding], generationOf(object));
     const { resourceVersion } = object.metadata;
@@ -67,7 +67,7 @@ export function startLeaseNotice({ client, awaited, message, patienceMs, onError
 }
 
 /** Whether no leader has looked at this generation of the object, and it does not say why yet. */
-function isWaiting(object: HubObject, type: string, message: string): boolean {
+function isWaiting(object: ApiObject, type: string, message: string): boolean {
   if (isDeleting(object)) return false;
   const found = findCondition(conditionsOf(object), type);
   if (found === undefined) return true;
@@ -75,6 +75,6 @@ function isWaiting(object: HubObject, type: string, message: string): boolean {
   return found.reason === leaseReason && found.message !== message;
 }
 
-function keyOf(object: HubObject): string {
+function keyOf(object: ApiObject): string {
   return `${object.metadata.uid} ${generationOf(object)}`;
 }

@@ -2,9 +2,9 @@
 // The controllers of import/ use the Leases of Clusterpedia's own components, so that the gateway and Clusterpedia
 // never write at the same time.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubClient } from '../../kube/types.ts';
+import type { ApiClient } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
-import { check, HubRefusal } from '../../kube/objects/hub-writer.ts';
+import { check, HubRefusal } from '../../kube/objects/object-writer.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 
 export interface LeaseTiming {
@@ -17,7 +17,7 @@ export interface LeaseTiming {
 }
 
 export interface LeaseOptions {
-  readonly client: Pick<HubClient, 'request'>;
+  readonly client: Pick<ApiClient, 'request'>;
   readonly namespace: string;
   readonly name: string;
   /** Name of this process as holder of the Lease. No two processes may have the same name, or both would lead. */

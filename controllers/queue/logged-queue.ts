@@ -1,6 +1,6 @@
 // Makes work queues whose failures are written to the log.
 import { GatewayError } from '../../model/errors.ts';
-import { HubRefusal, isConflict } from '../../kube/objects/hub-writer.ts';
+import { HubRefusal, isConflict } from '../../kube/objects/object-writer.ts';
 import { makeWorkQueue, type Outcome, type WorkQueue, type WorkQueueOptions } from './work-queue.ts';
 
 /** The methods of the logger that controllers need. */

@@ -1,11 +1,11 @@
 // A controller that writes conditions into the status of the hub's objects of one kind, whenever one of the objects has
 // changed or the state that the conditions describe.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubClient, HubObject } from '../../kube/types.ts';
+import type { ApiClient, ApiObject } from '../../kube/types.ts';
 import { startReflector } from '../../kube/reflector/reflector.ts';
 import type { ReflectorTiming } from '../../kube/reflector/reflector-types.ts';
 import { conditionsOf, generationOf, withConditions, type Finding } from '../../kube/objects/conditions.ts';
-import { makeHubWriter } from '../../kube/objects/hub-writer.ts';
+import { makeObjectWriter } from '../../kube/objects/object-writer.ts';
 import { isDeleting, type ResourceType } from '../../kube/objects/objects.ts';
 import { makeQueue, type ControllerLog } from '../queue/logged-queue.ts';
 
@@ -14,7 +14,7 @@ export interface StatusSubject {
   readonly kind: string;
   readonly resource: ResourceType;
   /** The conditions that an object should have now. */
-  findings(object: HubObject): readonly Finding[];
+  findings(object: ApiObject): readonly Finding[];
   /**
    * Calls the listener when the results of `findings` may have changed. Returns a function that removes the listener.
    */
@@ -22,7 +22,7 @@ export interface StatusSubject {
 }
 
 export interface StatusControllersOptions {
-  readonly client: HubClient;
+  readonly client: ApiClient;
   readonly log: ControllerLog;
   readonly subject: StatusSubject;
   readonly timing?: Partial<ReflectorTiming>;
@@ -41,7 +41,7 @@ const gatherMs = 500;
 export function startStatusControllers({ client, log, subject, timing }: StatusControllersOptions): () => void {
   const { kind, resource } = subject;
   const ended = new AbortController();
-  const writer = makeHubWriter(client, ended.signal);
+  const writer = makeObjectWriter(client, ended.signal);
   let gathering: NodeJS.Timeout | undefined;
   const objects = startReflector({
     client,

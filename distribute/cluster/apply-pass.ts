@@ -1,6 +1,6 @@
 // Applies all manifests of one ManifestWork once, and reads the state of their objects. If the watch shows that an
 // object is unchanged since the last time, no request is sent for it.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { conditionsOf, findCondition, type Finding } from '../../kube/objects/conditions.ts';
 import { listAt, textAt, type OwnerReference } from '../../kube/objects/objects.ts';
@@ -24,7 +24,7 @@ import { givenManifests, repeatedIn, toldManifests, type Manifest } from './mani
 import type { KnownObject, KnownObjects } from './known-objects.ts';
 
 export interface ApplyPassParts {
-  readonly work: HubObject;
+  readonly work: ApiObject;
   readonly executor: Executor;
   readonly session: MemberSession;
   readonly objects: MemberObjects;
@@ -331,11 +331,11 @@ function cleaned(manifest: JsonObject, { namespace }: ObjectName): JsonObject {
 }
 
 /** Whether the ManifestWork's status says that the object of this manifest is complete. */
-function isToldComplete(work: HubObject, meta: ResourceMeta): boolean {
+function isToldComplete(work: ApiObject, meta: ResourceMeta): boolean {
   const entry = listAt(work, 'status', 'resourceStatus', 'manifests').find((each) =>
     isSameObject(objectAt(each, 'resourceMeta'), meta),
   );
-  const conditions = conditionsOf({ status: entry } as unknown as HubObject);
+  const conditions = conditionsOf({ status: entry } as unknown as ApiObject);
   return findCondition(conditions, completeType)?.status === 'True';
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
-import type { HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ApiObject } from '../../kube/types.ts';
+import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { FakeMember, fakeAppliedWorks } from '../member/fake-member.fixture.ts';
 import { appliedWorkFinalizer, workFinalizer } from '../work/manifest-work.ts';
 import { endAppliedWork, endWork } from './clean-up.ts';
@@ -30,11 +30,11 @@ const ofSecret = { ...resource, resource: 'secrets', namespace: 'kube-system', n
 
 const executorOf = (account: { namespace: string; name: string } | undefined): object =>
   account === undefined ? {} : { executor: { subject: { type: 'ServiceAccount', serviceAccount: account } } };
-const work = (spec: object = executorOf({ namespace: 'team-a', name: 'deployer' })): HubObject => ({
+const work = (spec: object = executorOf({ namespace: 'team-a', name: 'deployer' })): ApiObject => ({
   metadata: {
     ...{ name: 'w', namespace: 'm1', uid: 'u', resourceVersion: '1', generation: 1, finalizers: [workFinalizer] },
     deletionTimestamp: '2026-01-01T00:00:00Z',
-  } as HubObject['metadata'],
+  } as ApiObject['metadata'],
   spec: { ...spec, workload: { manifests: [configMap] } },
 });
 const record = (executor: unknown, appliedResources: unknown, further: Json = {}): Json => ({
@@ -49,7 +49,7 @@ const record = (executor: unknown, appliedResources: unknown, further: Json = {}
 });
 
 /** A cluster whose record and whose work on the hub are these, and what comes of ending the record. */
-async function ended(of: HubObject | undefined, applied: Json, settings: Partial<WorkSettings> = {}) {
+async function ended(of: ApiObject | undefined, applied: Json, settings: Partial<WorkSettings> = {}) {
   const member = new FakeMember();
   member.put(mine, { metadata: { ownerReferences: [owner] } });
   member.put(secret, { metadata: { ownerReferences: [owner] } });
@@ -57,11 +57,11 @@ async function ended(of: HubObject | undefined, applied: Json, settings: Partial
   const conditions: Json[] = [];
   const logged: Json[] = [];
   const writer = {
-    patch: (_type: unknown, object: HubObject, patch: Json) => {
+    patch: (_type: unknown, object: ApiObject, patch: Json) => {
       conditions.push(...(patch['status']?.conditions ?? []));
       return Promise.resolve(object);
     },
-  } as unknown as HubWriter;
+  } as unknown as ObjectWriter;
   const parts: WorkPassParts = {
     settings: {
       ...{ hubHash: 'hub', agentId: 'us', defaultExecutor: 'deny', holdOnDenied: false, evictionGraceMs: 0, writer },
@@ -89,14 +89,14 @@ test('the objects of a deleted work are deleted as its executor, and then the re
 test('an executor that the member records counts only if the work on the hub has it; else nothing is asked of anybody (ATT-61)', async () => {
   const other = work(executorOf({ namespace: 'kube-system', name: 'admin' }));
   const refused = { mayExecuteAs: () => Promise.resolve(false), authors: undefined };
-  const stamped = (given: HubObject): HubObject => ({
+  const stamped = (given: ApiObject): ApiObject => ({
     ...given,
     metadata: {
       ...given.metadata,
       annotations: { 'gateway.portcullis.io/last-modifier': '{"user":"eve","groups":[]}' },
     },
   });
-  const cases: readonly (readonly [string, HubObject | undefined, Json, Partial<WorkSettings>?])[] = [
+  const cases: readonly (readonly [string, ApiObject | undefined, Json, Partial<WorkSettings>?])[] = [
     ['gone, no executor', undefined, record(undefined, [ofSecret])],
     ['gone, empty', undefined, record('', [ofSecret])],
     ['gone, null', undefined, record(null, [ofSecret])],

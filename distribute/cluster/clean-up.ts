@@ -2,9 +2,9 @@
 // and then removes the work's finalizer. An AppliedManifestWork whose work is missing on the hub is deleted after a
 // grace period. Easy to get wrong: whoever may write AppliedManifestWorks in the member may have written this one. As
 // whom its objects are deleted is said by the work on the hub, which its finalizer keeps there until they are gone.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { conditionsOf, findCondition, generationOf, withConditions } from '../../kube/objects/conditions.ts';
-import { setFinalizer } from '../../kube/objects/hub-writer.ts';
+import { setFinalizer } from '../../kube/objects/object-writer.ts';
 import { isDeleting, textAt, textsAt } from '../../kube/objects/objects.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { isGroup, isLabel, isName } from '../../lib/objects/api-names.ts';
@@ -31,7 +31,7 @@ const untoldMs = 600_000;
  * Handles a ManifestWork that is being deleted: deletes its AppliedManifestWork, whose events cause the next call, and
  * at last removes the work's finalizer.
  */
-export async function endWork(parts: WorkPassParts, work: HubObject): Promise<Outcome> {
+export async function endWork(parts: WorkPassParts, work: ApiObject): Promise<Outcome> {
   const { settings, session, appliedWorks, known, denied } = parts;
   const { writer } = settings;
   if (!textsAt(work, 'metadata', 'finalizers').includes(workFinalizer)) return 'done';
@@ -61,7 +61,7 @@ export async function endWork(parts: WorkPassParts, work: HubObject): Promise<Ou
  * Removes the ManifestWork's owner reference from objects that must stay, since the work's `deleteOption` orphans them.
  * The option may have changed after the last apply.
  */
-async function orphan({ kinds, objects, owner }: RemoveParts, work: HubObject, appliedWork: HubObject): Promise<void> {
+async function orphan({ kinds, objects, owner }: RemoveParts, work: ApiObject, appliedWork: ApiObject): Promise<void> {
   for (const resource of recordedIn(appliedWork)) {
     if (isOwned(work, resource) || !isUsable(resource)) continue;
     const kind = await kinds.findResource(resource.group, resource.version, resource.resource);
@@ -113,8 +113,8 @@ type Remover = { readonly executor: Executor } | { readonly held: string };
  */
 async function removerOf(
   { settings }: WorkPassParts,
-  appliedWork: HubObject,
-  work: HubObject | undefined,
+  appliedWork: ApiObject,
+  work: ApiObject | undefined,
 ): Promise<Remover> {
   const recorded = textAt(appliedWork, 'metadata', 'annotations', executorAnnotation);
   const { defaultExecutor } = settings;
@@ -140,8 +140,8 @@ async function removerOf(
 /** Says why objects are not deleted: in a condition of the work, or in the log when the hub has none. */
 async function hold(
   { settings, log }: WorkPassParts,
-  appliedWork: HubObject,
-  work: HubObject | undefined,
+  appliedWork: ApiObject,
+  work: ApiObject | undefined,
   fault: string,
 ): Promise<Outcome> {
   const message = `what was applied for the work is not deleted: ${fault}`;
@@ -160,8 +160,8 @@ function isUsable({ group, version, resource, namespace, name }: AppliedResource
 
 function removeParts(
   { settings, session }: WorkPassParts,
-  appliedWork: HubObject,
-  work: HubObject | undefined,
+  appliedWork: ApiObject,
+  work: ApiObject | undefined,
   executor: Executor,
 ): RemoveParts {
   const namespace = work?.metadata.namespace ?? '';
@@ -179,7 +179,7 @@ function removeParts(
   };
 }
 
-async function evict(parts: WorkPassParts, appliedWork: HubObject, hasWork: boolean): Promise<Outcome> {
+async function evict(parts: WorkPassParts, appliedWork: ApiObject, hasWork: boolean): Promise<Outcome> {
   const { appliedWorks } = parts;
   const { evictionGraceMs } = parts.settings;
   const start = evictionStart(appliedWork);
@@ -202,7 +202,7 @@ async function evict(parts: WorkPassParts, appliedWork: HubObject, hasWork: bool
 }
 
 /** Whether a manifest of the work, as the hub has it, is that of the object. */
-function hasManifestOf(work: HubObject, { kind, namespace, name }: ObjectName): boolean {
+function hasManifestOf(work: ApiObject, { kind, namespace, name }: ObjectName): boolean {
   return manifestsOf(work).some((manifest, ordinal) => {
     const meta = metaOf(ordinal, isJsonObject(manifest) ? manifest : {});
     const isThere = !kind.isNamespaced || meta.namespace === namespace;

@@ -1,7 +1,7 @@
 // Executes the ManifestWorks of one cluster, with a queue of its own. While the member cannot be reached, or another
 // agent executes the works there, nothing is written to the member. The watch of AppliedManifestWorks shows when that
 // changes.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import type { ReflectorTiming } from '../../kube/reflector/reflector-types.ts';
 import type { Finding } from '../../kube/objects/conditions.ts';
 import { isDeleting, textAt } from '../../kube/objects/objects.ts';
@@ -184,7 +184,7 @@ export class ClusterExecutor {
     this.#soon.set(work, setTimeout(add, gatherMs).unref());
   }
 
-  #work(name: string): HubObject | undefined {
+  #work(name: string): ApiObject | undefined {
     return this.#options.settings.work(this.#options.cluster, name);
   }
 
@@ -215,7 +215,7 @@ export class ClusterExecutor {
     return outcome;
   }
 
-  async #tellObstacle(work: HubObject, obstacle: Finding): Promise<void> {
+  async #tellObstacle(work: ApiObject, obstacle: Finding): Promise<void> {
     // No condition is written before the first list of AppliedManifestWorks, which takes only a moment.
     if (obstacle.reason === 'NotReached') return;
     await writeOwnConditions(this.#options.settings, work, [obstacle]);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { executorFor, executorOf } from '../member/executor-identity.ts';
 import { authorFrom } from '../stamp/authors.ts';
 import { modifierAnnotation } from '../work/last-modifier.ts';
@@ -11,7 +11,7 @@ const agentName = 'system:serviceaccount:open-cluster-management-agent:klusterle
 const named = (name: string): object => ({
   executor: { subject: { type: 'ServiceAccount', serviceAccount: { namespace: 'team-a', name } } },
 });
-const work = (stamp?: string, spec: object = {}): HubObject => ({
+const work = (stamp?: string, spec: object = {}): ApiObject => ({
   metadata: {
     ...{ name: 'w', namespace: 'm1', uid: '1', resourceVersion: '1' },
     ...(stamp !== undefined && { annotations: { [modifierAnnotation]: stamp } }),

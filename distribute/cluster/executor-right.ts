@@ -1,6 +1,6 @@
 // Decides whether a ManifestWork may be executed as its executor: the hub is asked whether the user who changed the
 // work last may `execute-as` it. Without a proven user nobody can be asked about, and the work is not executed.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { User } from '../../model/user.ts';
 import type { Finding } from '../../kube/objects/conditions.ts';
@@ -31,7 +31,7 @@ export interface Right {
 const unasked: Right = { refused: undefined, conditions: [] };
 
 /** Answers for a ManifestWork that is about to be executed as `executor`, whether the work names it or not. */
-export async function rightOf(parts: RightParts, work: HubObject, executor: Executor): Promise<Right> {
+export async function rightOf(parts: RightParts, work: ApiObject, executor: Executor): Promise<Right> {
   const author = parts.authors === undefined ? believed(work) : parts.authors.of(work);
   if (author === undefined) return unasked;
   if ('fault' in author) return unproven(work, author.fault);
@@ -46,7 +46,7 @@ export async function rightOf(parts: RightParts, work: HubObject, executor: Exec
   };
 }
 
-function believed(work: HubObject): Author | { readonly fault: string } | undefined {
+function believed(work: ApiObject): Author | { readonly fault: string } | undefined {
   const modifier = lastModifierOf(work);
   if (modifier === undefined || 'fault' in modifier) return modifier;
   try {
@@ -57,7 +57,7 @@ function believed(work: HubObject): Author | { readonly fault: string } | undefi
   }
 }
 
-function unproven(work: HubObject, fault: string): Right {
+function unproven(work: ApiObject, fault: string): Right {
   const message = `it is not proven who changed the work last: ${fault} (docs/how-to/distribute.md#as-whom)`;
   const condition = { type: `${ownPrefix}Executed`, status: 'False', reason: 'ModifierUnproven', message } as const;
   return { refused: message, conditions: [condition, ...acceptedBefore(work)] };

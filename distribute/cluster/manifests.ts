@@ -1,5 +1,5 @@
 // The manifests that one pass over a ManifestWork applies, or those of the objects that it only looks at.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
@@ -14,7 +14,7 @@ export interface Manifest {
 }
 
 /** The manifests of a work. */
-export function givenManifests(work: HubObject): readonly Manifest[] {
+export function givenManifests(work: ApiObject): readonly Manifest[] {
   return manifestsOf(work).map((given, ordinal) => {
     const object = isJsonObject(given) ? given : undefined;
     return { meta: metaOf(ordinal, object ?? {}), object };
@@ -26,7 +26,7 @@ export function givenManifests(work: HubObject): readonly Manifest[] {
  * since. Whoever may write the status may have written them, so only those are looked at that the AppliedManifestWork
  * records.
  */
-export function toldManifests(work: HubObject): readonly Manifest[] {
+export function toldManifests(work: ApiObject): readonly Manifest[] {
   return listAt(work, 'status', 'resourceStatus', 'manifests').map((entry, index) => {
     const ordinal = fieldOf(entry, 'resourceMeta', 'ordinal');
     const text = (field: string): string => textAt(entry, 'resourceMeta', field);

@@ -1,6 +1,6 @@
 // Settings that are the same for all clusters whose ManifestWorks are executed.
-import type { HubObject } from '../../kube/types.ts';
-import type { HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ApiObject } from '../../kube/types.ts';
+import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
 import type { HubMark } from '../inventory/applied-works.ts';
 import type { RuleEvaluator } from '../feedback/rule-evaluator.ts';
 import type { DefaultExecutor } from '../member/executor-identity.ts';
@@ -30,7 +30,7 @@ export interface ExecutionRules {
 export interface WorkSettings extends HubMark, ExecutionRules, RightParts {
   readonly authors: Pick<Authors, 'of' | 'isReading'> | undefined;
   readonly ruleEvaluator: RuleEvaluator;
-  readonly writer: HubWriter;
+  readonly writer: ObjectWriter;
   /** Returns the ManifestWork as the hub has it now; undefined when there is none. */
-  readonly work: (namespace: string, name: string) => HubObject | undefined;
+  readonly work: (namespace: string, name: string) => ApiObject | undefined;
 }

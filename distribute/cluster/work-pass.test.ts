@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
-import { HubRefusal, type HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ApiObject } from '../../kube/types.ts';
+import { HubRefusal, type ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { makeRuleEvaluator } from '../feedback/rule-evaluator.ts';
 import { FakeMember, fakeAppliedWorks } from '../member/fake-member.fixture.ts';
 import { workFinalizer } from '../work/manifest-work.ts';
@@ -25,10 +25,10 @@ const feedback = (resource: string): Json => ({
   resourceIdentifier: { group: '', resource, namespace: '*', name: '*' },
   feedbackRules: [{ type: 'JSONPaths', jsonPaths: [{ name: 'v', path: '.data.v' }] }],
 });
-const work = (manifests: readonly unknown[], further: Json = {}): HubObject => ({
+const work = (manifests: readonly unknown[], further: Json = {}): ApiObject => ({
   metadata: {
     ...{ name: 'w', namespace: 'm1', uid: 'u', resourceVersion: '1', generation: 1, finalizers: [workFinalizer] },
-  } as HubObject['metadata'],
+  } as ApiObject['metadata'],
   spec: { workload: { manifests }, ...further['spec'] },
   ...(further['status'] && { status: further['status'] }),
 });
@@ -43,14 +43,14 @@ function startCluster(appliedResources: readonly Json[] = []) {
   let refuse: (status: Json) => Error | undefined = () => undefined;
   const removed: string[] = [];
   const writer = {
-    patch: (_type: unknown, object: HubObject, patch: Json) => {
+    patch: (_type: unknown, object: ApiObject, patch: Json) => {
       const refused = patch['status'] && refuse(patch['status']);
       if (refused !== undefined) return Promise.reject(refused);
       if (patch['status'] !== undefined) status = patch['status'];
       return Promise.resolve(object);
     },
-    remove: (_type: unknown, { metadata }: HubObject) => Promise.resolve(void removed.push(metadata.name)),
-  } as unknown as HubWriter;
+    remove: (_type: unknown, { metadata }: ApiObject) => Promise.resolve(void removed.push(metadata.name)),
+  } as unknown as ObjectWriter;
   const settings = {
     ...{ hubHash: 'hub', agentId: 'us', defaultExecutor: { namespace: 'agent', name: 'sa' }, holdOnDenied: false },
     ...{ authors: undefined, mayExecuteAs: () => Promise.resolve(true), writer, ruleEvaluator: evaluator },
@@ -70,7 +70,7 @@ function startCluster(appliedResources: readonly Json[] = []) {
       status['resourceStatus'].manifests.map(
         ({ conditions }: Json) => conditions.find(({ type }: Json) => type === 'Applied')?.message ?? '',
       ),
-    pass: (given: HubObject) => passWork(parts, given),
+    pass: (given: ApiObject) => passWork(parts, given),
   };
 }
 

@@ -1,10 +1,10 @@
 // Handles one ManifestWork once: applies its manifests, records its objects in the AppliedManifestWork, and writes the
 // results into the work's status.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { conditionsOf, findCondition, type Condition, type Finding } from '../../kube/objects/conditions.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
-import { HubRefusal, setFinalizer } from '../../kube/objects/hub-writer.ts';
+import { HubRefusal, setFinalizer } from '../../kube/objects/object-writer.ts';
 import { isDeleting, textsAt } from '../../kube/objects/objects.ts';
 import type { ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
@@ -54,7 +54,7 @@ const pendingMs = 1_000;
 const refusedMs = 60_000;
 
 /** Handles one ManifestWork once. @throws HubRefusal, GatewayError */
-export async function passWork(parts: WorkPassParts, work: HubObject): Promise<Outcome> {
+export async function passWork(parts: WorkPassParts, work: ApiObject): Promise<Outcome> {
   const { settings } = parts;
   if (!textsAt(work, 'metadata', 'finalizers').includes(workFinalizer)) {
     // The event of the changed finalizer causes the next call. Nothing is applied before the finalizer is set, since
@@ -81,7 +81,7 @@ export async function passWork(parts: WorkPassParts, work: HubObject): Promise<O
  * Why a work cannot be handled because of its nesting. All that is hashed, compared and copied of a work comes through
  * here first.
  */
-function depthFault(work: HubObject): string | undefined {
+function depthFault(work: ApiObject): string | undefined {
   if (!isTooDeep(work)) return undefined;
   const ordinal = manifestsOf(work).findIndex(isTooDeep);
   const what = ordinal < 0 ? 'the work' : `manifest ${ordinal}`;
@@ -89,18 +89,18 @@ function depthFault(work: HubObject): string | undefined {
 }
 
 /** The work without a status that is nested too deeply, which is then written anew. */
-function shallow(work: HubObject): HubObject {
+function shallow(work: ApiObject): ApiObject {
   return isTooDeep(work['status']) ? { ...work, status: {} } : work;
 }
 
-export function referenceOf({ metadata: { namespace = '', name, uid } }: HubObject): WorkReference {
+export function referenceOf({ metadata: { namespace = '', name, uid } }: ApiObject): WorkReference {
   return { namespace, name, uid };
 }
 
 /** Returns the executor of the ManifestWork, and whether it may write the work's objects. */
 async function chosenExecutor(
   settings: WorkSettings,
-  work: HubObject,
+  work: ApiObject,
 ): Promise<Right & { readonly executor?: Executor }> {
   try {
     const executor = executorOf(work, settings.defaultExecutor);
@@ -113,7 +113,7 @@ async function chosenExecutor(
 
 async function executeAs(
   parts: WorkPassParts,
-  given: HubObject,
+  given: ApiObject,
   executor: Executor,
   conditions: readonly Finding[],
 ): Promise<Outcome> {
@@ -155,7 +155,7 @@ async function executeAs(
 }
 
 /** Deletes a complete ManifestWork once `ttlSecondsAfterFinished` seconds have passed since it was complete. */
-async function expire({ writer }: WorkSettings, work: HubObject): Promise<Outcome> {
+async function expire({ writer }: WorkSettings, work: ApiObject): Promise<Outcome> {
   const ttlSeconds = fieldOf(work, 'spec', 'deleteOption', 'ttlSecondsAfterFinished');
   const end = findCondition(conditionsOf(work), completeType)?.lastTransitionTime;
   // A work that a ManifestWorkReplicaSet made stays: the ManifestWorkReplicaSet would only create it again.
@@ -180,7 +180,7 @@ function outcomeOf({ failed, againMs }: ApplyPass, isPending: boolean): Outcome 
 }
 
 /** Returns a failed result for each manifest, for a ManifestWork whose executor is refused. */
-function refusedResults(work: HubObject, message: string): readonly ManifestResult[] {
+function refusedResults(work: ApiObject, message: string): readonly ManifestResult[] {
   const { reason, message: words } = faultOf(new Error(message), undefined);
   return manifestsOf(work).map((manifest, ordinal) => ({
     meta: metaOf(ordinal, isJsonObject(manifest) ? manifest : {}),
@@ -195,7 +195,7 @@ function refusedResults(work: HubObject, message: string): readonly ManifestResu
  */
 export async function writeOwnConditions(
   { writer }: Pick<WorkSettings, 'writer'>,
-  work: HubObject,
+  work: ApiObject,
   own: readonly Finding[],
 ): Promise<void> {
   const conditions = withOwnConditions(work, [...own, ...acceptedBefore(work)]);
@@ -206,7 +206,7 @@ export async function writeOwnConditions(
 
 async function writeStatus(
   { writer }: WorkSettings,
-  work: HubObject,
+  work: ApiObject,
   results: readonly ManifestResult[],
   own: readonly Finding[],
 ): Promise<readonly Condition[]> {

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { startReflector, type Reflector } from '../../kube/reflector/reflector.ts';
 import type { ReflectorState, ReflectorTiming } from '../../kube/reflector/reflector-types.ts';
 import { isOlder, type ObjectChange } from '../../kube/reflector/object-set.ts';
-import type { HubObject } from '../../kube/types.ts';
-import { makeHubWriter, setFinalizer, type HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ApiObject } from '../../kube/types.ts';
+import { makeObjectWriter, setFinalizer, type ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { textAt } from '../../kube/objects/objects.ts';
 import type { MemberClient } from '../member/member-client.ts';
 import { appliedWorkFinalizer, appliedWorks, ownPrefix, workApiVersion } from '../work/manifest-work.ts';
@@ -22,24 +22,24 @@ export interface AppliedWorks {
   /** Lists and watches again at once, without waiting for the next attempt, because the member may be reachable now. */
   lookAgain(): void;
   /** Returns the AppliedManifestWorks that this gateway made. */
-  own(): readonly HubObject[];
+  own(): readonly ApiObject[];
   /**
    * Returns one AppliedManifestWork that another agent made for ManifestWorks of this hub; undefined when there is
    * none.
    */
-  foreign(): HubObject | undefined;
+  foreign(): ApiObject | undefined;
   /** Returns the AppliedManifestWork of a ManifestWork; undefined when there is none. */
-  of(workName: string): HubObject | undefined;
-  get(name: string): HubObject | undefined;
+  of(workName: string): ApiObject | undefined;
+  get(name: string): ApiObject | undefined;
   /**
    * Creates the AppliedManifestWork of a ManifestWork if needed, and records in it the executor, the identity that
    * writes the objects. @throws HubRefusal, GatewayError
    */
-  ensure(work: HubObject, executor: string): Promise<HubObject>;
-  annotate(appliedWork: HubObject, annotations: Readonly<Record<string, string>>): Promise<void>;
-  writeStatus(appliedWork: HubObject, status: object): Promise<void>;
-  remove(appliedWork: HubObject): Promise<void>;
-  removeFinalizer(appliedWork: HubObject): Promise<void>;
+  ensure(work: ApiObject, executor: string): Promise<ApiObject>;
+  annotate(appliedWork: ApiObject, annotations: Readonly<Record<string, string>>): Promise<void>;
+  writeStatus(appliedWork: ApiObject, status: object): Promise<void>;
+  remove(appliedWork: ApiObject): Promise<void>;
+  removeFinalizer(appliedWork: ApiObject): Promise<void>;
   close(): void;
 }
 
@@ -78,8 +78,8 @@ const maxBackoffMs = 10_000;
 
 export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {
   const { client, hubHash, agentId } = options;
-  const writer = makeHubWriter(client);
-  const written = new Map<string, HubObject>();
+  const writer = makeObjectWriter(client);
+  const written = new Map<string, ApiObject>();
   const reflector: Reflector = startReflector({
     client,
     resource: appliedWorks,
@@ -92,12 +92,12 @@ export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {
     onError: options.onError,
   });
   const nameOf = (workName: string): string => `${hubHash}-${workName}`;
-  const get = (name: string): HubObject | undefined => written.get(name) ?? reflector.objects.get(name);
-  const keep = (object: HubObject): HubObject => {
+  const get = (name: string): ApiObject | undefined => written.get(name) ?? reflector.objects.get(name);
+  const keep = (object: ApiObject): ApiObject => {
     written.set(object.metadata.name, object);
     return object;
   };
-  const isOfHub = (each: HubObject): boolean => textAt(each, 'spec', 'hubHash') === hubHash;
+  const isOfHub = (each: ApiObject): boolean => textAt(each, 'spec', 'hubHash') === hubHash;
   return {
     state: () => reflector.state(),
     lookAgain: () => reflector.lookAgain(),
@@ -135,7 +135,7 @@ export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {
  * Drops the kept copy of an object that was just written, once the watch has an object as new as the copy, or shows
  * that the object is gone.
  */
-function forgetOlder(written: Map<string, HubObject>, { type, object }: ObjectChange): void {
+function forgetOlder(written: Map<string, ApiObject>, { type, object }: ObjectChange): void {
   const { name, uid, resourceVersion } = object.metadata;
   const ours = written.get(name);
   if (ours === undefined) return;
@@ -144,14 +144,14 @@ function forgetOlder(written: Map<string, HubObject>, { type, object }: ObjectCh
 }
 
 async function annotated(
-  writer: HubWriter,
-  appliedWork: HubObject,
+  writer: ObjectWriter,
+  appliedWork: ApiObject,
   annotations: Readonly<Record<string, string>>,
-): Promise<HubObject> {
+): Promise<ApiObject> {
   return await writer.patch(appliedWorks, appliedWork, { metadata: { annotations } });
 }
 
-function newAppliedWork({ hubHash, agentId }: HubMark, name: string, work: HubObject, executor: string): object {
+function newAppliedWork({ hubHash, agentId }: HubMark, name: string, work: ApiObject, executor: string): object {
   const { labels } = work.metadata;
   return {
     apiVersion: workApiVersion,

@@ -1,7 +1,7 @@
 // Reads the objects that an AppliedManifestWork records, and finds those that the ManifestWork does not contain any
 // more.
 import { fieldOf } from '../../lib/objects/json-object.ts';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { listAt, textAt } from '../../kube/objects/objects.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import { objectKey } from '../work/manifest-work.ts';
@@ -17,7 +17,7 @@ export interface AppliedResource {
   readonly uid: string;
 }
 
-export function recordedIn(appliedWork: HubObject): readonly AppliedResource[] {
+export function recordedIn(appliedWork: ApiObject): readonly AppliedResource[] {
   return listAt(appliedWork, 'status', 'appliedResources').map((each) => ({
     group: textAt(each, 'group'),
     version: textAt(each, 'version'),
@@ -115,7 +115,7 @@ export function isOlderThan(work: AppliedSpec, applied: string): boolean {
  * Returns when the ManifestWork was first found missing on the hub; undefined when it is not missing, or when what is
  * written there is no time.
  */
-export function evictionStart(appliedWork: HubObject): string | undefined {
+export function evictionStart(appliedWork: ApiObject): string | undefined {
   const start = fieldOf(appliedWork, 'status', 'evictionStartTime');
   return typeof start === 'string' && !Number.isNaN(Date.parse(start)) ? start : undefined;
 }

@@ -1,7 +1,7 @@
 // After a ManifestWork was applied, records its objects in the AppliedManifestWork, and deletes recorded objects that
 // the work does not contain any more. Nothing is deleted unless every manifest was applied and every object could be
 // read.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { conditionsOf, findCondition, generationOf, type Finding } from '../../kube/objects/conditions.ts';
 import { textAt } from '../../kube/objects/objects.ts';
@@ -27,8 +27,8 @@ import { removeObjects, type RemoveParts } from './remove-objects.ts';
 
 export interface KeepInventoryParts extends RemoveParts {
   readonly appliedWorks: AppliedWorks;
-  readonly appliedWork: HubObject;
-  readonly work: HubObject;
+  readonly appliedWork: ApiObject;
+  readonly work: ApiObject;
 }
 
 /**
@@ -39,10 +39,10 @@ export interface KeepInventoryParts extends RemoveParts {
  */
 export async function announceObjects(
   appliedWorks: AppliedWorks,
-  appliedWork: HubObject,
-  work: HubObject,
+  appliedWork: ApiObject,
+  work: ApiObject,
   kinds: Kinds,
-): Promise<HubObject> {
+): Promise<ApiObject> {
   if (textAt(appliedWork, 'metadata', 'annotations', appliedSpecAnnotation) === textOfSpec(specOf(work)))
     return appliedWork;
   const recorded = recordedIn(appliedWork);
@@ -152,6 +152,6 @@ export function heldBecause(reason: string, message: string): Finding {
   return { type: `${ownPrefix}PruneHeld`, status: 'True', reason, message };
 }
 
-function specOf(work: HubObject): AppliedSpec {
+function specOf(work: ApiObject): AppliedSpec {
   return { uid: work.metadata.uid, generation: generationOf(work) ?? 0, hash: hashOf(work['spec']) };
 }

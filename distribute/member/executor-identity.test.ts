@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../model/errors.ts';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import type { ClusterSpec } from '../../model/records.ts';
 import { makeUser } from '../../model/user.ts';
 import { executorFor, ExecutorRefused, executorOf, identityOf } from './executor-identity.ts';
 
-const work = (executor?: unknown): HubObject => ({
+const work = (executor?: unknown): ApiObject => ({
   metadata: { name: 'w', uid: 'u', resourceVersion: '1' },
   spec: executor === undefined ? {} : { executor },
 });

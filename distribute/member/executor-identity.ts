@@ -3,7 +3,7 @@
 // ServiceAccount's, the work is refused.
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterSpec } from '../../model/records.ts';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { makeUser, type User } from '../../model/user.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { accountUserName, splitAccountName, type AccountName } from '../../auth/callers/reserved.ts';
@@ -35,7 +35,7 @@ export class ExecutorRefused extends Error {
 }
 
 /** Returns the executor that the ManifestWork names, else the default one. @throws ExecutorRefused */
-export function executorOf(work: HubObject, fallback: DefaultExecutor): Executor {
+export function executorOf(work: ApiObject, fallback: DefaultExecutor): Executor {
   const named = fieldOf(work, 'spec', 'executor', 'subject');
   if (fieldOf(work, 'spec', 'executor') === undefined) {
     if (fallback !== 'deny') return executorFor(fallback, false);

@@ -1,7 +1,7 @@
 // A member cluster in memory, as the session of a cluster reaches it: discovery of some kinds, reads and writes of
 // objects, and a note of every request with the identity that sent it.
-import type { HubAnswer, HubCall, HubObject } from '../../kube/types.ts';
-import { HubRefusal } from '../../kube/objects/hub-writer.ts';
+import type { ApiAnswer, ApiCall, ApiObject } from '../../kube/types.ts';
+import { HubRefusal } from '../../kube/objects/object-writer.ts';
 import type { AppliedWorks } from '../inventory/applied-works.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { makeKinds } from './kinds.ts';
@@ -67,7 +67,7 @@ export class FakeMember {
     return session as MemberSession;
   }
 
-  #answer(identity: string, { method, path, body }: HubCall): HubAnswer {
+  #answer(identity: string, { method, path, body }: ApiCall): ApiAnswer {
     const [at = ''] = path.split('?');
     if (at === '/api/v1') return answer(200, { resources });
     if (at.endsWith('selfsubjectaccessreviews')) return answer(201, { status: { allowed: true } });
@@ -93,23 +93,23 @@ export class FakeMember {
   }
 }
 
-function answer(status: number, body: object): HubAnswer {
+function answer(status: number, body: object): ApiAnswer {
   return { status, body: Buffer.from(JSON.stringify(body)) };
 }
 
 /** AppliedManifestWorks of one member in memory, those of a hub with the hash `hub`. */
 export function fakeAppliedWorks(...given: readonly JsonObject[]): AppliedWorks & { readonly gone: string[] } {
-  const held = new Map<string, HubObject>(
-    given.map((each) => [(each as unknown as HubObject).metadata.name, each as unknown as HubObject]),
+  const held = new Map<string, ApiObject>(
+    given.map((each) => [(each as unknown as ApiObject).metadata.name, each as unknown as ApiObject]),
   );
   const gone: string[] = [];
-  const change = (object: HubObject, part: Json): Promise<void> => {
+  const change = (object: ApiObject, part: Json): Promise<void> => {
     const { name } = object.metadata;
     const old = held.get(name) as Json | undefined;
     if (old === undefined) return Promise.reject(new HubRefusal(404, 'NotFound', 'it is gone'));
     const status = { ...old['status'], ...part['status'] };
     const metadata = { ...old['metadata'], ...part['metadata'] };
-    held.set(name, { ...old, status, metadata } as HubObject);
+    held.set(name, { ...old, status, metadata } as ApiObject);
     return Promise.resolve();
   };
   return {

@@ -1,8 +1,8 @@
 // A client with which controllers send requests to one member, by the same connections, credentials and circuit breaker
-// as requests of clients. The client has the interface of a HubClient, so that reflectors and writers for the hub can
+// as requests of clients. The client has the interface of an ApiClient, so that reflectors and writers for the hub can
 // be used on a member too.
 import { bodyOf } from '../../kube/call-body.ts';
-import type { HubAnswer, HubCall, HubClient, HubStream } from '../../kube/types.ts';
+import type { ApiAnswer, ApiCall, ApiClient, ApiStream } from '../../kube/types.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterRecord, ClusterSpec } from '../../model/records.ts';
 import { retryAfterMsOf } from '../../lib/backoff.ts';
@@ -21,12 +21,12 @@ export interface MemberAccess {
 }
 
 /** Sends requests to one member as one identity. */
-export interface MemberClient extends Pick<HubClient, 'open' | 'url'> {
+export interface MemberClient extends Pick<ApiClient, 'open' | 'url'> {
   /**
    * Sends one request. @param auditId header `Audit-ID` of the request, by which the member's audit log can be compared
    * with the gateway's
    */
-  request(call: HubCall & { readonly auditId?: string }): Promise<HubAnswer>;
+  request(call: ApiCall & { readonly auditId?: string }): Promise<ApiAnswer>;
 }
 
 /**
@@ -43,7 +43,7 @@ export function makeMemberClient(
   { cluster, record, connections, userAgent = 'portcullis-works' }: MemberAccess,
   identityOf: (spec: ClusterSpec) => OutgoingIdentity,
 ): MemberClient {
-  const send = async (call: HubCall & { readonly auditId?: string }, isWatch: boolean): Promise<MemberAnswer> => {
+  const send = async (call: ApiCall & { readonly auditId?: string }, isWatch: boolean): Promise<MemberAnswer> => {
     const target = await locateNow();
     const body = bodyOf(call);
     return await callMember(target, {
@@ -74,7 +74,7 @@ export function makeMemberClient(
       const body = await readWhole(answer, call.mostBytes ?? maxObjectBytes);
       return { status: answer.status, retryAfterMs: retryAfterOf(answer), body };
     },
-    async open(call): Promise<HubStream> {
+    async open(call): Promise<ApiStream> {
       const answer = await send(call, true);
       return {
         status: answer.status,

@@ -2,7 +2,7 @@
 // audit log.
 import { randomUUID } from 'node:crypto';
 import { collectionPath, objectPath } from '../../kube/paths.ts';
-import type { HubAnswer, HubCall, WatchedResource } from '../../kube/types.ts';
+import type { ApiAnswer, ApiCall, WatchedResource } from '../../kube/types.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { AnswerTooLong } from '../../routing/members/member-call.ts';
 import type { ServedKind } from './kinds.ts';
@@ -71,7 +71,7 @@ const contentTypes = {
 
 /** Makes the access to objects. @param fieldManager name of creates and updates in `metadata.managedFields` */
 export function makeMemberObjects(client: MemberClient, fieldManager: string, onWrite: OnWrite): MemberObjects {
-  const ask = async (call: HubCall & { readonly auditId?: string }): Promise<HubAnswer> => {
+  const ask = async (call: ApiCall & { readonly auditId?: string }): Promise<ApiAnswer> => {
     try {
       return await client.request(call);
     } catch (error) {
@@ -83,8 +83,8 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
   const write = async (
     verb: MemberWrite['verb'],
     object: ObjectName,
-    call: Omit<HubCall, 'timeoutMs'>,
-  ): Promise<HubAnswer> => {
+    call: Omit<ApiCall, 'timeoutMs'>,
+  ): Promise<ApiAnswer> => {
     const auditId = randomUUID();
     const done = await onWrite({ auditId, verb, path: call.path, object });
     let status = 0;
@@ -147,7 +147,7 @@ function accessReview(
 }
 
 /** Whether the member answered 404: the object does not exist, or its type is no longer served. */
-function isNotFound({ status }: HubAnswer): boolean {
+function isNotFound({ status }: ApiAnswer): boolean {
   return status === 404;
 }
 
@@ -165,7 +165,7 @@ function withQuery(path: string, query: Readonly<Record<string, string>>): strin
 }
 
 /** Returns the object in an answer. @throws MemberRefusal for a status that is not 2xx, and as {@link jsonOf} does */
-function read({ status, body }: HubAnswer): JsonObject {
+function read({ status, body }: ApiAnswer): JsonObject {
   if (status < 300) return jsonOf(body);
   let refusal: JsonObject = {};
   try {

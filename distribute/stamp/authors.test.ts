@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { modifierAnnotation } from '../work/last-modifier.ts';
 import { acceptance, acceptedBefore, Authors } from './authors.ts';
 import { workStamp } from './work-stamp.ts';
@@ -18,7 +18,7 @@ interface Given {
   readonly made?: string;
 }
 
-function work(uid: string, { text, generation = 1, made = '2025-01-01T00:00:00Z' }: Given): HubObject {
+function work(uid: string, { text, generation = 1, made = '2025-01-01T00:00:00Z' }: Given): ApiObject {
   const annotations = text === undefined ? {} : { [modifierAnnotation]: text };
   return {
     metadata: {
@@ -30,7 +30,7 @@ function work(uid: string, { text, generation = 1, made = '2025-01-01T00:00:00Z'
       generation,
       annotations,
     },
-  } as HubObject;
+  } as ApiObject;
 }
 
 function put(hub: FakeHub, creationTimestamp: string, change: object = {}): void {
@@ -59,7 +59,7 @@ async function authorsOf(t: TestContext, hub: FakeHub): Promise<Authors> {
 const hubOf = (): FakeHub => new FakeHub(resources.map((resource) => ({ group, versions: ['v1'], resource })));
 
 /** The name of the author, or why there is none. */
-function nameOf(authors: Authors, object: HubObject): string {
+function nameOf(authors: Authors, object: ApiObject): string {
   const author = authors.of(object);
   return 'fault' in author ? author.fault : author.modifier.name;
 }
@@ -107,7 +107,7 @@ test('what was proven once is proven after a restart, for that generation and th
   const authors = await authorsOf(t, hub);
   const proven = work('w', { text: stamp('alice'), generation: 2 });
   const condition = { ...acceptance(proven), observedGeneration: 2, lastTransitionTime: installedAt };
-  const withStatus = (object: HubObject): HubObject => ({ ...object, status: { conditions: [condition] } });
+  const withStatus = (object: ApiObject): ApiObject => ({ ...object, status: { conditions: [condition] } });
   assert.equal(nameOf(authors, withStatus(proven)), 'alice');
   assert.deepEqual(acceptedBefore(withStatus(proven)), [acceptance(proven)]);
   for (const other of [

@@ -4,7 +4,7 @@
 import { longestTimerMs } from '../../lib/duration.ts';
 import { createHash } from 'node:crypto';
 import { startReflector, type Reflector, type ReflectorState } from '../../kube/reflector/reflector.ts';
-import type { HubClient, HubObject } from '../../kube/types.ts';
+import type { ApiClient, ApiObject } from '../../kube/types.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { makeUser, type User } from '../../model/user.ts';
 import { conditionsOf, findCondition, generationOf, type Finding } from '../../kube/objects/conditions.ts';
@@ -38,7 +38,7 @@ const acceptedType = 'gateway.portcullis.io/AuthorAccepted';
 const settleMs = 5_000;
 
 export interface AuthorsOptions {
-  readonly client: HubClient;
+  readonly client: ApiClient;
   /** The admission policies that must be in force on the hub. */
   readonly policy: StampPolicy;
   /**
@@ -102,7 +102,7 @@ export class Authors {
   }
 
   /** Returns the author, or the reason why the author is not proven. */
-  of(object: HubObject): Author | { readonly fault: string } {
+  of(object: ApiObject): Author | { readonly fault: string } {
     const { metadata } = object;
     const since = this.#sinceMs();
     if (typeof since === 'string') return { fault: since };
@@ -152,23 +152,23 @@ export class Authors {
 }
 
 /** The condition that records that the author of this generation is proven. Its message is a hash of the annotation. */
-export function acceptance(object: HubObject): Finding {
+export function acceptance(object: ApiObject): Finding {
   return { type: acceptedType, status: 'True', reason: 'Proven', message: stampOf(object) };
 }
 
 /** The condition of `acceptance` while it holds for the object as it is; empty when it does not. */
-export function acceptedBefore(object: HubObject): readonly Finding[] {
+export function acceptedBefore(object: ApiObject): readonly Finding[] {
   return isAccepted(object) ? [acceptance(object)] : [];
 }
 
-function isAccepted(object: HubObject): boolean {
+function isAccepted(object: ApiObject): boolean {
   const found = findCondition(conditionsOf(object), acceptedType);
   return (
     found?.status === 'True' && found.observedGeneration === generationOf(object) && found.message === stampOf(object)
   );
 }
 
-function stampOf(object: HubObject): string {
+function stampOf(object: ApiObject): string {
   const text = textAt(object, 'metadata', 'annotations', modifierAnnotation);
   return createHash('sha256').update(text).digest('hex');
 }

@@ -1,7 +1,7 @@
 // Makes the admission policies of the hub by which an object names who changed it last. The mutating policy writes the
 // user of the request into an annotation; the validating policy refuses any other name there. The annotation is trusted
 // only while the validating policy on the hub is exactly the one that is made here.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { listAt, textAt, type ResourceType } from '../../kube/objects/objects.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
@@ -27,7 +27,7 @@ export interface StampPolicy {
   /** ValidatingAdmissionPolicy and its binding, which refuse the name of anybody but the user of the request. */
   readonly validation: readonly object[];
   /** Returns why the policy on the hub may let a forged annotation pass; undefined when it refuses every one. */
-  fault(policy: HubObject | undefined, binding: HubObject | undefined): string | undefined;
+  fault(policy: ApiObject | undefined, binding: ApiObject | undefined): string | undefined;
 }
 
 const escaped = (text: string): string => `${text}.replace('\\\\', '\\\\\\\\').replace('"', '\\\\"')`;
@@ -102,8 +102,8 @@ function mutationOf(name: string, matchConstraints: object, changes: string): re
 function faultOf(
   name: string,
   validation: object,
-  policy: HubObject | undefined,
-  binding: HubObject | undefined,
+  policy: ApiObject | undefined,
+  binding: ApiObject | undefined,
 ): string | undefined {
   if (policy === undefined || binding === undefined)
     return `the hub has no ValidatingAdmissionPolicy ${name} with a binding: install both`;

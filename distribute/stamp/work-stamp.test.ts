@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { workChanges, workStamp } from './work-stamp.ts';
 
-function installed(name: string): readonly HubObject[] {
+function installed(name: string): readonly ApiObject[] {
   const file = path.join(import.meta.dirname, '../../charts/portcullis/files', `${name}.yaml`);
-  return parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as HubObject);
+  return parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as ApiObject);
 }
 
 test('the policies that the chart installs are those that the gateway believes', () => {

@@ -1,8 +1,8 @@
 // Keeps the executed specs of a ManifestWork in an annotation of the work, for people who want to go back to an earlier
 // spec.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { generationOf } from '../../kube/objects/conditions.ts';
-import type { HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { historyAnnotation, isRecorded, withRevision } from '../../lib/work-history.ts';
 import { manifestWorks, objectAt } from './manifest-work.ts';
 
@@ -12,7 +12,7 @@ import { manifestWorks, objectAt } from './manifest-work.ts';
  * @returns the work as it is afterwards
  * @throws HubRefusal, with status 409 when the work has changed since it was read
  */
-export async function keepRevision(writer: HubWriter, work: HubObject, limit: number): Promise<HubObject> {
+export async function keepRevision(writer: ObjectWriter, work: ApiObject, limit: number): Promise<ApiObject> {
   const revision = generationOf(work);
   const { annotations = {}, resourceVersion } = work.metadata;
   if (limit === 0 || revision === undefined || isRecorded(annotations, revision)) return work;

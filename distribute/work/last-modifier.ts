@@ -1,5 +1,5 @@
 // Reads who last changed a ManifestWork, which an admission policy of the hub records in an annotation.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { textAt } from '../../kube/objects/objects.ts';
 import { ownPrefix } from './manifest-work.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
@@ -17,7 +17,7 @@ export interface Modifier {
 export const modifierAnnotation = `${ownPrefix}last-modifier`;
 
 /** Returns the recorded user; undefined when none is recorded; a message when the annotation cannot be read. */
-export function lastModifierOf(work: HubObject): Modifier | { readonly fault: string } | undefined {
+export function lastModifierOf(work: ApiObject): Modifier | { readonly fault: string } | undefined {
   const text = textAt(work, 'metadata', 'annotations', modifierAnnotation);
   if (text === '') return undefined;
   const fault = `the annotation ${modifierAnnotation} is not what the hub's policy writes`;

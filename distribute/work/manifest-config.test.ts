@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { configOf, isOwned } from './manifest-config.ts';
 
 const meta = {
@@ -12,7 +12,7 @@ const meta = {
   namespace: 'a',
   name: 'b1',
 };
-const work = (spec: object): HubObject => ({ metadata: { name: 'w', uid: 'u', resourceVersion: '1' }, spec });
+const work = (spec: object): ApiObject => ({ metadata: { name: 'w', uid: 'u', resourceVersion: '1' }, spec });
 const entry = (name: string, more: object): object => ({
   resourceIdentifier: { group: 'apps', resource: 'deployments', namespace: 'a', name },
   ...more,
@@ -43,7 +43,7 @@ test('of each setting the first entry counts that matches and has it', () => {
 });
 
 test('a work owns its objects unless it orphans them all, or exactly this one', () => {
-  const selective = (rule: object): HubObject =>
+  const selective = (rule: object): ApiObject =>
     work({
       deleteOption: { propagationPolicy: 'SelectivelyOrphan', selectivelyOrphans: { orphaningRules: [rule] } },
     });

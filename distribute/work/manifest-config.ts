@@ -1,6 +1,6 @@
 // Reads what a ManifestWork configures for single manifests: update strategy, feedback rules, and whether the object is
 // deleted with the work.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { conditionsOf, findCondition } from '../../kube/objects/conditions.ts';
 import { listAt, textAt } from '../../kube/objects/objects.ts';
@@ -41,7 +41,7 @@ export interface ManifestConfig {
  */
 export const defaultFieldManager = 'work-agent';
 
-export function configOf(work: HubObject, meta: ResourceMeta): ManifestConfig {
+export function configOf(work: ApiObject, meta: ResourceMeta): ManifestConfig {
   const matching = listAt(work, 'spec', 'manifestConfigs').filter((entry) => isFor(entry, meta));
   const firstList = (field: string): readonly unknown[] =>
     matching.map((entry) => listAt(entry, field)).find((list) => list.length > 0) ?? [];
@@ -89,7 +89,7 @@ export const completeType = 'Complete';
  * Whether the ManifestWork is complete: its status says so, and its rules ask for it. Without such rules somebody else
  * wrote the condition.
  */
-export function isComplete(work: HubObject): boolean {
+export function isComplete(work: ApiObject): boolean {
   const hasRule = listAt(work, 'spec', 'manifestConfigs').some((entry) =>
     listAt(entry, 'conditionRules').some((rule) => textAt(rule, 'condition') === completeType),
   );
@@ -97,7 +97,7 @@ export function isComplete(work: HubObject): boolean {
 }
 
 /** Whether the ManifestWork owns the object, so that the object is deleted with the work. */
-export function isOwned(work: HubObject, meta: Omit<ResourceMeta, 'ordinal' | 'kind' | 'version'>): boolean {
+export function isOwned(work: ApiObject, meta: Omit<ResourceMeta, 'ordinal' | 'kind' | 'version'>): boolean {
   const policy = textAt(work, 'spec', 'deleteOption', 'propagationPolicy');
   if (policy === 'Orphan') return false;
   if (policy !== 'SelectivelyOrphan') return true;

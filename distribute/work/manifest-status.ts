@@ -1,7 +1,7 @@
 // Makes the entry of one manifest in the status of its ManifestWork. Types, reasons and messages are those of OCM's
 // agent, since programs on the hub read them.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { conditionsOf, withConditions, type Condition, type Finding } from '../../kube/objects/conditions.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { listAt } from '../../kube/objects/objects.ts';
@@ -58,7 +58,7 @@ export const rulePrefix = 'ConditionRule';
  * its `lastTransitionTime` from the old status.
  */
 export function entriesOf(
-  work: HubObject,
+  work: ApiObject,
   results: readonly ManifestResult[],
   generation: number | undefined,
 ): readonly ManifestEntry[] {
@@ -123,7 +123,7 @@ function keyOf({ group, version, kind, resource, name, namespace }: ResourceMeta
 }
 
 function conditionsIn(entry: unknown): readonly Condition[] {
-  return conditionsOf({ status: { conditions: fieldOf(entry, 'conditions') } } as unknown as HubObject);
+  return conditionsOf({ status: { conditions: fieldOf(entry, 'conditions') } } as unknown as ApiObject);
 }
 
 function appliedFinding(applied: Exclude<ManifestResult['applied'], 'kept'>): Finding {

@@ -1,5 +1,5 @@
 // ManifestWork and AppliedManifestWork of OCM's API: names of the types, and functions that read the parts of a work.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { listAt, textAt, type ResourceType } from '../../kube/objects/objects.ts';
 import { isGroup, isKind, isLabel, isName } from '../../lib/objects/api-names.ts';
@@ -41,7 +41,7 @@ export function objectAt(value: unknown, ...path: readonly string[]): JsonObject
 }
 
 /** The manifests of a ManifestWork, in the order of its spec. */
-export function manifestsOf(work: HubObject): readonly unknown[] {
+export function manifestsOf(work: ApiObject): readonly unknown[] {
   return listAt(work, 'spec', 'workload', 'manifests');
 }
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import type { Finding } from '../../kube/objects/conditions.ts';
 import type { Readiness } from '../../lib/objects/readiness/readiness.ts';
 import type { ManifestResult, Seen } from './manifest-status.ts';
 import { statusOf, type WorkStatus } from './work-status.ts';
 
 const old = '2020-01-01T00:00:00Z';
-const work = (status: object, generation = 1): HubObject => ({
-  metadata: { name: 'w', namespace: 'm1', uid: 'u', resourceVersion: '1', generation } as HubObject['metadata'],
+const work = (status: object, generation = 1): ApiObject => ({
+  metadata: { name: 'w', namespace: 'm1', uid: 'u', resourceVersion: '1', generation } as ApiObject['metadata'],
   status,
 });
 const present = (

@@ -1,5 +1,5 @@
 // Makes the status of a ManifestWork: one entry for each manifest, and conditions that sum up the entries.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import {
   conditionsOf,
   generationOf,
@@ -22,7 +22,7 @@ export interface WorkStatus {
  * Returns the status of a ManifestWork after its manifests were applied.
  * @param own conditions whose types begin with {@link ownPrefix}; those that are not in this list are removed
  */
-export function statusOf(work: HubObject, results: readonly ManifestResult[], own: readonly Finding[]): WorkStatus {
+export function statusOf(work: ApiObject, results: readonly ManifestResult[], own: readonly Finding[]): WorkStatus {
   const generation = generationOf(work);
   const manifests = entriesOf(work, results, generation);
   const rules = ruleFindings(manifests);
@@ -50,7 +50,7 @@ export function statusOf(work: HubObject, results: readonly ManifestResult[], ow
  * agent executes the works.
  * @param own conditions whose types begin with {@link ownPrefix}; those that are not in this list are removed
  */
-export function withOwnConditions(work: HubObject, own: readonly Finding[]): readonly Condition[] {
+export function withOwnConditions(work: ApiObject, own: readonly Finding[]): readonly Condition[] {
   const kept = conditionsOf(work).filter(
     ({ type }) => !type.startsWith(ownPrefix) || own.some((each) => each.type === type),
   );

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { makeHubClient } from '../../kube/client/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
 import type { HubConnection } from '../../kube/client/connection.ts';
-import type { HubClient } from '../../kube/types.ts';
+import type { ApiClient } from '../../kube/types.ts';
 import type { ClusterRecord } from '../../model/records.ts';
 import { createClusterStore } from '../../model/store.ts';
 import { GatewayError } from '../../model/errors.ts';
@@ -64,7 +64,7 @@ export async function clusterFindings(config: Config, options: CheckOptions): Pr
   }
 }
 
-async function hubFindings(client: HubClient, sources: Sources): Promise<CheckResult> {
+async function hubFindings(client: ApiClient, sources: Sources): Promise<CheckResult> {
   try {
     const found = await askHub(client);
     const endMs = performance.now() + hubTimeoutMs;
@@ -81,7 +81,7 @@ async function hubFindings(client: HubClient, sources: Sources): Promise<CheckRe
 async function connectHub(
   config: Config,
   version: string,
-): Promise<{ readonly client: HubClient; close(): void } | undefined> {
+): Promise<{ readonly client: ApiClient; close(): void } | undefined> {
   const file = config.hub?.kubeconfig;
   const connection: HubConnection | undefined =
     file === undefined ? await inClusterConnection(process.env) : await readHubKubeconfig(file);

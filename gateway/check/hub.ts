@@ -1,6 +1,6 @@
 // Finds weaknesses between the gateway and its hub: in the settings, and in what the gateway's account may read on the
 // hub. Nothing is written: a SelfSubjectAccessReview is sent by POST, but the hub only answers it and stores nothing.
-import type { HubClient } from '../../kube/types.ts';
+import type { ApiClient } from '../../kube/types.ts';
 import type { HubConfig } from '../../config/sections/hub-config.ts';
 import type { CheckResult, Weakness } from './weakness.ts';
 
@@ -52,7 +52,7 @@ export function hubWeaknesses(hub: HubConfig): readonly Weakness[] {
  * Asks the hub whether the gateway's account may list all Secrets, or may do everything.
  * @throws GatewayError (rejects) HUB_UNAVAILABLE when the hub does not answer
  */
-export async function askHub(client: Pick<HubClient, 'request' | 'url'>): Promise<CheckResult> {
+export async function askHub(client: Pick<ApiClient, 'request' | 'url'>): Promise<CheckResult> {
   const where = `hub ${client.url}`;
   const allowed: string[] = [];
   for (const [verb, group, resource] of [

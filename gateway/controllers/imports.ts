@@ -1,7 +1,7 @@
 // Starts the controllers that write to the hub (import policies, the status of Karmada's ResourceRegistries and of
 // CollectionResources, ClusterProfiles) where the configuration enables them, and gives them the gateway's data about
 // clusters.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import type { ClusterRecord } from '../../model/records.ts';
 import type { ClusterStore } from '../../model/store.ts';
 import type { ClusterFacts, ImportedClusters, SyncedType } from '../../import/clusters/cluster-facts.ts';
@@ -84,7 +84,7 @@ function importedClusters(store: ClusterStore, index: GatewayIndex): ImportedClu
     return states.get(uid);
   };
   return {
-    facts({ metadata: { name } }: HubObject) {
+    facts({ metadata: { name } }: ApiObject) {
       const isMeant = ({ spec }: ClusterRecord): boolean => spec.source === source && spec.originalName === name;
       const first = store.get(name);
       const record = first !== undefined && isMeant(first) ? first : store.list().find(isMeant);

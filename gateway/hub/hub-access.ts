@@ -7,7 +7,7 @@ import { makeTokenReviewAuthenticator } from '../../auth/reviews/token-review.ts
 import type { TokenReviewAuthenticator } from '../../auth/reviews/token-review.ts';
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import { GatewayError } from '../../model/errors.ts';
-import type { HubClient } from '../../kube/types.ts';
+import type { ApiClient } from '../../kube/types.ts';
 import type { HubConfig } from '../../config/sections/hub-config.ts';
 import { startHubTrust } from './hub-trust.ts';
 import type { HubTrust } from './hub-trust.ts';
@@ -39,7 +39,7 @@ export type HubAccessConfig = Pick<
 
 /** Begins to watch which CAs the hub trusts. Reviews are sent only when requests need them. */
 export function startHubAccess(
-  client: Pick<HubClient, 'request' | 'open' | 'url'>,
+  client: Pick<ApiClient, 'request' | 'open' | 'url'>,
   config: HubAccessConfig,
   log: Log,
 ): HubAccess {

@@ -1,5 +1,5 @@
 // Follows the CollectionResource objects of the hub, which define collections of the index.
-import type { HubClient, HubObject } from '../../kube/types.ts';
+import type { ApiClient, ApiObject } from '../../kube/types.ts';
 import { startReflector } from '../../kube/reflector/reflector.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { collectionGroup, collectionPlural, collectionVersion } from '../../import/collections/collection-status.ts';
@@ -17,7 +17,7 @@ export interface HubCollections {
 }
 
 /** Reads the definition in a CollectionResource. @throws Error that says what is wrong with it */
-export function definitionOf(object: HubObject): CollectionDefinition {
+export function definitionOf(object: ApiObject): CollectionDefinition {
   return readDefinition(object.metadata.name, fieldOf(object, 'resourceTypes'));
 }
 
@@ -25,7 +25,7 @@ export function definitionOf(object: HubObject): CollectionDefinition {
  * Starts to watch CollectionResource objects on the hub. Returns at once; `current()` is empty until the hub has
  * answered.
  */
-export function startHubCollections(client: HubClient, log: Log): HubCollections {
+export function startHubCollections(client: ApiClient, log: Log): HubCollections {
   let current: readonly CollectionDefinition[] = [];
   const read = (): void => {
     current = [...reflector.objects.values()]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { afterEach, test } from 'node:test';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import type { HubAnswer, HubCall, HubObject, WatchedResource } from '../../kube/types.ts';
+import type { ApiAnswer, ApiCall, ApiObject, WatchedResource } from '../../kube/types.ts';
 import { startHubServing } from './hub-serving.ts';
 import type { HubServing } from './hub-serving.ts';
 import { makeLog } from '../../lib/log.ts';
@@ -17,11 +17,11 @@ afterEach(() => {
 
 /** A hub of one Secret and one APIService with optimistic locking; every change is told to all followers at once. */
 class SmallHub {
-  readonly objects = new Map<string, HubObject>();
+  readonly objects = new Map<string, ApiObject>();
   readonly calls: string[] = [];
   readonly #followers = new Set<{
     resource: WatchedResource;
-    tell: (objects: ReadonlyMap<string, HubObject>) => void;
+    tell: (objects: ReadonlyMap<string, ApiObject>) => void;
   }>();
   #version = 1;
   deny: string | undefined;
@@ -43,23 +43,23 @@ class SmallHub {
     for (const { resource, tell } of this.#followers) tell(this.#of(resource));
   }
 
-  #of(resource: WatchedResource): ReadonlyMap<string, HubObject> {
+  #of(resource: WatchedResource): ReadonlyMap<string, ApiObject> {
     const name = resource.fieldSelector!.replace('metadata.name=', '');
     const key = resource.namespace === undefined ? name : `${resource.namespace}/${name}`;
     const object = this.objects.get(key);
     return new Map(object === undefined ? [] : [[key, object]]);
   }
 
-  readonly follow = (resource: WatchedResource, tell: (objects: ReadonlyMap<string, HubObject>) => void) => {
+  readonly follow = (resource: WatchedResource, tell: (objects: ReadonlyMap<string, ApiObject>) => void) => {
     const follower = { resource, tell };
     this.#followers.add(follower);
     queueMicrotask(() => tell(this.#of(resource)));
     return { close: () => void this.#followers.delete(follower) };
   };
 
-  async request(call: HubCall): Promise<HubAnswer> {
+  async request(call: ApiCall): Promise<ApiAnswer> {
     this.calls.push(`${call.method} ${call.path}`);
-    const answer = (status: number, body: unknown = {}): HubAnswer => ({
+    const answer = (status: number, body: unknown = {}): ApiAnswer => ({
       status,
       body: Buffer.from(JSON.stringify(body)),
     });
@@ -68,7 +68,7 @@ class SmallHub {
     const held = this.objects.get(key);
     if (held === undefined) return answer(404);
     if (call.method === 'PUT') {
-      const sent = call.body as HubObject;
+      const sent = call.body as ApiObject;
       if (sent.metadata.resourceVersion !== held.metadata.resourceVersion) return answer(409);
       this.put(key, sent);
     } else if (call.method === 'PATCH') {

@@ -4,7 +4,7 @@
 // whole hub.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../model/errors.ts';
-import type { HubAnswer, HubClient, HubObject, HubObjects, WatchedResource } from '../../kube/types.ts';
+import type { ApiAnswer, ApiClient, ApiObject, ApiObjects, WatchedResource } from '../../kube/types.ts';
 import type { Log } from '../../lib/log.ts';
 import {
   bundleCovers,
@@ -23,12 +23,12 @@ import { parseExact } from '../../lib/json/exact-json.ts';
  */
 export type FollowObjects = (
   resource: WatchedResource,
-  onObjects: (objects: HubObjects) => void,
+  onObjects: (objects: ApiObjects) => void,
 ) => { readonly close: () => void };
 
 /** Where the shared certificate is stored and for which names it is valid. */
 export interface HubServingOptions {
-  readonly client: Pick<HubClient, 'request'>;
+  readonly client: Pick<ApiClient, 'request'>;
   readonly follow: FollowObjects;
   readonly namespace: string;
   /**
@@ -92,14 +92,14 @@ class SharedServing {
   readonly caFile = undefined;
   readonly #options: HubServingOptions;
   readonly #secretPath: string;
-  readonly #apiServices = new Map<string, HubObject>();
+  readonly #apiServices = new Map<string, ApiObject>();
   readonly #shown = Promise.withResolvers<void>();
   readonly #follows: readonly { readonly close: () => void }[];
   readonly #timer: NodeJS.Timeout;
   /**
    * The Secret with the shared certificate, as the last event of its watch showed it; undefined when it does not exist.
    */
-  #secret: HubObject | undefined;
+  #secret: ApiObject | undefined;
   #material: ServingMaterial | undefined;
   #listener: (() => void) | undefined;
   #running: Promise<void> = Promise.resolve();
@@ -199,7 +199,7 @@ class SharedServing {
   }
 
   /** Begins to serve the certificate that is stored in `object`, after writing its CA to the APIServices. */
-  async #adopt(object: HubObject): Promise<void> {
+  async #adopt(object: ApiObject): Promise<void> {
     const read = readMaterial(object['data'] as Readonly<Record<string, string>> | undefined);
     if (read === undefined) return;
     await this.#publish(read);
@@ -225,7 +225,7 @@ class SharedServing {
     }
   }
 
-  #request(method: 'GET' | 'PUT' | 'PATCH', path: string, body?: object): Promise<HubAnswer> {
+  #request(method: 'GET' | 'PUT' | 'PATCH', path: string, body?: object): Promise<ApiAnswer> {
     return this.#options.client.request({
       method,
       path,
@@ -260,8 +260,8 @@ function covers(shown: string, wanted: string): boolean {
   }
 }
 
-function parse(answer: HubAnswer): HubObject {
-  return parseExact(answer.body) as HubObject;
+function parse(answer: ApiAnswer): ApiObject {
+  return parseExact(answer.body) as ApiObject;
 }
 
 function missing(label: string): ConfigurationError {
@@ -274,7 +274,7 @@ function tooSlow(label: string): GatewayError {
   return new GatewayError('HUB_UNAVAILABLE', `the hub did not show ${label} in time`);
 }
 
-function refused(answer: HubAnswer, what: string): Error {
+function refused(answer: ApiAnswer, what: string): Error {
   if (answer.status === 403) {
     return new ConfigurationError([
       {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { authority, makeCertificate, testNowMs, usedFor } from '../../auth/x509/certificates.fixture.ts';
 import type { TestCertificate } from '../../auth/x509/certificates.fixture.ts';
-import type { HubObject, HubObjects } from '../../kube/types.ts';
+import type { ApiObject, ApiObjects } from '../../kube/types.ts';
 import type { ReflectorState } from '../../kube/reflector/reflector.ts';
 import { makeHubTrust } from './hub-trust.ts';
 
@@ -23,7 +23,7 @@ const published = {
   'requestheader-extra-headers-prefix': '["X-Remote-Extra-"]',
 };
 
-function objects(data: Record<string, unknown> | undefined): HubObjects {
+function objects(data: Record<string, unknown> | undefined): ApiObjects {
   if (data === undefined) return new Map();
   const metadata = {
     namespace: 'kube-system',
@@ -31,7 +31,7 @@ function objects(data: Record<string, unknown> | undefined): HubObjects {
     uid: 'u',
     resourceVersion: '1',
   };
-  return new Map<string, HubObject>([['kube-system/extension-apiserver-authentication', { metadata, data }]]);
+  return new Map<string, ApiObject>([['kube-system/extension-apiserver-authentication', { metadata, data }]]);
 }
 
 function trust() {

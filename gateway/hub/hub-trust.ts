@@ -13,7 +13,7 @@ import {
   parseFrontProxyTrust,
 } from '../../auth/callers/request-header.ts';
 import { GatewayError } from '../../model/errors.ts';
-import type { HubClient, HubObjects, WatchedResource } from '../../kube/types.ts';
+import type { ApiClient, ApiObjects, WatchedResource } from '../../kube/types.ts';
 import { startReflector } from '../../kube/reflector/reflector.ts';
 import type { ReflectorState } from '../../kube/reflector/reflector.ts';
 
@@ -37,7 +37,7 @@ export interface AppliedHubTrust extends HubTrust {
    * Takes the CAs from the ConfigMap, if it is among the watched objects. Never throws: a ConfigMap that cannot be used
    * is reported as a fault.
    */
-  apply(objects: HubObjects): void;
+  apply(objects: ApiObjects): void;
   /** Takes the state of the watch: that the ConfigMap cannot be watched is reported as a fault. */
   applyState(state: ReflectorState): void;
 }
@@ -106,7 +106,7 @@ class ConfigMapTrust implements AppliedHubTrust {
   readonly onClientCas = (listener: () => void): void => void this.#listeners.push(listener);
   readonly faults = (): readonly string[] => this.#faults.all();
 
-  readonly apply = (objects: HubObjects): void => {
+  readonly apply = (objects: ApiObjects): void => {
     const object = objects.get(`${authenticationConfigMap.namespace}/${authenticationConfigMap.name}`);
     if (object === undefined) {
       // The kube-apiserver of the hub writes the ConfigMap again within a minute, so the CAs stay trusted until then.
@@ -203,7 +203,7 @@ class PartFaults {
 
 /** Watches which CAs the hub trusts, until it is closed. */
 export function startHubTrust(
-  client: Pick<HubClient, 'request' | 'open' | 'url'>,
+  client: Pick<ApiClient, 'request' | 'open' | 'url'>,
   reports: HubTrustReports & { readonly onError: (error: unknown) => void },
 ): StartedHubTrust {
   const trust = makeHubTrust(reports);

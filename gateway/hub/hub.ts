@@ -4,7 +4,7 @@
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { makeHubClient } from '../../kube/client/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
-import type { HubClient } from '../../kube/types.ts';
+import type { ApiClient } from '../../kube/types.ts';
 import type { ExecSettings } from '../../cache/sources/kubeconfig/kubeconfig-credential.ts';
 import { startReflector } from '../../kube/reflector/reflector.ts';
 import { startHubAccess } from './hub-access.ts';
@@ -17,7 +17,7 @@ import { withCheapReviews } from './review-client.ts';
 
 /** A hub that the gateway is connected to. */
 export interface Hub {
-  readonly client: HubClient;
+  readonly client: ApiClient;
   readonly access: HubAccess;
   /** The shared serving certificate; undefined unless `--serving-secret` was given. */
   readonly serving: HubServing | undefined;
@@ -76,7 +76,7 @@ export async function startHub(config: HubConfig, { log, version, exec }: HubPar
   }
 }
 
-async function startServing(config: HubConfig, client: HubClient, log: Log): Promise<HubServing | undefined> {
+async function startServing(config: HubConfig, client: ApiClient, log: Log): Promise<HubServing | undefined> {
   if (config.serving === undefined) return undefined;
   const onError = (error: unknown): void => log.error({ err: error }, 'the serving certificate could not be followed');
   return await startHubServing({

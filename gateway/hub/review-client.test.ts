@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { test, type TestContext } from 'node:test';
 import type { HubAccess, HubConnection } from '../../kube/client/connection.ts';
 import { makeHubClient } from '../../kube/client/hub-client.ts';
-import type { HubCall, HubClient } from '../../kube/types.ts';
+import type { ApiCall, ApiClient } from '../../kube/types.ts';
 import { fixedCredential } from '../../model/fixed-credential.ts';
 import { faultOf, startTestHub, until } from '../../kube/client/hub.fixture.ts';
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
@@ -13,10 +13,10 @@ const authority = await makeTestAuthority('hub');
 const certificate = { ca: authority.ca, ...(await authority.issue(['ip:127.0.0.1'])) };
 
 /** The client, and every call that was left to the client of the hub. */
-function clientOf(t: TestContext, connection: HubConnection): { client: HubClient; left: readonly HubCall[] } {
-  const left: HubCall[] = [];
+function clientOf(t: TestContext, connection: HubConnection): { client: ApiClient; left: readonly ApiCall[] } {
+  const left: ApiCall[] = [];
   const plain = makeHubClient(connection, { version: '1.2.3' });
-  const noted: HubClient = {
+  const noted: ApiClient = {
     url: plain.url,
     request: (call) => {
       left.push(call);
@@ -30,7 +30,7 @@ function clientOf(t: TestContext, connection: HubConnection): { client: HubClien
   return { client, left };
 }
 
-const review = (timeoutMs = 5_000): HubCall => ({
+const review = (timeoutMs = 5_000): ApiCall => ({
   method: 'POST',
   path: '/apis/authorization.k8s.io/v1/subjectaccessreviews',
   body: { spec: { user: 'jürgen' } },

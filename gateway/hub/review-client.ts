@@ -7,7 +7,7 @@ import { GatewayError } from '../../model/errors.ts';
 import { isReview } from '../../kube/client/hub-client.ts';
 import type { HubAccess, HubConnection } from '../../kube/client/connection.ts';
 import { hubFault, hubUnavailable } from '../../kube/faults.ts';
-import type { HubAnswer, HubCall, HubClient } from '../../kube/types.ts';
+import type { ApiAnswer, ApiCall, ApiClient } from '../../kube/types.ts';
 import type { Credential, Endpoint } from '../../model/records.ts';
 import { hostHeader } from '../../routing/pools/endpoint-request.ts';
 import { makeTransport } from '../../routing/pools/transport.ts';
@@ -41,24 +41,24 @@ interface ReadyPath {
  * The answer of the hub. `again` means that no answer was received and that the ordinary client of the hub must send
  * the review.
  */
-type Outcome = HubAnswer | 'again';
+type Outcome = ApiAnswer | 'again';
 
 /**
  * Makes a hub client that sends TokenReviews and SubjectAccessReviews with the gateway's own HTTP client, and
  * everything else with `client`.
  * @param connection address and credential of the hub; read anew for every review
  */
-export function withCheapReviews(client: HubClient, connection: HubConnection, version: string): HubClient {
+export function withCheapReviews(client: ApiClient, connection: HubConnection, version: string): ApiClient {
   return new CheapReviews(client, connection, `portcullis/${version}`);
 }
 
-class CheapReviews implements HubClient {
-  readonly #client: HubClient;
+class CheapReviews implements ApiClient {
+  readonly #client: ApiClient;
   readonly #connection: HubConnection;
   readonly #userAgent: string;
   #path: Path | undefined;
 
-  constructor(client: HubClient, connection: HubConnection, userAgent: string) {
+  constructor(client: ApiClient, connection: HubConnection, userAgent: string) {
     this.#client = client;
     this.#connection = connection;
     this.#userAgent = userAgent;
@@ -68,7 +68,7 @@ class CheapReviews implements HubClient {
     return this.#client.url;
   }
 
-  async request(call: HubCall): Promise<HubAnswer> {
+  async request(call: ApiCall): Promise<ApiAnswer> {
     const ready = call.signal === undefined && isReview(call) ? this.#readyPath() : undefined;
     if (ready === undefined) return this.#client.request(call);
     const endMs = performance.now() + call.timeoutMs;
@@ -83,7 +83,7 @@ class CheapReviews implements HubClient {
     return this.#client.request({ ...call, timeoutMs: Math.max(1, Math.ceil(endMs - performance.now())) });
   }
 
-  open(call: Parameters<HubClient['open']>[0]): ReturnType<HubClient['open']> {
+  open(call: Parameters<ApiClient['open']>[0]): ReturnType<ApiClient['open']> {
     return this.#client.open(call);
   }
 

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { makeAddressRule } from '../../model/address-rule.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import type { HubClient } from '../../kube/types.ts';
+import type { ApiClient } from '../../kube/types.ts';
 import type { HubSource } from '../../cache/sources/hub-source.ts';
 import type { ProxyAddress } from '../../model/records.ts';
 import { execLineNote } from '../../cache/sources/objects/allowed-exec.ts';
@@ -36,7 +36,7 @@ export interface Sources {
 export async function startSources(
   config: Pick<Config, 'kubeconfigs' | 'hub'>,
   store: ClusterStore,
-  client: HubClient | undefined,
+  client: ApiClient | undefined,
   log: Log,
   exec: ExecSettings = {},
 ): Promise<Sources> {

@@ -1,7 +1,7 @@
 // The part of a gateway that accepts connections and answers them: limits, metrics, the request chain and the listener.
 // Clusters and users are made elsewhere and passed in. The listener opens last, when nothing else can fail.
 import type { Authorizer } from '../../auth/rules/authorize.ts';
-import type { HubClient } from '../../kube/types.ts';
+import type { ApiClient } from '../../kube/types.ts';
 import type { ClusterReader } from '../../model/store.ts';
 import type { RunningAudit } from '../audit/audit.ts';
 import { askIfAny } from '../live/every-cluster.ts';
@@ -55,7 +55,7 @@ export interface FrontendDependencies extends MemberConnections {
   readonly audit: RunningAudit | undefined;
   /** Tracing; undefined when nothing is traced. */
   readonly tracing?: RunningTracing | undefined;
-  readonly hub: HubClient | undefined;
+  readonly hub: ApiClient | undefined;
   readonly index: GatewayIndex | undefined;
   /** Health checks of other parts of the gateway. The frontend adds those of the limits and of the index. */
   readonly checks: readonly HealthCheck[];

@@ -1,19 +1,19 @@
 // Reconciles PediaClusters as Clusterpedia's clustersynchro-manager does: sets their finalizer, writes their status,
 // and hands a PediaCluster over when it is moved to another shard (a group of gateways that share a name).
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject, HubObjects } from '../../kube/types.ts';
-import type { HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ApiObject, ApiObjects } from '../../kube/types.ts';
+import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { isDeleting, textAt } from '../../kube/objects/objects.ts';
 import { pediaClusters } from '../hub/objects.ts';
-import { setFinalizer } from '../../kube/objects/hub-writer.ts';
+import { setFinalizer } from '../../kube/objects/object-writer.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import type { ImportedClusters } from './cluster-facts.ts';
 import { shardOf, statusOf } from './cluster-status.ts';
 
 export interface ClusterControllerParts {
-  readonly writer: HubWriter;
-  readonly pediaClusters: () => HubObjects;
-  readonly syncResources: () => HubObjects;
+  readonly writer: ObjectWriter;
+  readonly pediaClusters: () => ApiObjects;
+  readonly syncResources: () => ApiObjects;
   readonly clusters: ImportedClusters;
   /**
    * The shard of this gateway. Only PediaClusters with the same shard are reconciled; '' reconciles those without a
@@ -57,7 +57,7 @@ export function makeClusterController(parts: ClusterControllerParts): ClusterCon
   };
 }
 
-async function tell({ writer, clusters, syncResources, shardingName }: ClusterControllerParts, cluster: HubObject) {
+async function tell({ writer, clusters, syncResources, shardingName }: ClusterControllerParts, cluster: ApiObject) {
   const facts = clusters.facts(cluster);
   if (facts === undefined) return;
   const referred = syncResources().get(textAt(cluster, 'spec', 'syncResourcesRefName'));

@@ -1,6 +1,6 @@
 // What the gateway knows of a cluster, from which the status of its PediaCluster is written. These types keep the
 // controllers independent of the index and of health probes.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 
 /** One resource type of a cluster, and how far the gateway has copied its objects into the index. */
 export interface SyncedType {
@@ -47,7 +47,7 @@ export interface ClusterFacts {
 /** Gives the controllers what the gateway knows of its clusters. */
 export interface ImportedClusters {
   /** Returns the facts about a cluster; undefined while the gateway has not registered the PediaCluster yet. */
-  facts(pediaCluster: HubObject): ClusterFacts | undefined;
+  facts(pediaCluster: ApiObject): ClusterFacts | undefined;
   /**
    * Calls the listener with the name of each PediaCluster whose facts have changed, or with undefined when the facts of
    * all may have changed. The returned function removes the listener.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import type { ClusterFacts, SyncedType } from './cluster-facts.ts';
 import { statusOf } from './cluster-status.ts';
 
@@ -40,7 +40,7 @@ const facts: ClusterFacts = {
 type Json = any;
 
 function made(more: Partial<ClusterFacts> = {}, object: Json = {}): Json {
-  return statusOf({ metadata, spec, ...object } as HubObject, { ...facts, ...more }, undefined, '');
+  return statusOf({ metadata, spec, ...object } as ApiObject, { ...facts, ...more }, undefined, '');
 }
 
 function reasons({ conditions }: Json): readonly string[] {

@@ -1,5 +1,5 @@
 // Makes the status of a PediaCluster, with the conditions, reasons and messages that Clusterpedia's tools wait for.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { conditionsOf, generationOf, withConditions, type Finding } from '../../kube/objects/conditions.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { listAt, textAt, textsAt } from '../../kube/objects/objects.ts';
@@ -17,9 +17,9 @@ const missingReference = 'Warning: sync resource ref is not found';
  * @param shardingName shard of this gateway
  */
 export function statusOf(
-  cluster: HubObject,
+  cluster: ApiObject,
   facts: ClusterFacts,
-  syncResources: HubObject | undefined,
+  syncResources: ApiObject | undefined,
   shardingName: string,
 ): object {
   const validated = validatedOf(cluster, facts, syncResources);
@@ -40,9 +40,9 @@ export function statusOf(
 }
 
 function validatedOf(
-  cluster: HubObject,
+  cluster: ApiObject,
   { problem, sync }: ClusterFacts,
-  syncResources: HubObject | undefined,
+  syncResources: ApiObject | undefined,
 ): Finding {
   const type = 'Validated';
   if (problem !== undefined)
@@ -89,9 +89,9 @@ function readyOf(conditions: readonly Finding[]): Finding {
  * whose status is unchanged keeps its `lastTransitionTime`.
  */
 function syncedGroups(
-  cluster: HubObject,
+  cluster: ApiObject,
   types: readonly SyncedType[],
-  syncResources: HubObject | undefined,
+  syncResources: ApiObject | undefined,
 ): readonly object[] {
   const configured = [...listAt(cluster, 'spec', 'syncResources'), ...listAt(syncResources, 'spec', 'syncResources')];
   const groups = [...new Set([...configured.map((each) => textAt(each, 'group')), ...types.map(({ group }) => group)])];
@@ -130,7 +130,7 @@ function syncedResource(type: SyncedType, before: { readonly status: string; rea
  * Returns `status` and `lastTransitionTime` of a type as the PediaCluster's status has them now; '' for absent fields.
  */
 function timesOf(
-  cluster: HubObject,
+  cluster: ApiObject,
   { group, resource }: SyncedType,
 ): { readonly status: string; readonly time: string } {
   const groups = listAt(cluster, 'status', 'syncResources').filter((each) => textAt(each, 'group') === group);
@@ -140,7 +140,7 @@ function timesOf(
 }
 
 /** Returns the shard in the PediaCluster's status; undefined when no gateway has taken the cluster yet. */
-export function shardOf(cluster: HubObject): string | undefined {
+export function shardOf(cluster: ApiObject): string | undefined {
   const name = fieldOf(cluster, 'status', 'shardingName');
   return typeof name === 'string' ? name : undefined;
 }

@@ -1,7 +1,7 @@
 // The status of CollectionResources: the condition `Accepted` says whether the definition can be used, `Indexed`
 // whether the index has the objects of all its types. No cluster is named, since whoever may read the definition may
 // not be allowed to know of any cluster.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import type { Finding } from '../../kube/objects/conditions.ts';
 import type { StatusSubject } from '../../controllers/status/status-controllers.ts';
 
@@ -29,7 +29,7 @@ export interface IndexedCollections {
    * How far the index is with each type of the definition; undefined while no index runs.
    * @throws Error that says what is wrong with the definition
    */
-  types(object: HubObject): readonly CollectionType[] | undefined;
+  types(object: ApiObject): readonly CollectionType[] | undefined;
   /** Calls the listener when the answer of `types` may have changed. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
 }

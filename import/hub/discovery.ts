@@ -1,8 +1,8 @@
 // Finds out which version of a type the hub serves. Answers are remembered for each group until the group changes or
 // `maxAgeMs` have passed, since a ClusterImportPolicy needs its types at each change of its source objects.
-import type { HubClient } from '../../kube/types.ts';
+import type { ApiClient } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
-import { check } from '../../kube/objects/hub-writer.ts';
+import { check } from '../../kube/objects/object-writer.ts';
 import { type ResourceType } from '../../kube/objects/objects.ts';
 import { isGroup, isLabel } from '../../lib/objects/api-names.ts';
 
@@ -38,7 +38,7 @@ interface Served {
 const timeoutMs = 15_000;
 const maxAgeMs = 600_000;
 
-export function makeDiscovery(client: Pick<HubClient, 'request'>): Discovery {
+export function makeDiscovery(client: Pick<ApiClient, 'request'>): Discovery {
   const groups = new Map<string, { readonly served: Promise<readonly Served[]>; readonly untilMs: number }>();
 
   async function get(path: string): Promise<unknown> {

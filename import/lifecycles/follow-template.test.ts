@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { followedAnnotations, templatePatch } from './follow-template.ts';
 import { readPediaClusterBody } from '../render/pedia-cluster-body.ts';
 
@@ -10,9 +10,9 @@ const body = (labels: string, spec: string) =>
 const pods = 'syncResources: [{ group: "", resources: [pods] }]';
 const made = body('a: "1"', pods);
 
-function cluster(labels: Record<string, string>, spec: object = made.spec): HubObject {
+function cluster(labels: Record<string, string>, spec: object = made.spec): ApiObject {
   const annotations = { ...followedAnnotations(made), theirs: 'stays' };
-  return { metadata: { name: 'c', uid: 'u', resourceVersion: '1', labels, annotations }, spec } as HubObject;
+  return { metadata: { name: 'c', uid: 'u', resourceVersion: '1', labels, annotations }, spec } as ApiObject;
 }
 
 test('what is as printed needs no patch, whatever others have added', () => {

@@ -2,7 +2,7 @@
 // its ClusterImportPolicy asks for that. An annotation records which labels and annotations come from the template, so
 // that those that somebody else has set stay.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import type { PediaClusterBody } from '../render/pedia-cluster-body.ts';
 
@@ -24,7 +24,7 @@ export function followedAnnotations({ labels, annotations }: PediaClusterBody): 
 
 /** Returns a merge patch with all differences between PediaCluster and template; undefined when there are none. */
 export function templatePatch(
-  cluster: HubObject,
+  cluster: ApiObject,
   body: PediaClusterBody,
 ): { readonly metadata: object; readonly spec: object } | undefined {
   const { labels: present = {}, annotations: noted = {} } = cluster.metadata;

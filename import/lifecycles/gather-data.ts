@@ -1,6 +1,6 @@
 // Finds the objects that the templates of a PediaClusterLifecycle can use: its source and its references. The name of a
 // reference is a template, which can use the source and the references before it.
-import type { HubObject, WatchedResource } from '../../kube/types.ts';
+import type { ApiObject, WatchedResource } from '../../kube/types.ts';
 import type { FollowedTypes } from '../../kube/reflector/followed-types.ts';
 import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { nameFault } from '../hub/objects.ts';
@@ -11,8 +11,8 @@ import { TemplateError } from '../template/template.ts';
 
 /** The data that templates are rendered with. */
 export interface TemplateData {
-  readonly source: HubObject;
-  readonly references: Readonly<Record<string, HubObject>>;
+  readonly source: ApiObject;
+  readonly references: Readonly<Record<string, ApiObject>>;
 }
 
 type TypesOfPolicies = Pick<FollowedTypes, 'objects' | 'typesOf'>;
@@ -43,7 +43,7 @@ export interface Gathered {
  * these objects are watched
  */
 export async function gatherData(
-  lifecycle: HubObject,
+  lifecycle: ApiObject,
   { types, templates }: Finding,
   policy: string,
 ): Promise<Gathered> {
@@ -56,7 +56,7 @@ export async function gatherData(
     const result = { reason: 'SourceResourceNotFound', message: `${labelOf(at)} is not there` };
     return { dependencies: [at], references: undefined, result };
   }
-  const found: Record<string, HubObject> = {};
+  const found: Record<string, ApiObject> = {};
   const references: Dependency[] = [];
   const data = { source, references: found };
   for (const [index, each] of listAt(lifecycle, 'spec', 'references').entries()) {
@@ -82,7 +82,7 @@ export async function gatherData(
 }
 
 /** Returns where the source object of a PediaClusterLifecycle is, as `spec.source` says. */
-export function dependencyAt(lifecycle: HubObject): Dependency {
+export function dependencyAt(lifecycle: ApiObject): Dependency {
   const at = (field: string): string => textAt(lifecycle, 'spec', 'source', field);
   const [group, version, resource] = [at('group'), at('version'), at('resource')];
   return { group, version, resource, namespace: at('namespace'), name: at('name') };
@@ -121,7 +121,7 @@ function objectAt(
   types: TypesOfPolicies,
   { namespace, name, group, version, resource }: Dependency,
   followed: WatchedResource | undefined,
-): HubObject | undefined {
+): ApiObject | undefined {
   const type = { group, version, resource };
   const isSame = followed?.group === group && followed.version === version && followed.resource === resource;
   return types.objects(isSame ? followed : type)?.get(namespace === '' ? name : `${namespace}/${name}`);

@@ -1,7 +1,7 @@
 // Reconciles one PediaClusterLifecycle: creates its PediaCluster once the `creationCondition` holds, and keeps address
 // and credentials of the PediaCluster equal to what the template prints.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject, HubObjects } from '../../kube/types.ts';
+import type { ApiObject, ApiObjects } from '../../kube/types.ts';
 import {
   conditionsOf,
   findCondition,
@@ -11,10 +11,10 @@ import {
 } from '../../kube/objects/conditions.ts';
 import { clusterGroup, policyGroup } from '../definitions/clusterpedia.ts';
 import type { FollowedTypes } from '../../kube/reflector/followed-types.ts';
-import { HubRefusal, isConflict, type HubWriter } from '../../kube/objects/hub-writer.ts';
+import { HubRefusal, isConflict, type ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { controllerOf, isDeleting, ownersOf, textAt, type OwnerReference } from '../../kube/objects/objects.ts';
 import { isPolicy, lifecycles, pediaClusters } from '../hub/objects.ts';
-import { setFinalizer } from '../../kube/objects/hub-writer.ts';
+import { setFinalizer } from '../../kube/objects/object-writer.ts';
 import { lifecycleFinalizer as finalizer, type Dependency } from '../policies/lifecycle-object.ts';
 import { isTrue } from '../policies/choose-sources.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
@@ -32,12 +32,12 @@ import type { TemplateRenderer } from '../render/renderer.ts';
 const handedTo = 'import.portcullis.io/handed-to';
 
 export interface LifecycleControllerParts {
-  readonly writer: HubWriter;
+  readonly writer: ObjectWriter;
   readonly types: FollowedTypes;
   readonly templates: TemplateRenderer;
-  readonly policies: () => HubObjects;
-  readonly lifecycles: () => HubObjects;
-  readonly pediaClusters: () => HubObjects;
+  readonly policies: () => ApiObjects;
+  readonly lifecycles: () => ApiObjects;
+  readonly pediaClusters: () => ApiObjects;
   /**
    * Called with all objects on which a PediaClusterLifecycle depends. A change of one must cause the lifecycle to be
    * reconciled again.
@@ -91,8 +91,8 @@ export function makeLifecycleController(parts: LifecycleControllerParts): Lifecy
 
 async function advance(
   parts: LifecycleControllerParts,
-  lifecycle: HubObject,
-  cluster: HubObject | undefined,
+  lifecycle: ApiObject,
+  cluster: ApiObject | undefined,
 ): Promise<Seen> {
   const owner = controllerOf(lifecycle);
   const policy = owner !== undefined && isPolicy(owner) ? parts.policies().get(owner.name) : undefined;
@@ -145,7 +145,7 @@ interface Given {
 
 type Making = Pick<LifecycleControllerParts, 'writer' | 'templates'>;
 
-async function create({ writer, templates }: Making, lifecycle: HubObject, given: Given): Promise<Step> {
+async function create({ writer, templates }: Making, lifecycle: ApiObject, given: Given): Promise<Step> {
   const { policy, data, follows } = given;
   try {
     if (!isTrue(await templates.render(policy, textAt(lifecycle, 'spec', 'creationCondition'), data)))
@@ -169,8 +169,8 @@ async function create({ writer, templates }: Making, lifecycle: HubObject, given
 
 async function update(
   { writer, templates }: Making,
-  lifecycle: HubObject,
-  cluster: HubObject,
+  lifecycle: ApiObject,
+  cluster: ApiObject,
   given: Given,
 ): Promise<Step> {
   if (!isMadeBy(lifecycle, cluster) && cluster.metadata.annotations?.[handedTo] !== lifecycle.metadata.uid)
@@ -193,7 +193,7 @@ async function update(
 }
 
 /** Returns a merge patch of address and credentials; undefined when the PediaCluster has the wanted ones already. */
-function accessPatch(cluster: HubObject, { spec }: PediaClusterBody): object | undefined {
+function accessPatch(cluster: ApiObject, { spec }: PediaClusterBody): object | undefined {
   if (followedFields.every((field) => (spec[field] ?? '') === textAt(cluster, 'spec', field))) return undefined;
   return Object.fromEntries(followedFields.map((field) => [field, spec[field] ?? (field === 'apiserver' ? '' : null)]));
 }
@@ -202,12 +202,12 @@ function accessPatch(cluster: HubObject, { spec }: PediaClusterBody): object | u
  * Whether this very PediaClusterLifecycle is the only owner of the PediaCluster. The name says nothing: it is the same
  * for every lifecycle that this cluster has had.
  */
-function isMadeBy(lifecycle: HubObject, cluster: HubObject): boolean {
+function isMadeBy(lifecycle: ApiObject, cluster: ApiObject): boolean {
   const owners = ownersOf(cluster);
   return owners.length === 1 && owners[0]?.uid === lifecycle.metadata.uid;
 }
 
-function notOwned({ metadata: { name, uid } }: HubObject): string {
+function notOwned({ metadata: { name, uid } }: ApiObject): string {
   return (
     'the PediaCluster is not, or not only, owned by this lifecycle, so its address and credentials stay as they are; ' +
     `to hand it over: kubectl annotate pediacluster ${name} ${handedTo}=${uid}`
@@ -216,7 +216,7 @@ function notOwned({ metadata: { name, uid } }: HubObject): string {
 
 async function bodyOf(
   templates: TemplateRenderer,
-  lifecycle: HubObject,
+  lifecycle: ApiObject,
   { policy, data }: Given,
 ): Promise<PediaClusterBody | Step> {
   try {
@@ -229,7 +229,7 @@ async function bodyOf(
   }
 }
 
-function pediaClusterObject({ metadata: { name, uid } }: HubObject, { labels, annotations, spec }: PediaClusterBody) {
+function pediaClusterObject({ metadata: { name, uid } }: ApiObject, { labels, annotations, spec }: PediaClusterBody) {
   const owner: OwnerReference = { apiVersion: `${policyGroup}/v1alpha1`, kind: 'PediaClusterLifecycle', name, uid };
   return {
     apiVersion: `${clusterGroup}/v1alpha2`,
@@ -240,9 +240,9 @@ function pediaClusterObject({ metadata: { name, uid } }: HubObject, { labels, an
 }
 
 async function tell(
-  writer: HubWriter,
-  lifecycle: HubObject,
-  cluster: HubObject | undefined,
+  writer: ObjectWriter,
+  lifecycle: ApiObject,
+  cluster: ApiObject | undefined,
   step: Step,
   references: readonly Dependency[] | undefined,
 ): Promise<void> {
@@ -265,7 +265,7 @@ function createdOf({ reason, message = '' }: Step): Finding {
  * Returns the condition Created for an existing PediaCluster. The reason tells whether this PediaClusterLifecycle
  * created the PediaCluster.
  */
-function existsOf(lifecycle: HubObject, cluster: HubObject): Finding {
+function existsOf(lifecycle: ApiObject, cluster: ApiObject): Finding {
   const reason = isMadeBy(lifecycle, cluster) ? 'PediaClusterCreated' : 'PediaClusterExisted';
   return { type: 'Created', status: 'True', reason, message: '' };
 }

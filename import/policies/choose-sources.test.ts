@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { makeTemplateRenderer } from '../render/renderer.ts';
 import { chooseSources, type Choice } from './choose-sources.ts';
 
@@ -9,18 +9,18 @@ after(() => renderer.close());
 
 function choose(
   name: string,
-  objects: ReadonlyMap<string, HubObject>,
+  objects: ReadonlyMap<string, ApiObject>,
   holderOf?: (name: string) => string | undefined,
 ): Promise<Choice> {
   const render = (template: string, data: unknown) => renderer.render('p', template, data);
   return chooseSources({ selector: undefined, name }, render, objects, new WeakMap(), holderOf);
 }
 
-function sources(count: number, data: object = {}): ReadonlyMap<string, HubObject> {
+function sources(count: number, data: object = {}): ReadonlyMap<string, ApiObject> {
   return new Map(
     Array.from({ length: count }, (_, i) => [
       `ns/s${i}`,
-      { metadata: { name: `s${i}`, namespace: 'ns', uid: `u${i}`, resourceVersion: '1' }, data } as HubObject,
+      { metadata: { name: `s${i}`, namespace: 'ns', uid: `u${i}`, resourceVersion: '1' }, data } as ApiObject,
     ]),
   );
 }
@@ -56,7 +56,7 @@ test('of several objects with one name the one that has it keeps it, also while 
     'ns/s0: the name "same" belongs to ns/s1, which had it first',
     'ns/s2: the name "same" belongs to the older ns/s1',
   ]);
-  objects.set('ns/s1', { ...objects.get('ns/s1')!, data: { fails: true } } as HubObject);
+  objects.set('ns/s1', { ...objects.get('ns/s1')!, data: { fails: true } } as ApiObject);
   const failing = await chooseWith('ns/s1');
   assert.equal(nameOf(failing), undefined);
   assert.ok(failing.faults.includes('ns/s0: the name "same" belongs to ns/s1, whose templates fail'));

@@ -1,7 +1,7 @@
 // Chooses which objects of the source type a ClusterImportPolicy imports, and under which names. If a template fails
 // for an object, the error is reported and the object's PediaClusterLifecycle stays as it is. If two objects get the
 // same name, the one that has it already is imported, else the older one.
-import type { HubObject, HubObjects } from '../../kube/types.ts';
+import type { ApiObject, ApiObjects } from '../../kube/types.ts';
 import { oldestFirst } from '../../cache/sources/objects/hub-object.ts';
 import { nameFault } from '../hub/objects.ts';
 import type { TemplateRenderer } from '../render/renderer.ts';
@@ -19,11 +19,11 @@ const notTried = `not tried, because the templates of the policy took too much f
  * Remembers verdicts by source object: a changed object is another JavaScript object, and has no verdict yet. For a
  * changed ClusterImportPolicy the map is empty.
  */
-export type Verdicts = WeakMap<HubObject, Verdict>;
+export type Verdicts = WeakMap<ApiObject, Verdict>;
 
 export interface Choice {
   /** The imported source objects by the names of their PediaClusterLifecycles. */
-  readonly named: ReadonlyMap<string, HubObject>;
+  readonly named: ReadonlyMap<string, ApiObject>;
   /**
    * `namespace/name` of source objects whose templates failed, so that nobody knows whether they are to be imported.
    */
@@ -46,11 +46,11 @@ const mostTooDear = 3;
 export async function chooseSources(
   { selector, name }: Pick<PolicySpec, 'selector' | 'name'>,
   render: (template: string, data: unknown) => ReturnType<TemplateRenderer['render']>,
-  sources: HubObjects,
+  sources: ApiObjects,
   known: Verdicts,
   holderOf: (name: string) => string | undefined = () => undefined,
 ): Promise<Choice> {
-  const named = new Map<string, HubObject>();
+  const named = new Map<string, ApiObject>();
   const unjudged = new Set<string>();
   const faults: string[] = [];
   let tooDear = 0;
@@ -86,7 +86,7 @@ export async function chooseSources(
 }
 
 /** Names a source object in messages: `namespace/name`, or `name` if it is cluster-scoped. */
-export function pathOf({ metadata: { namespace, name } }: HubObject): string {
+export function pathOf({ metadata: { namespace, name } }: ApiObject): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 

@@ -1,6 +1,6 @@
 // Makes a PediaClusterLifecycle exactly as Clusterpedia writes it, including `namespace: ''` for cluster-scoped
 // sources. Otherwise the gateway and Clusterpedia would each change the objects that the other has written.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import type { ResourceType } from '../../kube/objects/objects.ts';
 import { policyGroup } from '../definitions/clusterpedia.ts';
 import type { OwnerReference } from '../../kube/objects/objects.ts';
@@ -30,7 +30,7 @@ export interface LifecycleSpec extends CopiedPolicy {
 
 export function specOf(
   { group, version, resource }: ResourceType,
-  { metadata: { namespace = '', name } }: HubObject,
+  { metadata: { namespace = '', name } }: ApiObject,
   references: readonly LifecycleReference[],
   copied: CopiedPolicy,
 ): LifecycleSpec {
@@ -41,7 +41,7 @@ export function specOf(
   };
 }
 
-export function lifecycleObject(name: string, policy: HubObject, spec: LifecycleSpec) {
+export function lifecycleObject(name: string, policy: ApiObject, spec: LifecycleSpec) {
   const owner: OwnerReference = {
     apiVersion: `${policyGroup}/v1alpha1`,
     kind: 'ClusterImportPolicy',

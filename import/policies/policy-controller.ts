@@ -1,17 +1,17 @@
 // Reconciles one ClusterImportPolicy: keeps a PediaClusterLifecycle for each source object that it selects, deletes its
 // other lifecycles, and writes the policy's conditions.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject, HubObjects, WatchedResource } from '../../kube/types.ts';
+import type { ApiObject, ApiObjects, WatchedResource } from '../../kube/types.ts';
 import { resourceLabel } from '../../kube/paths.ts';
 import { conditionsOf, generationOf, withConditions, type Finding } from '../../kube/objects/conditions.ts';
 import { UnservedType, type Discovery, type WantedType } from '../hub/discovery.ts';
 import type { FollowedTypes } from '../../kube/reflector/followed-types.ts';
-import type { HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
 import type { ResourceType } from '../../kube/objects/objects.ts';
 import type { TemplateRenderer } from '../render/renderer.ts';
 import { isDeleting } from '../../kube/objects/objects.ts';
 import { policies } from '../hub/objects.ts';
-import { setFinalizer } from '../../kube/objects/hub-writer.ts';
+import { setFinalizer } from '../../kube/objects/object-writer.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { chooseSources, type Choice, type Verdicts } from './choose-sources.ts';
 import { specOf, type LifecycleReference } from './lifecycle-object.ts';
@@ -20,12 +20,12 @@ import { InvalidPolicy, readPolicySpec, type PolicySpec } from './policy-spec.ts
 import { sourceOfOwned, writeLifecycles, type WriteFaults } from './write-lifecycles.ts';
 
 export interface PolicyControllerParts {
-  readonly writer: HubWriter;
+  readonly writer: ObjectWriter;
   readonly discovery: Discovery;
   readonly types: FollowedTypes;
   readonly templates: TemplateRenderer;
-  readonly policies: () => HubObjects;
-  readonly lifecycles: () => HubObjects;
+  readonly policies: () => ApiObjects;
+  readonly lifecycles: () => ApiObjects;
   /** Returns the milliseconds after which the hub's discovery is asked again for a type that the hub does not serve. */
   readonly unservedMs: () => number;
   /**
@@ -88,7 +88,7 @@ export function makePolicyController(parts: PolicyControllerParts): PolicyContro
  * Returns the parsed spec and the verdicts of a ClusterImportPolicy; parses the spec again if the policy has changed.
  * @throws InvalidPolicy (rejects)
  */
-async function remembered(known: Map<string, Known>, policy: HubObject, templates: TemplateRenderer): Promise<Known> {
+async function remembered(known: Map<string, Known>, policy: ApiObject, templates: TemplateRenderer): Promise<Known> {
   const state = JSON.stringify([policy.metadata.uid, generationOf(policy)]);
   const before = known.get(policy.metadata.name);
   if (before?.state === state) return before;
@@ -97,7 +97,7 @@ async function remembered(known: Map<string, Known>, policy: HubObject, template
   return fresh;
 }
 
-async function apply(parts: PolicyControllerParts, policy: HubObject, read: () => Promise<Known>): Promise<Result> {
+async function apply(parts: PolicyControllerParts, policy: ApiObject, read: () => Promise<Known>): Promise<Result> {
   let known: Known;
   try {
     known = await read();
@@ -220,8 +220,8 @@ function failed(reason: string, message: string): Finding {
  * condition Validated is kept.
  */
 async function tell(
-  writer: HubWriter,
-  policy: HubObject,
+  writer: ObjectWriter,
+  policy: ApiObject,
   validated: Finding,
   reconciling: Finding | undefined,
 ): Promise<void> {

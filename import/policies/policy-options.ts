@@ -1,6 +1,6 @@
 // Reads the options that a ClusterImportPolicy may have beyond Clusterpedia's fields. They are in annotations, so that
 // Clusterpedia's type needs no change and Clusterpedia itself ignores them.
-import type { HubObject, WatchedResource } from '../../kube/types.ts';
+import type { ApiObject, WatchedResource } from '../../kube/types.ts';
 
 const prefix = 'import.portcullis.io';
 
@@ -8,7 +8,7 @@ const prefix = 'import.portcullis.io';
  * Whether PediaClusters of this ClusterImportPolicy are updated with everything that the template prints, and not only
  * with address and credentials.
  */
-export function followsTemplate({ metadata: { annotations = {} } }: HubObject): boolean {
+export function followsTemplate({ metadata: { annotations = {} } }: ApiObject): boolean {
   return annotations[`${prefix}/follow-template`] === 'true';
 }
 
@@ -18,7 +18,7 @@ export function followsTemplate({ metadata: { annotations = {} } }: HubObject): 
  * @param of which type: `source`, or `references.KEY`
  */
 export function selectorsOf(
-  { metadata: { annotations = {} } }: HubObject,
+  { metadata: { annotations = {} } }: ApiObject,
   of: string,
 ): Pick<WatchedResource, 'labelSelector' | 'fieldSelector'> {
   const labelSelector = annotations[`${prefix}/label-selector.${of}`] ?? '';

@@ -1,6 +1,6 @@
 // Reads a ClusterImportPolicy's spec and parses its templates. The templates of references stay text, since they are
 // copied to the PediaClusterLifecycles, whose controller parses them.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import type { WantedType } from '../hub/discovery.ts';
 import { listAt, textAt, textsAt } from '../../kube/objects/objects.ts';
@@ -50,7 +50,7 @@ const invalidPolicy = 'InvalaidPolicy';
 
 /** Reads the spec of a policy. @throws InvalidPolicy (rejects) for the first template that cannot be parsed */
 export async function readPolicySpec(
-  policy: HubObject,
+  policy: ApiObject,
   { check }: Pick<TemplateRenderer, 'check'>,
 ): Promise<PolicySpec> {
   const spec = policy['spec'];

@@ -1,8 +1,8 @@
 // Writes the PediaClusterLifecycles of one ClusterImportPolicy: creates, changes and deletes them until they are as the
 // policy wants, several at a time.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject, HubObjects } from '../../kube/types.ts';
-import { HubRefusal, isConflict, type HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ApiObject, ApiObjects } from '../../kube/types.ts';
+import { HubRefusal, isConflict, type ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { controllerOf, isDeleting, textAt } from '../../kube/objects/objects.ts';
 import { isPolicy, lifecycles } from '../hub/objects.ts';
 import { pathOf, type Choice } from './choose-sources.ts';
@@ -27,10 +27,10 @@ const atOnce = 8;
  * Writes the PediaClusterLifecycles of a policy. @param specFor returns the spec of the lifecycle for a source object
  */
 export async function writeLifecycles(
-  parts: { readonly writer: HubWriter; readonly lifecycles: () => HubObjects },
-  policy: HubObject,
+  parts: { readonly writer: ObjectWriter; readonly lifecycles: () => ApiObjects },
+  policy: ApiObject,
   { named, unjudged }: Choice,
-  specFor: (source: HubObject) => LifecycleSpec,
+  specFor: (source: ApiObject) => LifecycleSpec,
 ): Promise<WriteFaults> {
   const kept: string[] = [];
   const removed: string[] = [];
@@ -71,22 +71,22 @@ async function forEach<Item>(items: Iterable<Item>, act: (item: Item) => Promise
  * Returns the `namespace/name` of the source object for which this policy has made a PediaClusterLifecycle; undefined
  * for a lifecycle that is not the policy's, or is being deleted.
  */
-export function sourceOfOwned(policy: HubObject, lifecycle: HubObject | undefined): string | undefined {
+export function sourceOfOwned(policy: ApiObject, lifecycle: ApiObject | undefined): string | undefined {
   if (lifecycle === undefined || isDeleting(lifecycle) || !isOwnedBy(policy, lifecycle)) return undefined;
   return sourceKeyOf(lifecycle);
 }
 
 /** Returns the `namespace/name` of the source object that a PediaClusterLifecycle was created for. */
-function sourceKeyOf(lifecycle: HubObject): string {
+function sourceKeyOf(lifecycle: ApiObject): string {
   const namespace = textAt(lifecycle, 'spec', 'source', 'namespace');
   const name = textAt(lifecycle, 'spec', 'source', 'name');
   return namespace === '' ? name : `${namespace}/${name}`;
 }
 
 async function ensure(
-  writer: HubWriter,
-  policy: HubObject,
-  present: HubObject | undefined,
+  writer: ObjectWriter,
+  policy: ApiObject,
+  present: ApiObject | undefined,
   name: string,
   spec: LifecycleSpec,
 ): Promise<void> {
@@ -119,13 +119,13 @@ async function attempt(failures: string[], what: string, act: () => Promise<void
 /**
  * Whether this very ClusterImportPolicy is the controlling owner. One of the same name that was deleted is another one.
  */
-function isOwnedBy(policy: HubObject, lifecycle: HubObject): boolean {
+function isOwnedBy(policy: ApiObject, lifecycle: ApiObject): boolean {
   const owner = controllerOf(lifecycle);
   return owner !== undefined && isPolicy(owner) && owner.uid === policy.metadata.uid;
 }
 
 /** Says whose a PediaClusterLifecycle is that this policy does not own, such as `of NAME`. */
-function whose(policy: HubObject, lifecycle: HubObject): string {
+function whose(policy: ApiObject, lifecycle: ApiObject): string {
   const owner = controllerOf(lifecycle);
   if (owner === undefined) return 'without a controlling owner; delete that lifecycle, or take another name';
   if (!isPolicy(owner)) return `of ${owner.kind} ${owner.name}`;

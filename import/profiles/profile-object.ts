@@ -2,7 +2,7 @@
 // cluster's record. Security: anybody who may read the namespace sees the profile, so the profile holds no credential
 // and not the cluster's own address; consumers reach the cluster through the gateway, as themselves.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import type { ClusterRecord } from '../../model/records.ts';
 import { conditionsOf, generationOf, withConditions } from '../../kube/objects/conditions.ts';
@@ -47,7 +47,7 @@ interface ProfileStatus {
 }
 
 /** Whether this gateway has made the profile. Profiles of others are never changed. */
-export function isPublishedBy({ lease }: Publisher, profile: HubObject): boolean {
+export function isPublishedBy({ lease }: Publisher, profile: ApiObject): boolean {
   return (
     textAt(profile, 'spec', 'clusterManager', 'name') === profileManager &&
     textAt(profile, 'metadata', 'annotations', publisherAnnotation) === lease
@@ -74,7 +74,7 @@ function specOf({ spec }: ClusterRecord): object {
 }
 
 /** A merge patch of what has to change in metadata and spec; undefined when nothing has to. */
-export function profilePatch(record: ClusterRecord, profile: HubObject): object | undefined {
+export function profilePatch(record: ClusterRecord, profile: ApiObject): object | undefined {
   const labelled = textAt(profile, 'metadata', 'labels', managerLabel) === profileManager;
   if (labelled && isDeepStrictEqual(fieldOf(profile, 'spec'), specOf(record))) return undefined;
   return { metadata: { labels: { [managerLabel]: profileManager } }, spec: specOf(record) };
@@ -84,7 +84,7 @@ export function profilePatch(record: ClusterRecord, profile: HubObject): object 
  * The status to write, as a merge patch; undefined when the profile has it already. Fields of the status that the
  * gateway does not write stay.
  */
-export function statusPatch(publisher: Publisher, record: ClusterRecord, profile: HubObject): object | undefined {
+export function statusPatch(publisher: Publisher, record: ClusterRecord, profile: ApiObject): object | undefined {
   const access = [{ name: profileManager, cluster: accessTo(publisher, record) }];
   const { version } = record.status;
   const before = conditionsOf(profile);

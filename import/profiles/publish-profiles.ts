@@ -1,9 +1,9 @@
 // Publishes on the hub a ClusterProfile for each cluster, so that other programs find the clusters and reach them
 // through the gateway. Profiles of others, and those of another gateway, are never touched.
-import type { HubClient } from '../../kube/types.ts';
+import type { ApiClient } from '../../kube/types.ts';
 import { startReflector } from '../../kube/reflector/reflector.ts';
 import type { ClusterStore } from '../../model/store.ts';
-import { makeHubWriter } from '../../kube/objects/hub-writer.ts';
+import { makeObjectWriter } from '../../kube/objects/object-writer.ts';
 import { isDeleting } from '../../kube/objects/objects.ts';
 import { makeQueue, type ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
@@ -11,7 +11,7 @@ import { clusterProfiles, isPublishedBy, newProfile, profilePatch, statusPatch }
 import type { Publisher } from './profile-object.ts';
 
 export interface ProfilesOptions {
-  readonly client: HubClient;
+  readonly client: ApiClient;
   readonly store: Pick<ClusterStore, 'get' | 'list' | 'subscribe'>;
   /**
    * Whether all sources (hub, kubeconfig files) have been read. Before that, no profile is deleted for want of a
@@ -36,7 +36,7 @@ const nameTaken = 'profiles: another ClusterProfile has the name of this cluster
 /** Starts publishing; the returned function stops it. The profiles stay, for the replica that becomes leader next. */
 export function startProfiles({ client, store, areClustersKnown, publisher, log }: ProfilesOptions): () => void {
   const { namespace } = publisher;
-  const writer = makeHubWriter(client);
+  const writer = makeObjectWriter(client);
   const told = new Set<string>();
   const profiles = startReflector({
     client,

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answer, FakeHub } from '../../controllers/fake-hub.fixture.ts';
-import { makeHubWriter } from '../../kube/objects/hub-writer.ts';
+import { makeObjectWriter } from '../../kube/objects/object-writer.ts';
 import { tokenPlan } from '../../cache/sources/objects/hub-credential.ts';
 import type { Access } from '../../cache/sources/objects/registration.ts';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { deleteBootstrap } from './bootstrap.ts';
 import { accessIn, addressOf, storeSecret } from './cluster-secret.ts';
 
-const join: HubObject = { metadata: { name: 'edge', uid: 'u1', resourceVersion: '1' } };
+const join: ApiObject = { metadata: { name: 'edge', uid: 'u1', resourceVersion: '1' } };
 const access: Access = {
   endpoint: { scheme: 'https', host: '2001:db8::1', port: 6443, basePath: '' },
   tls: { ca: undefined, serverName: 'edge.example', insecure: false },
@@ -18,8 +18,8 @@ const access: Access = {
 
 test('the Secret of a cluster that joined gives the same access, with the user and password of a proxy', async () => {
   const hub = new FakeHub();
-  await storeSecret(hub, makeHubWriter(hub), join, 'clusters', access, 'first');
-  const stored = hub.get('secrets', 'edge', 'clusters') as HubObject;
+  await storeSecret(hub, makeObjectWriter(hub), join, 'clusters', access, 'first');
+  const stored = hub.get('secrets', 'edge', 'clusters') as ApiObject;
   const read = accessIn(stored);
   assert.deepEqual(read.proxy?.userinfo, access.proxy?.userinfo);
   assert.equal(addressOf(read), 'https://[2001:db8::1]:6443');
@@ -30,7 +30,7 @@ test('the Secret of a cluster that joined gives the same access, with the user a
 test('the Secret of another cluster of the same name is never replaced', async () => {
   const hub = new FakeHub();
   hub.put('secrets', { metadata: { name: 'edge', namespace: 'clusters' }, data: { token: 'dGhlaXJz' } });
-  await assert.rejects(storeSecret(hub, makeHubWriter(hub), join, 'clusters', access, 'ours'), /not of this join/);
+  await assert.rejects(storeSecret(hub, makeObjectWriter(hub), join, 'clusters', access, 'ours'), /not of this join/);
   assert.equal(hub.get('secrets', 'edge', 'clusters')!['data'].token, 'dGhlaXJz');
 });
 
@@ -38,7 +38,7 @@ test('a bootstrap Secret that Cluster API or an owner looks after is never delet
   const hub = new FakeHub();
   const { uid } = hub.put('secrets', { metadata: { name: 'owner', namespace: 'ns' } }).metadata;
   const owner = { apiVersion: 'v1', kind: 'Secret', name: 'owner', uid };
-  const put = (name: string, more: { type?: string; metadata?: object }): HubObject =>
+  const put = (name: string, more: { type?: string; metadata?: object }): ApiObject =>
     hub.put('secrets', { ...more, metadata: { ...more.metadata, name, namespace: 'ns' } });
   const secrets = [
     put('capi', { type: 'cluster.x-k8s.io/secret' }),
@@ -47,12 +47,15 @@ test('a bootstrap Secret that Cluster API or an owner looks after is never delet
     put('owned', { metadata: { ownerReferences: [owner] } }),
     put('plain', { type: 'Opaque' }),
   ];
-  for (const secret of secrets) await deleteBootstrap(makeHubWriter(hub), { secret, access });
+  for (const secret of secrets) await deleteBootstrap(makeObjectWriter(hub), { secret, access });
   assert.deepEqual(hub.names('secrets').toSorted(), ['capi', 'capi-empty-label', 'capi-opaque', 'owned', 'owner']);
 });
 
 test('a hub that answers with an error gives an error, and no missing Secret', async () => {
   const hub = new FakeHub();
   hub.refuse = () => answer(403, { kind: 'Status', reason: 'Forbidden' });
-  await assert.rejects(storeSecret(hub, makeHubWriter(hub), join, 'clusters', access, 't'), /may not create secrets/);
+  await assert.rejects(
+    storeSecret(hub, makeObjectWriter(hub), join, 'clusters', access, 't'),
+    /may not create secrets/,
+  );
 });

@@ -10,8 +10,8 @@ import {
 } from '../../cache/sources/objects/cluster-gateway-secret.ts';
 import type { ProxyAddress } from '../../model/records.ts';
 import { tokenPlan } from '../../cache/sources/objects/hub-credential.ts';
-import type { HubClient, HubObject } from '../../kube/types.ts';
-import { check, type HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ApiClient, ApiObject } from '../../kube/types.ts';
+import { check, type ObjectWriter } from '../../kube/objects/object-writer.ts';
 import type { ResourceType } from '../../kube/objects/objects.ts';
 import { isMadeFor, markOf } from '../object/cluster-join.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
@@ -21,15 +21,15 @@ const timeoutMs = 15_000;
 
 /** Reads a Secret of the hub; undefined when it does not exist. @throws HubRefusal, GatewayError */
 export async function readSecret(
-  client: Pick<HubClient, 'request'>,
+  client: Pick<ApiClient, 'request'>,
   namespace: string,
   name: string,
-): Promise<HubObject | undefined> {
+): Promise<ApiObject | undefined> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
   const answer = await client.request({ method: 'GET', path, timeoutMs });
   if (answer.status === 404) return undefined;
   check(answer, 'get', secrets);
-  return parseExact(answer.body) as HubObject;
+  return parseExact(answer.body) as ApiObject;
 }
 
 /** Returns `access` with the same address and the same trusted authorities, but with a token as credential. */
@@ -48,9 +48,9 @@ export function addressOf({ endpoint: { scheme, host, port, basePath } }: Access
  * HubRefusal
  */
 export async function storeSecret(
-  client: Pick<HubClient, 'request'>,
-  writer: HubWriter,
-  join: HubObject,
+  client: Pick<ApiClient, 'request'>,
+  writer: ObjectWriter,
+  join: ApiObject,
   namespace: string,
   access: Access,
   token: string,
@@ -103,8 +103,8 @@ function encoded(texts: Readonly<Record<string, string | undefined>>): Readonly<
 
 /** Replaces some keys of the Secret, such as the token; the others stay. @throws HubRefusal, GatewayError */
 export async function replaceKeys(
-  writer: HubWriter,
-  secret: HubObject,
+  writer: ObjectWriter,
+  secret: ApiObject,
   keys: Readonly<Record<string, string>>,
 ): Promise<void> {
   await writer.patch(secrets, secret, { data: encoded(keys) });
@@ -114,7 +114,7 @@ export async function replaceKeys(
  * Returns how the member is reached with the address and the credential in the Secret.
  * @throws GatewayError CLUSTER_UNUSABLE when the Secret cannot be used
  */
-export function accessIn(secret: HubObject): Access {
+export function accessIn(secret: ApiObject): Access {
   return secretRegistration(secret, { clusterProxy: undefined, allowExec: [], allowExecEnv: [] }).access();
 }
 

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
-import { makeHubWriter } from '../../kube/objects/hub-writer.ts';
+import { makeObjectWriter } from '../../kube/objects/object-writer.ts';
 import { byPriority, deleteNextWorks, dropWorks } from './cluster-works.ts';
 
 const annotation = 'open-cluster-management.io/cleanup-priority';
 const collection = 'manifestworks.work.open-cluster-management.io';
 const types = [{ group: 'work.open-cluster-management.io', versions: ['v1'], resource: 'manifestworks' }];
 
-function work(name: string, priority?: string): HubObject {
+function work(name: string, priority?: string): ApiObject {
   const annotations: Record<string, string> = priority === undefined ? {} : { [annotation]: priority };
   return { metadata: { name, namespace: 'edge', uid: name, resourceVersion: '1', annotations } };
 }
@@ -25,7 +25,7 @@ test('works are grouped by priority, and what is no number from 0 to 100 counts 
 test('one level of works is deleted at a time, and a hub without works has nothing to wait for', async () => {
   const hub = new FakeHub(types);
   for (const each of [work('late', '10'), work('early')]) hub.put(collection, each);
-  const writer = makeHubWriter(hub);
+  const writer = makeObjectWriter(hub);
   assert.deepEqual(await deleteNextWorks(hub, writer, 'edge'), ['manifestworks early', 'manifestworks late']);
   assert.deepEqual(hub.names(collection), ['late']);
   assert.deepEqual(await deleteNextWorks(hub, writer, 'other'), []);
@@ -38,6 +38,6 @@ test('works of a cluster that is given up lose their finalizers, those of others
   const held = { finalizers: ['example.com/held'] };
   hub.put(collection, { metadata: { ...work('a').metadata, ...held } });
   hub.put(collection, { metadata: { ...work('b').metadata, namespace: 'other', ...held } });
-  await dropWorks(hub, makeHubWriter(hub), 'edge');
+  await dropWorks(hub, makeObjectWriter(hub), 'edge');
   assert.deepEqual(hub.names(collection), ['b']);
 });

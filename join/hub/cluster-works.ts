@@ -1,10 +1,10 @@
 // The ManifestWorks and add-ons of a cluster that leaves. They are deleted before the gateway gives up its access, in
 // the order that OCM's own clean-up has: add-ons first, then works by their annotation `cleanup-priority`, lowest
 // first. Works of one priority are deleted only when all works of lower priority are gone.
-import type { HubClient, HubObject } from '../../kube/types.ts';
+import type { ApiClient, ApiObject } from '../../kube/types.ts';
 import { annotationOf } from '../../cache/sources/objects/hub-object.ts';
 import { collectionPath } from '../../kube/paths.ts';
-import { check, type HubWriter } from '../../kube/objects/hub-writer.ts';
+import { check, type ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { isDeleting, listAt, type ResourceType } from '../../kube/objects/objects.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 
@@ -26,8 +26,8 @@ const priorityAnnotation = 'open-cluster-management.io/cleanup-priority';
  * @throws HubRefusal, GatewayError
  */
 export async function deleteNextWorks(
-  client: Pick<HubClient, 'request'>,
-  writer: HubWriter,
+  client: Pick<ApiClient, 'request'>,
+  writer: ObjectWriter,
   namespace: string,
 ): Promise<readonly string[]> {
   const levels = [
@@ -44,8 +44,8 @@ export async function deleteNextWorks(
  * too, since nobody can do in the cluster what the finalizers wait for.
  */
 export async function dropWorks(
-  client: Pick<HubClient, 'request'>,
-  writer: HubWriter,
+  client: Pick<ApiClient, 'request'>,
+  writer: ObjectWriter,
   namespace: string,
 ): Promise<void> {
   for (const type of [addOns, manifestWorks]) {
@@ -58,8 +58,8 @@ export async function dropWorks(
 }
 
 /** ManifestWorks in groups of equal priority, the lowest first. A work without the annotation has priority 0. */
-export function byPriority(works: readonly HubObject[]): readonly (readonly HubObject[])[] {
-  const levels = new Map<number, HubObject[]>();
+export function byPriority(works: readonly ApiObject[]): readonly (readonly ApiObject[])[] {
+  const levels = new Map<number, ApiObject[]>();
   for (const work of works) {
     const written = annotationOf(work, priorityAnnotation) ?? '';
     const priority = /^\d{1,3}$/.test(written) ? Math.min(100, Number(written)) : 0;
@@ -72,10 +72,10 @@ export function byPriority(works: readonly HubObject[]): readonly (readonly HubO
 
 /** Lists the objects of a namespace; empty when the hub does not have the type. */
 async function listIn(
-  client: Pick<HubClient, 'request'>,
+  client: Pick<ApiClient, 'request'>,
   type: ResourceType,
   namespace: string,
-): Promise<readonly HubObject[]> {
+): Promise<readonly ApiObject[]> {
   const answer = await client.request({
     method: 'GET',
     path: collectionPath({ ...type, namespace }, {}),
@@ -83,5 +83,5 @@ async function listIn(
   });
   if (answer.status === 404) return [];
   check(answer, 'list', type);
-  return listAt(parseExact(answer.body), 'items') as readonly HubObject[];
+  return listAt(parseExact(answer.body), 'items') as readonly ApiObject[];
 }

@@ -1,10 +1,10 @@
 // The ManagedCluster of a member on hubs that have OCM's types: made for a ClusterJoin that asks for one, kept up to
 // date with the member's address and certificate authority, and held by a finalizer until the member has left.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { conditionsOf, generationOf, withConditions, type Finding } from '../../kube/objects/conditions.ts';
-import { HubRefusal, type HubWriter } from '../../kube/objects/hub-writer.ts';
+import { HubRefusal, type ObjectWriter } from '../../kube/objects/object-writer.ts';
 import type { ResourceType } from '../../kube/objects/objects.ts';
 import { isMadeFor, joinFinalizer, markOf } from '../object/cluster-join.ts';
 
@@ -32,9 +32,9 @@ export interface ClientConfig {
  * @throws HubRefusal, for example when an admission webhook of OCM refuses `hubAcceptsClient`; GatewayError
  */
 export async function keepManagedCluster(
-  writer: HubWriter,
-  join: HubObject,
-  present: HubObject | undefined,
+  writer: ObjectWriter,
+  join: ApiObject,
+  present: ApiObject | undefined,
   { url, caBundle }: ClientConfig,
 ): Promise<void> {
   const managedClusterClientConfigs = [{ url, ...(caBundle === undefined ? {} : { caBundle }) }];
@@ -61,7 +61,11 @@ export async function keepManagedCluster(
 /**
  * Writes the condition `gateway.portcullis.io/Ready` into the ManagedCluster's status. @throws HubRefusal, GatewayError
  */
-export async function tellReady(writer: HubWriter, managed: HubObject, finding: Omit<Finding, 'type'>): Promise<void> {
+export async function tellReady(
+  writer: ObjectWriter,
+  managed: ApiObject,
+  finding: Omit<Finding, 'type'>,
+): Promise<void> {
   const before = conditionsOf(managed);
   const conditions = withConditions(before, [{ type: readyType, ...finding }], generationOf(managed));
   if (isDeepStrictEqual(before, conditions)) return;

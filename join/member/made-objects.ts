@@ -1,7 +1,7 @@
 // Finds the objects in the member that a ClusterJoin has made. The status of the ClusterJoin lists them, but whoever
 // may write that status may list others. So only objects count that a ClusterJoin makes by kind, namespace and name,
 // and that carry the UID of this one.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { textAt } from '../../kube/objects/objects.ts';
 import { MemberRefusal, type MemberObjects } from '../../distribute/member/member-objects.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
@@ -9,7 +9,7 @@ import { isMadeFor, joinSpecOf, type InstalledObject } from '../object/cluster-j
 import { accessObjects, nameOf } from './access-objects.ts';
 
 /** All objects that a ClusterJoin may make, whatever its spec asks for, in the order in which they are applied. */
-export function possibleObjects(join: HubObject): readonly InstalledObject[] {
+export function possibleObjects(join: ApiObject): readonly InstalledObject[] {
   const { memberNamespace } = joinSpecOf(join);
   return accessObjects({
     ...{ memberNamespace, ownsNamespace: true, index: true, executeWorks: true, labels: {}, annotations: {} },
@@ -39,7 +39,7 @@ export function isSame(one: InstalledObject, other: InstalledObject): boolean {
  */
 export async function madeObject(
   objects: MemberObjects,
-  join: HubObject,
+  join: ApiObject,
   each: InstalledObject,
 ): Promise<InstalledObject | undefined> {
   const live = await objects.get(nameOf(each));

@@ -7,7 +7,7 @@ import { unknownStatus } from '../../model/store.ts';
 import { makeUser } from '../../model/user.ts';
 import { judgedSpec } from '../../cache/sources/hub/judged.ts';
 import { makeRegistry, type Access } from '../../cache/sources/objects/registration.ts';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { makeMemberClient, type MemberClient } from '../../distribute/member/member-client.ts';
 import type { ServedKind } from '../../distribute/member/kinds.ts';
 import { makeMemberObjects, MemberRefusal } from '../../distribute/member/member-objects.ts';
@@ -29,7 +29,7 @@ export interface ReachedMember {
  * @throws GatewayError CLUSTER_UNUSABLE when the address is refused; also whatever `work` throws
  */
 export async function withMember<Result>(
-  join: HubObject,
+  join: ApiObject,
   access: Access,
   rule: AddressRule,
   work: (member: ReachedMember) => Promise<Result>,
@@ -68,7 +68,7 @@ function refuseWrites(): never {
   throw new Error('only reads are meant here');
 }
 
-function specOf(join: HubObject, access: Access, rule: AddressRule): ClusterSpec {
+function specOf(join: ApiObject, access: Access, rule: AddressRule): ClusterSpec {
   const { name } = join.metadata;
   const [made] = makeRegistry('join')([
     {

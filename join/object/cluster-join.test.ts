@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { kubernetesExtraKeys } from '../../lib/rights/impersonation-rules.ts';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { gatesOf, installHash, joinSpecOf } from './cluster-join.ts';
 
-function joinOf(spec: object, metadata: object = {}): HubObject {
+function joinOf(spec: object, metadata: object = {}): ApiObject {
   const named = { name: 'edge', uid: 'u1', resourceVersion: '1', ...metadata };
   return { metadata: named, spec: { bootstrapKubeconfigSecret: { namespace: 'ns', name: 's' }, ...spec } };
 }

@@ -1,7 +1,7 @@
 // Reads ClusterJoin objects: the settings in the spec, and what the status remembers from one reconciliation to the
 // next.
 import { createHash } from 'node:crypto';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { listAt, textAt, textsAt, type ResourceType } from '../../kube/objects/objects.ts';
 import { kubernetesExtraKeys } from '../../lib/rights/impersonation-rules.ts';
@@ -79,7 +79,7 @@ export interface JoinSpec {
 }
 
 /** Reads the spec of a ClusterJoin. The hub has validated it by the type's schema. */
-export function joinSpecOf(join: HubObject): JoinSpec {
+export function joinSpecOf(join: ApiObject): JoinSpec {
   const spec = fieldOf(join, 'spec');
   const flag = (name: string, absent: boolean): boolean => {
     const value = fieldOf(spec, name);
@@ -149,7 +149,7 @@ export interface JoinMemory {
   readonly server: string;
 }
 
-export function memoryOf(join: HubObject): JoinMemory {
+export function memoryOf(join: ApiObject): JoinMemory {
   const times = fieldOf(join, 'status', 'credential');
   return {
     clusterUID: textAt(join, 'status', 'clusterUID'),
@@ -169,7 +169,7 @@ export function memoryOf(join: HubObject): JoinMemory {
 }
 
 /** Labels and annotations of every object that is made for a ClusterJoin. */
-export function markOf(join: HubObject): {
+export function markOf(join: ApiObject): {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 } {
@@ -178,7 +178,7 @@ export function markOf(join: HubObject): {
 }
 
 /** Whether an object was made for this ClusterJoin, by its annotation. */
-export function isMadeFor(object: unknown, join: HubObject): boolean {
+export function isMadeFor(object: unknown, join: ApiObject): boolean {
   return textAt(object, 'metadata', 'annotations', joinAnnotation) === join.metadata.uid;
 }
 

@@ -1,5 +1,5 @@
 // Records which ClusterJoin has which member, so that one member does not join under two names.
-import type { HubObject, HubObjects } from '../../kube/types.ts';
+import type { ApiObject, ApiObjects } from '../../kube/types.ts';
 import { textAt } from '../../kube/objects/objects.ts';
 
 export interface Claims {
@@ -7,7 +7,7 @@ export interface Claims {
    * Claims the member whose `kube-system` Namespace has this UID for a ClusterJoin. Returns the name of another
    * ClusterJoin that has the member already; otherwise undefined.
    */
-  claim(join: HubObject, clusterUid: string): string | undefined;
+  claim(join: ApiObject, clusterUid: string): string | undefined;
   /** Ends the claims of the ClusterJoin with this name. */
   release(name: string): void;
 }
@@ -16,7 +16,7 @@ export interface Claims {
  * Claims are kept in memory beside the UIDs in the statuses: two ClusterJoins may reach the same member at the same
  * time, before the status of either has its UID.
  */
-export function makeClaims(joins: () => HubObjects): Claims {
+export function makeClaims(joins: () => ApiObjects): Claims {
   const claimed = new Map<string, string>();
   return {
     claim({ metadata: { name } }, clusterUid) {

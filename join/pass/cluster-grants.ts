@@ -2,8 +2,8 @@
 // the gateway gives up its access. The controller of the room `tenants` removes them when it sees a label on the
 // cluster's Secret.
 import { collectionPath } from '../../kube/paths.ts';
-import type { HubClient, HubObject } from '../../kube/types.ts';
-import { check } from '../../kube/objects/hub-writer.ts';
+import type { ApiClient, ApiObject } from '../../kube/types.ts';
+import { check } from '../../kube/objects/object-writer.ts';
 import { listAt, textAt, type ResourceType } from '../../kube/objects/objects.ts';
 import { leavingLabel } from '../../tenants/hub/selection.ts';
 import type { GrantKind } from '../../tenants/object/grant.ts';
@@ -18,7 +18,7 @@ import { parseExact } from '../../lib/json/exact-json.ts';
  * Sets the label on the cluster's Secret. From then on no rights are granted in the cluster, and existing ones are
  * removed. @throws HubRefusal, GatewayError
  */
-export async function markLeaving({ client, writer, secretNamespace }: JoinParts, join: HubObject): Promise<void> {
+export async function markLeaving({ client, writer, secretNamespace }: JoinParts, join: ApiObject): Promise<void> {
   const secret = await readSecret(client, secretNamespace, join.metadata.name);
   if (secret === undefined || !isMadeFor(secret, join)) return;
   if (textAt(secret, 'metadata', 'labels', leavingLabel) === 'true') return;
@@ -29,7 +29,7 @@ export async function markLeaving({ client, writer, secretNamespace }: JoinParts
  * The TenantBindings and ClusterPermissions that still have objects in the cluster, as `resource name`; empty when none
  * has. @throws HubRefusal
  */
-export async function grantsIn(client: Pick<HubClient, 'request'>, cluster: string): Promise<readonly string[]> {
+export async function grantsIn(client: Pick<ApiClient, 'request'>, cluster: string): Promise<readonly string[]> {
   const found = [tenantBindings, clusterPermissions].map(async (kind) =>
     (await listOf(client, kind.type))
       .flatMap((object) => (hasObjectsIn(kind, object, cluster) ? [object] : []))
@@ -38,14 +38,14 @@ export async function grantsIn(client: Pick<HubClient, 'request'>, cluster: stri
   return (await Promise.all(found)).flat();
 }
 
-function hasObjectsIn(kind: GrantKind, object: HubObject, cluster: string): boolean {
+function hasObjectsIn(kind: GrantKind, object: ApiObject, cluster: string): boolean {
   return (kind.resultsOf(object).get(cluster)?.objects.length ?? 0) > 0;
 }
 
 /** Lists the objects; empty when the hub does not have the type, or the gateway may not read it. */
-async function listOf(client: Pick<HubClient, 'request'>, type: ResourceType): Promise<readonly HubObject[]> {
+async function listOf(client: Pick<ApiClient, 'request'>, type: ResourceType): Promise<readonly ApiObject[]> {
   const answer = await client.request({ method: 'GET', path: collectionPath(type, {}), timeoutMs: 15_000 });
   if (answer.status === 404 || answer.status === 403) return [];
   check(answer, 'list', type);
-  return listAt(parseExact(answer.body), 'items') as readonly HubObject[];
+  return listAt(parseExact(answer.body), 'items') as readonly ApiObject[];
 }

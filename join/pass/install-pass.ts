@@ -1,8 +1,8 @@
 // Lets a member join: with the bootstrap credential it makes the objects in the member and requests the first token.
 // Each step has a condition of its own in the ClusterJoin's status.
 import type { Access } from '../../cache/sources/objects/registration.ts';
-import type { HubObject } from '../../kube/types.ts';
-import { check } from '../../kube/objects/hub-writer.ts';
+import type { ApiObject } from '../../kube/types.ts';
+import { check } from '../../kube/objects/object-writer.ts';
 import { makeKinds, type Kinds } from '../../distribute/member/kinds.ts';
 import type { MemberObjects } from '../../distribute/member/member-objects.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
@@ -23,7 +23,7 @@ import { removeUnwanted } from './remove-made.ts';
 /** One attempt to let the member of a ClusterJoin join. */
 interface Installation {
   readonly parts: JoinParts;
-  readonly join: HubObject;
+  readonly join: ApiObject;
   readonly spec: JoinSpec;
   readonly status: JoinStatus;
   readonly claims: Claims;
@@ -44,7 +44,7 @@ interface Wanted {
  */
 export async function installPass(
   parts: JoinParts,
-  join: HubObject,
+  join: ApiObject,
   status: JoinStatus,
   claims: Claims,
 ): Promise<void> {

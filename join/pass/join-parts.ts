@@ -2,8 +2,8 @@
 import type { AddressRule } from '../../model/address-rule.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterReader } from '../../model/store.ts';
-import type { HubClient, HubObject } from '../../kube/types.ts';
-import { HubRefusal, type HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ApiClient, ApiObject } from '../../kube/types.ts';
+import { HubRefusal, type ObjectWriter } from '../../kube/objects/object-writer.ts';
 import type { ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { MemberClient } from '../../distribute/member/member-client.ts';
 import {
@@ -20,8 +20,8 @@ export interface JoinWrite extends MemberWrite {
 }
 
 export interface JoinParts {
-  readonly client: HubClient;
-  readonly writer: HubWriter;
+  readonly client: ApiClient;
+  readonly writer: ObjectWriter;
   /** Namespace of the Secrets that register members with the gateway. */
   readonly secretNamespace: string;
   /** Which addresses a member may have. */
@@ -35,7 +35,7 @@ export interface JoinParts {
 }
 
 /** Returns access to objects of the member. Each write is reported to `onWrite` as one for this ClusterJoin. */
-export function objectsFor({ onWrite }: JoinParts, join: HubObject, client: MemberClient): MemberObjects {
+export function objectsFor({ onWrite }: JoinParts, join: ApiObject, client: MemberClient): MemberObjects {
   const { name, uid } = join.metadata;
   return makeMemberObjects(client, fieldManager, (write) => onWrite({ ...write, join: { name, uid } }));
 }

@@ -1,7 +1,7 @@
 // The status of a ClusterJoin during one reconciliation, which collects changes here. It is written only if something
 // has changed.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import {
   conditionsOf,
@@ -11,23 +11,23 @@ import {
   type Condition,
   type Finding,
 } from '../../kube/objects/conditions.ts';
-import type { HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { isSame } from '../member/made-objects.ts';
 import { clusterJoins, memoryOf, type InstalledObject, type JoinMemory } from '../object/cluster-join.ts';
 
 export class JoinStatus {
-  #join: HubObject;
+  #join: ApiObject;
   #conditions: readonly Condition[];
   #fields: Readonly<Record<string, unknown>>;
 
-  constructor(join: HubObject) {
+  constructor(join: ApiObject) {
     this.#join = join;
     this.#conditions = conditionsOf(join);
     this.#fields = (fieldOf(join, 'status') as Record<string, unknown> | undefined) ?? {};
   }
 
   /** The ClusterJoin as it was read, or as the hub returned it after the last write here. */
-  get join(): HubObject {
+  get join(): ApiObject {
     return this.#join;
   }
 
@@ -68,7 +68,7 @@ export class JoinStatus {
    * Writes the status if it changed. @throws HubRefusal, with status 409 when somebody else has changed the
    * ClusterJoin; GatewayError
    */
-  async save(writer: HubWriter): Promise<void> {
+  async save(writer: ObjectWriter): Promise<void> {
     const status = { ...this.#fields, conditions: this.#conditions };
     if (isDeepStrictEqual(status, { conditions: [], ...(fieldOf(this.#join, 'status') as object | undefined) })) return;
     const { resourceVersion } = this.#join.metadata;

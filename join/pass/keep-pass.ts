@@ -1,7 +1,7 @@
 // Maintains a member that has joined: replaces the token before it expires, notices when another cluster answers at the
 // address, and takes over a changed certificate authority.
 import type { Access } from '../../cache/sources/objects/registration.ts';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { accessIn, replaceKeys, withToken } from '../hub/cluster-secret.ts';
 import { clusterUidOf, withMember, type ReachedMember } from '../member/member-session.ts';
 import { requestToken, tokenFault } from '../member/token.ts';
@@ -17,9 +17,9 @@ import type { JoinStatus } from './join-status.ts';
  */
 export async function keepPass(
   parts: JoinParts,
-  join: HubObject,
+  join: ApiObject,
   status: JoinStatus,
-  secret: HubObject,
+  secret: ApiObject,
   authority: string | undefined,
 ): Promise<void> {
   await inStep('Reached', async () => {
@@ -43,9 +43,9 @@ export async function keepPass(
 /** Replaces the token if its time has come. The old token stays in the Secret until the new one was verified. */
 async function rotate(
   { rule, writer, timeScale }: JoinParts,
-  join: HubObject,
+  join: ApiObject,
   status: JoinStatus,
-  secret: HubObject,
+  secret: ApiObject,
   access: Access,
   member: ReachedMember,
 ): Promise<void> {
@@ -74,9 +74,9 @@ async function rotate(
  */
 async function followAuthority(
   { rule, writer }: JoinParts,
-  join: HubObject,
+  join: ApiObject,
   status: JoinStatus,
-  secret: HubObject,
+  secret: ApiObject,
   access: Access,
   authority: string,
 ): Promise<Access> {

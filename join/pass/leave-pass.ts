@@ -1,9 +1,9 @@
 // Lets a member leave. First the ManifestWorks and grants are deleted, which needs the gateway's access to the member;
 // then the gateway's objects in the member. The last of these is the ClusterRoleBinding that permits their deletion.
 import { GatewayError } from '../../model/errors.ts';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
-import { setFinalizer } from '../../kube/objects/hub-writer.ts';
+import { setFinalizer } from '../../kube/objects/object-writer.ts';
 import { isDeleting, textAt, textsAt } from '../../kube/objects/objects.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { MemberRefusal } from '../../distribute/member/member-objects.ts';
@@ -35,9 +35,9 @@ const lookAgain = { afterMs: 2_000 } as const;
  */
 export async function leavePass(
   parts: JoinParts,
-  join: HubObject,
+  join: ApiObject,
   status: JoinStatus,
-  managed: HubObject | undefined,
+  managed: ApiObject | undefined,
 ): Promise<Outcome> {
   const { client, writer } = parts;
   const { name } = join.metadata;
@@ -66,14 +66,14 @@ export async function leavePass(
   return 'done';
 }
 
-function foreignFinalizers(kind: string, object: HubObject | undefined): readonly string[] {
+function foreignFinalizers(kind: string, object: ApiObject | undefined): readonly string[] {
   return textsAt(object, 'metadata', 'finalizers')
     .filter((each) => each !== joinFinalizer && !finalizersOfOcm.has(each))
     .map((each) => `finalizer ${each} of the ${kind}`);
 }
 
 /** Whether the time of `deregisterPolicy` is over, after which a member that cannot be reached is given up. */
-function isOverdue(join: HubObject): boolean {
+function isOverdue(join: ApiObject): boolean {
   const { forceAfterMs } = joinSpecOf(join);
   const sinceMs = Date.parse(textAt(join, 'metadata', 'deletionTimestamp'));
   return forceAfterMs !== undefined && Date.now() - sinceMs >= forceAfterMs;
@@ -104,7 +104,7 @@ interface LeaveFault {
  */
 async function removeFromMember(
   parts: JoinParts,
-  join: HubObject,
+  join: ApiObject,
   status: JoinStatus,
 ): Promise<LeaveFault | undefined> {
   const { client, secretNamespace, rule } = parts;
@@ -135,7 +135,7 @@ function titleOf({ kind, namespace, name, uid }: InstalledObject): string {
 }
 
 /** Reports the objects that stay in a member that was given up: in the status, as an Event and in the log. */
-async function tellLeftBehind({ client, log }: JoinParts, join: HubObject, status: JoinStatus): Promise<void> {
+async function tellLeftBehind({ client, log }: JoinParts, join: ApiObject, status: JoinStatus): Promise<void> {
   const { installed } = status.memory;
   const left = installed.map(titleOf);
   status.set({ leftBehind: installed, remaining: [] });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import type { ClusterRecord } from '../../model/records.ts';
 import { makeClaims } from './claims.ts';
 import { JoinStatus } from './join-status.ts';
@@ -16,7 +16,7 @@ const condition = (type: string, status: string): object => ({
 });
 const times = { issuedAt: lastTransitionTime, expiresAt: lastTransitionTime, rotateAt: lastTransitionTime };
 
-function joinOf(status: object, gates = ''): HubObject {
+function joinOf(status: object, gates = ''): ApiObject {
   const annotations = { 'gateway.portcullis.io/readiness-gates': gates };
   return { metadata: { name: 'edge', uid: 'u', resourceVersion: '1', annotations }, status };
 }
@@ -25,7 +25,7 @@ function recordOf(available: string): ClusterRecord {
   return { status: { conditions: [condition('Available', available)] } } as unknown as ClusterRecord;
 }
 
-function reasonOf(join: HubObject, record: ClusterRecord | undefined, managed?: HubObject): string {
+function reasonOf(join: ApiObject, record: ClusterRecord | undefined, managed?: ApiObject): string {
   return readinessOf(join, new JoinStatus(join), record, managed).reason;
 }
 
@@ -41,7 +41,7 @@ test('a cluster is ready when it has joined, is registered and answers, and says
 
 test('gates of ClusterJoin and ManagedCluster count, wherever their conditions are; absent and False are not ready', () => {
   const joined = { credential: times, conditions: [condition('a/one', 'True')] };
-  const managed = (conditions: readonly object[]): HubObject => ({ ...joinOf({ conditions }, 'b/two') });
+  const managed = (conditions: readonly object[]): ApiObject => ({ ...joinOf({ conditions }, 'b/two') });
   assert.equal(reasonOf(joinOf(joined, 'a/one'), recordOf('True')), 'Ready');
   assert.equal(reasonOf(joinOf(joined, 'a/one'), recordOf('True'), managed([])), 'ReadinessGatesNotReady');
   const no = managed([condition('b/two', 'False')]);
@@ -53,7 +53,7 @@ test('gates of ClusterJoin and ManagedCluster count, wherever their conditions a
 test('one cluster joins once: a claim is kept before the status tells of it, and given up with its ClusterJoin', () => {
   const known = joinOf({ clusterUID: 'x' });
   const claims = makeClaims(() => new Map([['first', known]]));
-  const named = (name: string): HubObject => ({ metadata: { ...known.metadata, name } });
+  const named = (name: string): ApiObject => ({ metadata: { ...known.metadata, name } });
   assert.equal(claims.claim(named('second'), 'x'), 'first');
   assert.equal(claims.claim(named('second'), 'y'), undefined);
   assert.equal(claims.claim(named('second'), 'y'), undefined);

@@ -1,6 +1,6 @@
 // Whether a member that has joined can be used: it is registered with the gateway, it answers, and the conditions that
 // the readiness-gates annotation names are True.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import type { ClusterRecord } from '../../model/records.ts';
 import { conditionsOf, findCondition, type Finding } from '../../kube/objects/conditions.ts';
 import { gatesOf } from '../object/cluster-join.ts';
@@ -15,10 +15,10 @@ export type Readiness = Omit<Finding, 'type'>;
  * @param managed the ManagedCluster of the same name, whose conditions and readiness gates are used too
  */
 export function readinessOf(
-  join: HubObject,
+  join: ApiObject,
   status: JoinStatus,
   record: ClusterRecord | undefined,
-  managed: HubObject | undefined,
+  managed: ApiObject | undefined,
 ): Readiness {
   for (const type of ['Reached', 'Verified']) {
     const condition = status.condition(type);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
-import type { HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ApiObject } from '../../kube/types.ts';
+import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { MemberRefusal, type MemberObjects, type ObjectName } from '../../distribute/member/member-objects.ts';
 import { accessObjects } from '../member/access-objects.ts';
 import { joinSpecOf, markOf } from '../object/cluster-join.ts';
@@ -11,7 +11,7 @@ import { removeInOrder, removeUnwanted } from './remove-made.ts';
 type Json = Record<string, any>;
 
 const spec = { bootstrapKubeconfigSecret: { namespace: 'b', name: 's' }, index: true };
-const joinWith = (installed: unknown): HubObject => ({
+const joinWith = (installed: unknown): ApiObject => ({
   metadata: { name: 'one', uid: 'join-uid', resourceVersion: '1' },
   spec,
   status: { installed },
@@ -64,7 +64,7 @@ function startMember(denied: (key: string) => boolean = () => false) {
   return { removed, asked, objects: objects as MemberObjects };
 }
 
-const writer = { patch: (_type: unknown, object: HubObject) => Promise.resolve(object) } as unknown as HubWriter;
+const writer = { patch: (_type: unknown, object: ApiObject) => Promise.resolve(object) } as unknown as ObjectWriter;
 const all = made.map(entryOf);
 const expected = [
   ...['ClusterRoleBinding /portcullis:index-review', 'ClusterRole /portcullis:index-review'],

@@ -1,7 +1,7 @@
 // Removes objects of a ClusterJoin from the member: those that its spec no longer asks for, or all of them. What the
 // status lists is only a hint, see made-objects.ts.
-import type { HubObject } from '../../kube/types.ts';
-import type { HubWriter } from '../../kube/objects/hub-writer.ts';
+import type { ApiObject } from '../../kube/types.ts';
+import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { textAt } from '../../kube/objects/objects.ts';
 import type { MemberObjects } from '../../distribute/member/member-objects.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
@@ -13,7 +13,7 @@ import type { JoinStatus } from './join-status.ts';
 /** Removes objects that an earlier spec asked for and the present one does not, such as the rights of the index. */
 export async function removeUnwanted(
   objects: MemberObjects,
-  join: HubObject,
+  join: ApiObject,
   status: JoinStatus,
   access: readonly JsonObject[],
 ): Promise<void> {
@@ -34,8 +34,8 @@ export async function removeUnwanted(
  */
 export async function removeInOrder(
   objects: MemberObjects,
-  writer: HubWriter,
-  join: HubObject,
+  writer: ObjectWriter,
+  join: ApiObject,
   status: JoinStatus,
 ): Promise<void> {
   const removed = await madeInOrder(objects, join, status);
@@ -60,7 +60,7 @@ export async function removeInOrder(
 /** The objects that the ClusterJoin has made and the gateway removes itself, in the order of their removal. */
 async function madeInOrder(
   objects: MemberObjects,
-  join: HubObject,
+  join: ApiObject,
   status: JoinStatus,
 ): Promise<readonly InstalledObject[]> {
   const made: InstalledObject[] = [];

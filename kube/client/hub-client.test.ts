@@ -6,19 +6,19 @@ import { fixedCredential } from '../../model/fixed-credential.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { makeHubClient, type HubClientOptions } from './hub-client.ts';
 import type { HubAccess, HubConnection } from './connection.ts';
-import type { HubClient, HubStream } from '../types.ts';
+import type { ApiClient, ApiStream } from '../types.ts';
 import { connectionTo, faultOf, startTestHub, until } from './hub.fixture.ts';
 
 const authority = await makeTestAuthority('hub');
 const certificate = { ca: authority.ca, ...(await authority.issue(['ip:127.0.0.1'])) };
 
-function clientOf(t: TestContext, connection: HubConnection, options: Partial<HubClientOptions> = {}): HubClient {
+function clientOf(t: TestContext, connection: HubConnection, options: Partial<HubClientOptions> = {}): ApiClient {
   const client = makeHubClient(connection, { version: '1.2.3', ...options });
   t.after(() => client.close());
   return client;
 }
 
-async function drain(stream: HubStream): Promise<void> {
+async function drain(stream: ApiStream): Promise<void> {
   for await (const _ of stream.chunks);
 }
 

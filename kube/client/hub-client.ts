@@ -11,7 +11,7 @@ import { bodyOf } from '../call-body.ts';
 import type { HubConnection } from './connection.ts';
 import { hubFault, hubUnavailable, isCut } from '../faults.ts';
 import { makeHubTransport, type HubTransport } from './hub-transport.ts';
-import type { HubAnswer, HubCall, HubClient, HubStream } from '../types.ts';
+import type { ApiAnswer, ApiCall, ApiClient, ApiStream } from '../types.ts';
 import { maxHeaderBytes } from '../../lib/limits.ts';
 import type { Credential } from '../../model/records.ts';
 
@@ -42,7 +42,7 @@ const reviewPath = /^\/apis\/(?:authentication|authorization)\.k8s\.io\//;
  * Whether the call is a TokenReview or a SubjectAccessReview. The API server stores nothing for such a POST, so it is
  * safe to send it again.
  */
-export function isReview({ method, path }: HubCall): boolean {
+export function isReview({ method, path }: ApiCall): boolean {
   return method === 'POST' && reviewPath.test(path);
 }
 
@@ -60,11 +60,11 @@ type Kind = 'short' | 'long';
  * @param connection gives the present address and credential for every request; the client's `close` does not close the
  * connection
  */
-export function makeHubClient(connection: HubConnection, options: HubClientOptions): HubClient {
+export function makeHubClient(connection: HubConnection, options: HubClientOptions): ApiClient {
   return new HttpsHubClient(connection, options);
 }
 
-class HttpsHubClient implements HubClient {
+class HttpsHubClient implements ApiClient {
   readonly #connection: HubConnection;
   readonly #userAgent: string;
   readonly #maxAnswerBytes: number;
@@ -91,11 +91,11 @@ class HttpsHubClient implements HubClient {
     return `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
   }
 
-  request(call: HubCall): Promise<HubAnswer> {
+  request(call: ApiCall): Promise<ApiAnswer> {
     return this.#timed(call, async (signal) => this.#readAnswer(await this.#sendWithRetry(call, 'short', signal)));
   }
 
-  async open(call: HubCall): Promise<HubStream> {
+  async open(call: ApiCall): Promise<ApiStream> {
     const sent = await this.#timed(call, (signal) => this.#sendWithRetry(call, 'long', signal));
     const { request, answer } = sent;
     if (!request.destroyed) this.#streams.add(sent);
@@ -125,7 +125,7 @@ class HttpsHubClient implements HubClient {
    * Runs `work` and rejects when `call.timeoutMs` is over or `call.signal` is aborted. Every rejection is
    * HUB_UNAVAILABLE.
    */
-  async #timed<Result>(call: HubCall, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  async #timed<Result>(call: ApiCall, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const url = this.url;
     if (this.#closed) throw hubUnavailable(url, 'the gateway is stopping');
     const limit = new AbortController();
@@ -157,7 +157,7 @@ class HttpsHubClient implements HubClient {
    * Sends the call a second time in two cases: a pooled connection was cut before the answer began and the call is safe
    * to repeat, or the answer was 401 and the credential could be renewed.
    */
-  async #sendWithRetry(call: HubCall, kind: Kind, signal: AbortSignal): Promise<Sent> {
+  async #sendWithRetry(call: ApiCall, kind: Kind, signal: AbortSignal): Promise<Sent> {
     let sent: Sent;
     try {
       sent = await this.#send(call, kind, signal);
@@ -185,7 +185,7 @@ class HttpsHubClient implements HubClient {
     return now.authorization !== refused.authorization || now.clientCertificate !== refused.clientCertificate;
   }
 
-  async #send(call: HubCall, kind: Kind, signal: AbortSignal): Promise<Sent> {
+  async #send(call: ApiCall, kind: Kind, signal: AbortSignal): Promise<Sent> {
     const { endpoint, credential: source } = this.#connection.current();
     const credential = await source.current();
     signal.throwIfAborted();
@@ -233,7 +233,7 @@ class HttpsHubClient implements HubClient {
     return this.#transport;
   }
 
-  async #readAnswer({ request, answer }: Sent): Promise<HubAnswer> {
+  async #readAnswer({ request, answer }: Sent): Promise<ApiAnswer> {
     const url = this.url;
     const parts: Buffer[] = [];
     let bytes = 0;

@@ -1,6 +1,6 @@
 // Reads and writes conditions of an object's status (metav1.Condition). `lastTransitionTime` of a condition stays the
 // same while its status stays the same, so that an unchanged object is not written again.
-import type { HubObject } from '../types.ts';
+import type { ApiObject } from '../types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
@@ -23,7 +23,7 @@ export interface Condition extends Finding {
 const maxMessageLength = 2048;
 
 /** Returns the conditions in an object's status without malformed ones. */
-export function conditionsOf(object: HubObject): readonly Condition[] {
+export function conditionsOf(object: ApiObject): readonly Condition[] {
   const list = fieldOf(object, 'status', 'conditions');
   if (!Array.isArray(list)) return [];
   return (list as readonly Condition[]).filter((each) => typeof fieldOf(each, 'type') === 'string');
@@ -60,7 +60,7 @@ export function withConditions(
 }
 
 /** Returns `metadata.generation` of an object; undefined if it has none. */
-export function generationOf(object: HubObject): number | undefined {
+export function generationOf(object: ApiObject): number | undefined {
   const generation = fieldOf(object, 'metadata', 'generation');
   return typeof generation === 'number' ? generation : undefined;
 }

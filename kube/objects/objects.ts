@@ -1,5 +1,5 @@
 // Reads fields and owner references of objects of an API server, and whether an object is being deleted.
-import type { HubObject } from '../types.ts';
+import type { ApiObject } from '../types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 
 /** A type of API objects; `resource` is the plural name, as in paths. */
@@ -27,7 +27,7 @@ export function textsAt(object: unknown, ...path: readonly string[]): readonly s
   return listAt(object, ...path).filter((each) => typeof each === 'string');
 }
 
-export function isDeleting(object: HubObject): boolean {
+export function isDeleting(object: ApiObject): boolean {
   return fieldOf(object, 'metadata', 'deletionTimestamp') !== undefined;
 }
 
@@ -41,11 +41,11 @@ export interface OwnerReference {
   readonly blockOwnerDeletion?: boolean;
 }
 
-export function ownersOf(object: HubObject): readonly OwnerReference[] {
+export function ownersOf(object: ApiObject): readonly OwnerReference[] {
   return listAt(object, 'metadata', 'ownerReferences') as readonly OwnerReference[];
 }
 
 /** Returns the owner reference with `controller: true`, which at most one owner has; undefined if there is none. */
-export function controllerOf(object: HubObject): OwnerReference | undefined {
+export function controllerOf(object: ApiObject): OwnerReference | undefined {
   return ownersOf(object).find(({ controller }) => controller === true);
 }

@@ -2,12 +2,12 @@
 // resourceVersion of the whole collection. A watch from version N gets every event after N, or 410 when the events
 // since N were compacted.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { HubObject } from '../types.ts';
+import type { ApiObject } from '../types.ts';
 
 /** One change of the collection, as a watch sends it. */
 interface Event {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  readonly object: HubObject;
+  readonly object: ApiObject;
 }
 
 /** A collection of objects that a test API server lists and watches, and the methods with which a test changes it. */
@@ -17,7 +17,7 @@ export interface TestCollection {
   /**
    * Creates an object of this name with these fields, or replaces the present one. Open watches get ADDED or MODIFIED.
    */
-  put(name: string, fields?: object): HubObject;
+  put(name: string, fields?: object): ApiObject;
   remove(name: string): void;
   /** Sends a BOOKMARK event with the current resourceVersion to every open watch. */
   bookmark(): void;
@@ -40,7 +40,7 @@ export interface TestCollection {
 export function makeTestCollection(
   intercept: (url: URL, response: ServerResponse, request: IncomingMessage) => boolean = () => false,
 ): TestCollection {
-  const objects = new Map<string, HubObject>();
+  const objects = new Map<string, ApiObject>();
   const watches = new Set<ServerResponse>();
   let events: Event[] = [];
   let version = 100;

@@ -1,12 +1,12 @@
 // Watches collections of objects for several users, such as the import policies or ManifestWorks that need them. Each
 // collection is watched once, and only while some user needs it. A user is any name that the caller chooses.
-import type { HubClient, HubObjects, WatchedResource } from '../types.ts';
+import type { ApiClient, ApiObjects, WatchedResource } from '../types.ts';
 import { resourceKey } from '../paths.ts';
 import { startReflector, type Reflector, type ReflectorState } from './reflector.ts';
 import type { ReflectorTiming } from './reflector-types.ts';
 
 export interface FollowedTypesOptions {
-  readonly client: Pick<HubClient, 'request' | 'open' | 'url'>;
+  readonly client: Pick<ApiClient, 'request' | 'open' | 'url'>;
   /** True if only the metadata of the objects is requested (PartialObjectMetadata). */
   readonly metadataOnly?: boolean;
   /** Called when objects changed; `keys` are `namespace/name`, or `name` for cluster-scoped objects. */
@@ -28,7 +28,7 @@ export interface FollowedTypes {
   /** Returns the types that a user needs; empty for an unknown user. */
   typesOf(user: string): readonly WatchedResource[];
   /** Returns the watched objects of a type; undefined when no user needs the type. */
-  objects(type: WatchedResource): HubObjects | undefined;
+  objects(type: WatchedResource): ApiObjects | undefined;
   state(type: WatchedResource): ReflectorState | undefined;
   close(): void;
 }

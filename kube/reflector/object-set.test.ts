@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../types.ts';
+import type { ApiObject } from '../types.ts';
 import { isOlder, makeObjectSet, type ObjectChange } from './object-set.ts';
 
-function object(name: string, uid: string, resourceVersion: string, namespace?: string): HubObject {
+function object(name: string, uid: string, resourceVersion: string, namespace?: string): ApiObject {
   return { metadata: { name, uid, resourceVersion, ...(namespace === undefined ? {} : { namespace }) } };
 }
 

@@ -1,13 +1,13 @@
 // The objects that a reflector has received, and the differences that each list or event makes. A map that was returned
 // once is never changed afterwards. An object that did not change stays the same instance, because sources cache
 // results by object.
-import type { HubObject, HubObjects } from '../types.ts';
+import type { ApiObject, ApiObjects } from '../types.ts';
 
 /** One change of the set. `old` is the object before the change; the `object` of DELETED is the deleted one. */
 export type ObjectChange =
-  | { readonly type: 'ADDED'; readonly key: string; readonly object: HubObject }
-  | { readonly type: 'MODIFIED'; readonly key: string; readonly object: HubObject; readonly old: HubObject }
-  | { readonly type: 'DELETED'; readonly key: string; readonly object: HubObject };
+  | { readonly type: 'ADDED'; readonly key: string; readonly object: ApiObject }
+  | { readonly type: 'MODIFIED'; readonly key: string; readonly object: ApiObject; readonly old: ApiObject }
+  | { readonly type: 'DELETED'; readonly key: string; readonly object: ApiObject };
 
 /**
  * Objects by `namespace/name`, or by `name` when they have no namespace. Each method returns the changes it made. An
@@ -15,17 +15,17 @@ export type ObjectChange =
  */
 export interface ObjectSet {
   /** The present objects. The returned map never changes afterwards. */
-  current(): HubObjects;
+  current(): ApiObjects;
   /** Makes the items the only objects of the set. Called after a complete list. */
-  swap(items: readonly HubObject[]): readonly ObjectChange[];
+  swap(items: readonly ApiObject[]): readonly ObjectChange[];
   /** Adds or replaces one object. Does nothing when the set has a newer version of it. */
-  put(object: HubObject): readonly ObjectChange[];
+  put(object: ApiObject): readonly ObjectChange[];
   /** Removes the object with this key if it has this UID. */
-  remove(object: HubObject): readonly ObjectChange[];
+  remove(object: ApiObject): readonly ObjectChange[];
 }
 
 /** The key of an object in the set: `namespace/name`, or `name` when the object has no namespace. */
-export function keyOf({ metadata }: HubObject): string {
+export function keyOf({ metadata }: ApiObject): string {
   return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
 }
 
@@ -39,11 +39,11 @@ export function isOlder(a: string, b: string): boolean {
 }
 
 export function makeObjectSet(): ObjectSet {
-  let objects = new Map<string, HubObject>();
+  let objects = new Map<string, ApiObject>();
   let given = false;
 
   /** Returns the map of objects for changing it: a copy when the present map was already returned to a caller. */
-  function own(): Map<string, HubObject> {
+  function own(): Map<string, ApiObject> {
     if (given) objects = new Map(objects);
     given = false;
     return objects;
@@ -56,7 +56,7 @@ export function makeObjectSet(): ObjectSet {
     },
     swap(items) {
       const before = objects;
-      const after = new Map<string, HubObject>();
+      const after = new Map<string, ApiObject>();
       const changes: ObjectChange[] = [];
       for (const item of items) {
         const key = keyOf(item);
@@ -92,11 +92,11 @@ export function makeObjectSet(): ObjectSet {
   };
 }
 
-function isSame(a: HubObject, b: HubObject): boolean {
+function isSame(a: ApiObject, b: ApiObject): boolean {
   return a.metadata.uid === b.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
 }
 
-function difference(key: string, old: HubObject | undefined, object: HubObject): readonly ObjectChange[] {
+function difference(key: string, old: ApiObject | undefined, object: ApiObject): readonly ObjectChange[] {
   if (old === undefined) return [{ type: 'ADDED', key, object }];
   if (isSame(old, object)) return [];
   if (old.metadata.uid === object.metadata.uid) return [{ type: 'MODIFIED', key, object, old }];

@@ -3,7 +3,7 @@ import { GatewayError } from '../../model/errors.ts';
 import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import { readStatus } from '../events.ts';
 import { missingRule, resourceLabel } from '../paths.ts';
-import type { HubAnswer, HubStream, WatchedResource } from '../types.ts';
+import type { ApiAnswer, ApiStream, WatchedResource } from '../types.ts';
 import type { ReflectorFault } from './reflector-types.ts';
 
 /**
@@ -43,7 +43,7 @@ export interface Followed {
 const statusBytes = 64 * 1024;
 
 /** Turns an answer other than 200 into the error that tells the reflector what to do. */
-export function refusalOf(answer: HubAnswer, verb: 'list' | 'watch', { url, resource }: Followed): Error {
+export function refusalOf(answer: ApiAnswer, verb: 'list' | 'watch', { url, resource }: Followed): Error {
   const { status, body, retryAfterMs } = answer;
   const label = resourceLabel(resource);
   const where = `${label} on ${url}`;
@@ -81,7 +81,7 @@ export function setbackOf(error: unknown, doing: Step, { url, resource }: Follow
 }
 
 /** Reads the body of a refused watch, at most about 64 KiB, and closes the stream. */
-export async function readRefusal(stream: HubStream): Promise<HubAnswer> {
+export async function readRefusal(stream: ApiStream): Promise<ApiAnswer> {
   const parts: Buffer[] = [];
   let bytes = 0;
   try {

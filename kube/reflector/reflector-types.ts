@@ -1,6 +1,6 @@
 // Options, state and timing of a reflector. `synced` only says that a complete list was received once. How old the
 // objects may be is in `lastConfirmedAtMs`, and why they are not up to date in `fault`.
-import type { HubClient, HubObjects, WatchedResource } from '../types.ts';
+import type { ApiClient, ApiObjects, WatchedResource } from '../types.ts';
 import type { ObjectChange } from './object-set.ts';
 
 /** Why a reflector cannot follow its resource now. The message contains no secret. */
@@ -45,7 +45,7 @@ export interface Reflector {
    * The present objects. A returned map never changes. An object that did not change is the same instance in later
    * maps.
    */
-  readonly objects: HubObjects;
+  readonly objects: ApiObjects;
   state(): ReflectorState;
   /**
    * Tells a waiting reflector that the resource may have appeared, or may be permitted now: it asks the hub at once.
@@ -97,7 +97,7 @@ export interface ReflectorTiming {
 
 /** What a reflector follows, and the functions that it calls. */
 export interface ReflectorOptions {
-  readonly client: Pick<HubClient, 'request' | 'open' | 'url'>;
+  readonly client: Pick<ApiClient, 'request' | 'open' | 'url'>;
   readonly resource: WatchedResource;
   /**
    * Asks for PartialObjectMetadata instead of whole objects. Useful for kinds with large objects, such as

@@ -5,7 +5,7 @@ import { makeBackoff, makeBusyWaits, type Backoff, type BusyWaits } from '../../
 import { readPage, readWatchLine, type Page } from '../events.ts';
 import { collectionPath, resourceLabel } from '../paths.ts';
 import { hubUnavailable } from '../faults.ts';
-import type { HubObject, HubObjects, HubStream, WatchedResource } from '../types.ts';
+import type { ApiObject, ApiObjects, ApiStream, WatchedResource } from '../types.ts';
 import { isOlder, makeObjectSet, type ObjectChange } from './object-set.ts';
 import {
   Expired,
@@ -95,7 +95,7 @@ class HubReflector implements Reflector {
     this.#busy = makeBusyWaits(firstBackoffMs, busyGraceMs, this.#random);
   }
 
-  get objects(): HubObjects {
+  get objects(): ApiObjects {
     return this.#objects.current();
   }
 
@@ -141,7 +141,7 @@ class HubReflector implements Reflector {
    * list is repeated without paging.
    */
   async #list(): Promise<void> {
-    const items: HubObject[] = [];
+    const items: ApiObject[] = [];
     let page = await this.#getPage(this.#unpaged ? {} : { limit: pageSize });
     const listed = page.resourceVersion;
     for (const item of page.items) items.push(item);
@@ -215,7 +215,7 @@ class HubReflector implements Reflector {
     return livedMs < timeoutMs - 2000 ? 'check' : 'watch';
   }
 
-  async #openWatch(timeoutMs: number): Promise<HubStream> {
+  async #openWatch(timeoutMs: number): Promise<ApiStream> {
     const path = collectionPath(this.resource, {
       watch: 'true',
       allowWatchBookmarks: 'true',
@@ -234,7 +234,7 @@ class HubReflector implements Reflector {
   }
 
   /** Applies events until the stream ends. Returns how many events came. */
-  async #readWatch(stream: HubStream, openedAtMs: number, timeoutMs: number): Promise<number> {
+  async #readWatch(stream: ApiStream, openedAtMs: number, timeoutMs: number): Promise<number> {
     let stalled = false;
     const deadline = setTimeout(() => {
       stalled = true;

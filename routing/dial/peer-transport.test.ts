@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import type { TLSSocket, TlsOptions } from 'node:tls';
 import { before, test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import type { ClusterSpec, Credential } from '../../model/records.ts';
 import { makeClusterGatewaySource } from '../../cache/sources/objects/cluster-gateway.ts';
 import { base64, compiled } from '../../cache/sources/objects/hub-objects.fixture.ts';
@@ -40,7 +40,7 @@ function specOf(
     kind: 'Secret',
     metadata: { name: 'm1', namespace, uid: 'u', resourceVersion: '1', labels, annotations: more.annotations ?? {} },
     data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, base64(text)])),
-  } as unknown as HubObject;
+  } as unknown as ApiObject;
   const { allowExec = [] } = more;
   const [spec] = compiled(
     makeClusterGatewaySource({ secretNamespace: namespace, clusterProxy, allowExec, allowExecEnv: [] }),

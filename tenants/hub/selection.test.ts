@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import type { ClusterRecord } from '../../model/records.ts';
 import { leavingLabel, selectClusters } from './selection.ts';
 import type { ClusterChoice } from '../object/grant.ts';
@@ -15,7 +15,7 @@ const records = [
   record('leaves', { env: 'prod' }, leaving),
 ];
 const nothing: ClusterChoice = { all: false, names: [], selector: undefined, placements: [] };
-const chosen = (choice: Partial<ClusterChoice>, decisions: readonly HubObject[] = []): readonly string[] => [
+const chosen = (choice: Partial<ClusterChoice>, decisions: readonly ApiObject[] = []): readonly string[] => [
   ...selectClusters({ ...nothing, ...choice }, records, decisions).names,
 ];
 
@@ -28,7 +28,7 @@ test('names, labels and everything choose clusters, but never one that leaves, a
 });
 
 test('a placement chooses what its decisions say, and one without decisions is told apart from one that chose none', () => {
-  const decision = (name: string, clusters: readonly string[]): HubObject => ({
+  const decision = (name: string, clusters: readonly string[]): ApiObject => ({
     metadata: {
       ...{ name: `${name}-decision-1`, namespace: 'team', uid: '', resourceVersion: '' },
       labels: { 'cluster.open-cluster-management.io/placement': name },

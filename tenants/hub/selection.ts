@@ -1,5 +1,5 @@
 // Decides in which clusters a TenantBinding or ClusterPermission grants rights.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import type { ClusterRecord } from '../../model/records.ts';
 import { selectorMatches } from '../../auth/rules/rule-match.ts';
 import { listAt, textAt } from '../../kube/objects/objects.ts';
@@ -22,7 +22,7 @@ export interface Selection {
 export function selectClusters(
   choice: ClusterChoice,
   records: readonly ClusterRecord[],
-  decisions: readonly HubObject[],
+  decisions: readonly ApiObject[],
 ): Selection {
   const { all, selector, placements } = choice;
   const names = new Set(choice.names);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { GrantFault, type Piece, type Where } from '../object/grant.ts';
 import { isAsWanted, render } from './manifests.ts';
 
 const mark = { uid: 'u', title: 'TenantBinding x' };
-const namespace = (name: string, labels: object = {}, more: object = {}): [string, HubObject] => [
+const namespace = (name: string, labels: object = {}, more: object = {}): [string, ApiObject] => [
   name,
   { metadata: { name, uid: name, resourceVersion: '1', labels: labels as Record<string, string>, ...more } },
 ];

@@ -1,7 +1,7 @@
 // Makes the manifests of one cluster from the pieces of a grant (TenantBinding or ClusterPermission), and compares
 // objects in the cluster with them.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { selectorMatches } from '../../auth/rules/rule-match.ts';
 import { listAt, textAt } from '../../kube/objects/objects.ts';
@@ -53,7 +53,7 @@ export interface Mark {
 export function render(
   pieces: readonly Piece[],
   mark: Mark,
-  namespaces: ReadonlyMap<string, HubObject> | undefined,
+  namespaces: ReadonlyMap<string, ApiObject> | undefined,
 ): Rendering {
   const missing = new Set<string>();
   const made = new Map<string, Wanted>();
@@ -61,7 +61,7 @@ export function render(
     if (piece.where === undefined) return [wantedFor(piece, mark)];
     const { where } = piece;
     if ('selector' in where)
-      return [...(namespaces ?? new Map<string, HubObject>()).values()]
+      return [...(namespaces ?? new Map<string, ApiObject>()).values()]
         .filter((each) => isOpen(each) && selectorMatches(where.selector, each.metadata.labels ?? {}))
         .map(({ metadata }) => wantedFor(piece, mark, metadata.name));
     return where.names.flatMap((name) => {
@@ -83,12 +83,12 @@ export function render(
   return { wanted: [...made.values(), ...roles, ...wanted.filter((each) => !isRole(each))], missing: [...missing] };
 }
 
-function isGatewayOwn({ metadata }: HubObject): boolean {
+function isGatewayOwn({ metadata }: ApiObject): boolean {
   return metadata.labels?.[joinLabel] !== undefined;
 }
 
 /** Whether rights can be granted in the namespace: it is not being deleted, and it is not the gateway's own. */
-function isOpen(namespace: HubObject): boolean {
+function isOpen(namespace: ApiObject): boolean {
   return !isGatewayOwn(namespace) && fieldOf(namespace, 'metadata', 'deletionTimestamp') === undefined;
 }
 

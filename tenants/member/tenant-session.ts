@@ -1,7 +1,7 @@
 // Access to one member as the authors of grants, the users who last changed a TenantBinding or ClusterPermission: their
 // objects there, the namespaces, and watches of both. Each request is sent as an author, by the same identity rules as
 // requests that the author sends through the gateway.
-import type { HubObject, WatchedResource } from '../../kube/types.ts';
+import type { ApiObject, WatchedResource } from '../../kube/types.ts';
 import type { ReflectorTiming } from '../../kube/reflector/reflector-types.ts';
 import type { ClusterSpec } from '../../model/records.ts';
 import { makeFollowedTypes, type FollowedTypes } from '../../kube/reflector/followed-types.ts';
@@ -94,7 +94,7 @@ export class TenantSession {
    * The namespaces of the member, by name; 'reading' while they are being listed, a fault when the author may not list
    * them.
    */
-  namespaces(author: Author): ReadonlyMap<string, HubObject> | 'reading' | { readonly fault: string } {
+  namespaces(author: Author): ReadonlyMap<string, ApiObject> | 'reading' | { readonly fault: string } {
     const { namespaces } = this.#as(author);
     const state = namespaces.state(namespaceType);
     if (state?.fault !== undefined) return { fault: state.fault.message };

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { authorValidation, policyFault } from './author-policy.ts';
 
 const [policy, binding] = authorValidation.map((object) => structuredClone(object)) as unknown as [
-  HubObject,
-  HubObject,
+  ApiObject,
+  ApiObject,
 ];
 
 /** The object with other fields in its spec. */
-function changed(object: HubObject, spec: object): HubObject {
+function changed(object: ApiObject, spec: object): ApiObject {
   return { ...object, spec: { ...(object['spec'] as object), ...spec } };
 }
 
@@ -23,7 +23,7 @@ test('the policy is in force as it is installed, also with the defaults that an 
 test('a policy that is missing, or lets anything pass, is not in force', () => {
   const constraints = (policy['spec'] as { matchConstraints: object }).matchConstraints;
   const only = { matchLabels: { a: 'b' } };
-  const cases: readonly (readonly [HubObject | undefined, HubObject | undefined])[] = [
+  const cases: readonly (readonly [ApiObject | undefined, ApiObject | undefined])[] = [
     [undefined, binding],
     [policy, undefined],
     [changed(policy, { failurePolicy: 'Ignore' }), binding],

@@ -3,7 +3,7 @@
 // annotation records these.
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { listAt, textAt } from '../../kube/objects/objects.ts';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import {
   GrantFault,
@@ -71,23 +71,23 @@ export const clusterPermissions: GrantKind = {
 
 type Unnumbered = Omit<Piece, 'grant'>;
 
-function clusterRoleOf({ metadata: { name }, ...permission }: HubObject): readonly Unnumbered[] {
+function clusterRoleOf({ metadata: { name }, ...permission }: ApiObject): readonly Unnumbered[] {
   const role = fieldOf(permission, 'spec', 'clusterRole');
   if (role === undefined) return [];
   return [{ kind: 'ClusterRole', name, where: undefined, content: { rules: listAt(role, 'rules') } }];
 }
 
-function roleOf({ metadata: { name } }: HubObject, role: unknown): Unnumbered {
+function roleOf({ metadata: { name } }: ApiObject, role: unknown): Unnumbered {
   return { kind: 'Role', name, where: whereOf(role), content: { rules: listAt(role, 'rules') } };
 }
 
-function clusterBindingOf({ metadata: { name } }: HubObject, binding: unknown): Unnumbered {
+function clusterBindingOf({ metadata: { name } }: ApiObject, binding: unknown): Unnumbered {
   const roleRef = readRoleRef('ClusterRole', textAt(binding, 'roleRef', 'name') || name);
   const content = { roleRef, subjects: subjectsOf(binding) };
   return { kind: 'ClusterRoleBinding', name: textAt(binding, 'name') || name, where: undefined, content };
 }
 
-function bindingOf({ metadata: { name } }: HubObject, binding: unknown): Unnumbered {
+function bindingOf({ metadata: { name } }: ApiObject, binding: unknown): Unnumbered {
   const roleRef = readRoleRef(textAt(binding, 'roleRef', 'kind'), textAt(binding, 'roleRef', 'name') || name);
   const content = { roleRef, subjects: subjectsOf(binding) };
   return { kind: 'RoleBinding', name: textAt(binding, 'name') || name, where: whereOf(binding), content };

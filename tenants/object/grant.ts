@@ -1,6 +1,6 @@
 // What TenantBindings and ClusterPermissions have in common: both are objects of the hub that grant rights in clusters.
 // The controller uses only these types, and not the fields of either kind.
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import type { ClusterSelector } from '../../auth/rules/rules.ts';
 import type { Condition } from '../../kube/objects/conditions.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
@@ -87,25 +87,25 @@ export interface GrantKind {
   readonly kind: string;
   /** Type of the condition that says whether every chosen cluster has the rights. */
   readonly appliedType: string;
-  clustersOf(object: HubObject): ClusterChoice;
+  clustersOf(object: ApiObject): ClusterChoice;
   /** The roles and bindings that the object asks for. @throws GrantFault */
-  piecesOf(object: HubObject): readonly Piece[];
+  piecesOf(object: ApiObject): readonly Piece[];
   /** Whether objects are removed from a cluster that is no longer chosen. */
-  prunes(object: HubObject): boolean;
+  prunes(object: ApiObject): boolean;
   /** When all rights of the object expire, in Unix milliseconds; undefined: never. */
-  expiresAtMs(object: HubObject): number | undefined;
+  expiresAtMs(object: ApiObject): number | undefined;
   /** The results by cluster that the object's status or annotation records, for a restarted gateway. */
-  resultsOf(object: HubObject): ReadonlyMap<string, ClusterResult>;
+  resultsOf(object: ApiObject): ReadonlyMap<string, ClusterResult>;
   /** A JSON merge patch of metadata and status that records the results and conditions on the hub. */
   toldBy(
     results: ReadonlyMap<string, ClusterResult>,
     conditions: readonly Condition[],
-    object: HubObject,
+    object: ApiObject,
   ): { readonly annotations: Readonly<Record<string, string | null>>; readonly status: JsonObject };
 }
 
 /** A key that identifies an object among those of both kinds: `KIND NAMESPACE/NAME` or `KIND NAME`. */
-export function grantKey(kind: GrantKind, { metadata: { namespace, name } }: HubObject): string {
+export function grantKey(kind: GrantKind, { metadata: { namespace, name } }: ApiObject): string {
   return `${kind.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 }
 

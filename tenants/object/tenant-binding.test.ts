@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../kube/types.ts';
+import type { ApiObject } from '../../kube/types.ts';
 import { clusterPermissions } from './cluster-permission.ts';
 import { GrantFault } from './grant.ts';
 import { tenantBindings } from './tenant-binding.ts';
 
-const made = (spec: object, metadata: object = {}): HubObject => ({
+const made = (spec: object, metadata: object = {}): ApiObject => ({
   metadata: { name: 'x', uid: 'u', resourceVersion: '1', ...metadata },
   spec,
 });
 const bob = { kind: 'User', name: 'bob' };
-const binding = (subject: object, grant: object): HubObject => made({ subjects: [subject], grants: [grant] });
+const binding = (subject: object, grant: object): ApiObject => made({ subjects: [subject], grants: [grant] });
 const view = { clusterRole: 'view', scope: 'Cluster' };
 
 test('a grant becomes a binding, and one with rules a role, too', () => {

@@ -42,7 +42,7 @@ const fieldsOnly = [
   'cli/connection/http.ts',
   'cli/join/hub-objects.ts',
   'cli/works/hub-works.ts',
-  'kube/objects/hub-writer.ts',
+  'kube/objects/object-writer.ts',
   'distribute/work/last-modifier.ts',
   'api/clusters/cluster-gateway-health.ts',
   'api/index/put-back.ts',

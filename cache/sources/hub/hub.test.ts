@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
 import { makeHubClient } from '../../../kube/client/hub-client.ts';
-import type { HubObjects, WatchedResource } from '../../../kube/types.ts';
+import type { ApiObjects, WatchedResource } from '../../../kube/types.ts';
 import type { HubSource } from '../hub-source.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import { createClusterStore } from '../../../model/store.ts';
@@ -26,7 +26,7 @@ function sourceOf(name: string, ...resources: readonly string[]): HubSource & { 
     name,
     watches: resources.map(watched),
     compiled,
-    compile(maps: readonly HubObjects[]): readonly ClusterSpec[] {
+    compile(maps: readonly ApiObjects[]): readonly ClusterSpec[] {
       const objects = maps.flatMap((map) => [...map.values()]);
       compiled.push(objects.length);
       if (objects.some((object) => object['spec'] === 'bomb')) throw new TypeError('hunter2 of a Secret');

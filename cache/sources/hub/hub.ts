@@ -2,7 +2,7 @@
 // one way to register them, such as OCM or Karmada. Of two clusters with the same name the older keeps it, whatever
 // their sources. So at start all sources wait until every one has listed its objects, and write their clusters at once:
 // no request reaches a cluster by a name that an older cluster has. An error in one source does not affect the others.
-import type { HubClient, WatchedResource } from '../../../kube/types.ts';
+import type { ApiClient, WatchedResource } from '../../../kube/types.ts';
 import type { HubSource } from '../hub-source.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import { resourceKey, resourceLabel } from '../../../kube/paths.ts';
@@ -18,7 +18,7 @@ import {
 
 /** The hub, the sources to run on it, and where their clusters go. */
 export interface HubSourcesOptions extends SourceReports {
-  readonly client: HubClient;
+  readonly client: ApiClient;
   /** The sources in order: of two clusters that ask for a name and are equally old, the earlier one's gets it. */
   readonly sources: readonly HubSource[];
   /**

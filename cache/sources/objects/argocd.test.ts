@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import { makeArgocdSource } from './argocd.ts';
 import {
   base64,
@@ -16,28 +16,28 @@ import { changed } from './hub-objects.fixture.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 
 let values: Awaited<ReturnType<typeof certificateValues>>;
-let cluster: HubObject;
-let inCluster: HubObject;
-let repository: HubObject;
-let pedia: HubObject;
+let cluster: ApiObject;
+let inCluster: ApiObject;
+let repository: ApiObject;
+let pedia: ApiObject;
 
 before(async () => {
   values = await certificateValues();
-  [cluster, inCluster, repository] = readObjects('argocd', values) as [HubObject, HubObject, HubObject];
-  [pedia] = readObjects('pediacluster', { ...values, TOKEN: 'pedia-token\n' }) as [HubObject];
+  [cluster, inCluster, repository] = readObjects('argocd', values) as [ApiObject, ApiObject, ApiObject];
+  [pedia] = readObjects('pediacluster', { ...values, TOKEN: 'pedia-token\n' }) as [ApiObject];
 });
 
-function only(object: HubObject): ClusterSpec {
+function only(object: ApiObject): ClusterSpec {
   const specs = compiled(makeArgocdSource({ namespaces: ['argocd'] }), [object]);
   assert.equal(specs.length, 1);
   return specs[0] as ClusterSpec;
 }
 
-function configured(config: unknown, more: Readonly<Record<string, string>> = {}): HubObject {
+function configured(config: unknown, more: Readonly<Record<string, string>> = {}): ApiObject {
   return withData(cluster, { config: typeof config === 'string' ? config : JSON.stringify(config), ...more });
 }
 
-function problemOf(object: HubObject): string {
+function problemOf(object: ApiObject): string {
   const spec = only(object);
   assert.equal(spec.credential, undefined);
   return `${spec.problem?.reason}: ${spec.problem?.message}`;
@@ -221,13 +221,13 @@ test('a PediaCluster says what of it is indexed, itself and by the ClusterSyncRe
     copy['spec'].syncResourcesRefName = 'shared';
     copy['spec'].syncAllCustomResources = true;
   });
-  const shared = (resourceVersion: string, resource: string): HubObject => ({
+  const shared = (resourceVersion: string, resource: string): ApiObject => ({
     apiVersion: 'cluster.clusterpedia.io/v1alpha2',
     kind: 'ClusterSyncResources',
     metadata: { name: 'shared', uid: 'u1', resourceVersion },
     spec: { syncResources: [{ group: '', resources: [resource] }] },
   });
-  const indexing = (...objects: readonly HubObject[]): ClusterSpec['indexing'] =>
+  const indexing = (...objects: readonly ApiObject[]): ClusterSpec['indexing'] =>
     clusterNamed(compiled(source, objects), 'cluster-example').indexing;
   const own = ['deployments', 'statefulsets'].map((resource) => ({ group: 'apps', resource, versions: ['v1'] }));
   const pods = { group: '', resource: 'pods', versions: [] };

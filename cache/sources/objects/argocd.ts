@@ -2,7 +2,7 @@
 // cluster and for AWS, Argo CD uses the identity of its own pod, which the Secret does not contain. Such Secrets are
 // refused; the gateway's identity is never used instead.
 import { z } from 'zod';
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import type { HubSource } from '../hub-source.ts';
 import { namespacesOf, type NamespacedOptions } from './cluster-api.ts';
 import { onlyPlan, trustIn } from './hub-credential.ts';
@@ -54,7 +54,7 @@ export function makeArgocdSource({ namespaces }: NamespacedOptions): HubSource {
   };
 }
 
-function registrationOf(secret: HubObject): Registration {
+function registrationOf(secret: ApiObject): Registration {
   const title = titleOf('Secret', secret);
   return {
     key: title,
@@ -70,7 +70,7 @@ function registrationOf(secret: HubObject): Registration {
 }
 
 /** The value of the key `name` of the Secret; '' when it is absent or not valid text. */
-function nameOf(secret: HubObject): string {
+function nameOf(secret: ApiObject): string {
   try {
     return trimLineEnd(secretText(secret, 'name') ?? '');
   } catch (error) {
@@ -79,7 +79,7 @@ function nameOf(secret: HubObject): string {
   }
 }
 
-function accessTo(secret: HubObject): Access {
+function accessTo(secret: ApiObject): Access {
   const config = readConfig(secretText(secret, 'config') ?? '');
   const hasTls =
     config.tlsClientConfig.insecure || config.tlsClientConfig.caData !== '' || config.tlsClientConfig.certData !== '';

@@ -3,7 +3,7 @@
 // type. Here it must have the type or the label that Cluster API's contract asks providers for, since a watch can
 // select by nothing else: with neither, every Secret of the namespace would have to be read. Two namespaces may have
 // Clusters of the same name: the older Cluster keeps the name, and the younger is listed with the problem NameConflict.
-import type { HubObject, HubObjects, WatchedResource } from '../../../kube/types.ts';
+import type { ApiObject, ApiObjects, WatchedResource } from '../../../kube/types.ts';
 import type { HubSource } from '../hub-source.ts';
 import { fieldOf } from '../../../lib/objects/json-object.ts';
 import {
@@ -76,7 +76,7 @@ export function namespacesOf(namespaces: readonly string[]): readonly Pick<Watch
   return namespaces.length === 0 ? [{}] : [...new Set(namespaces)].map((namespace) => ({ namespace }));
 }
 
-function secretOf(secrets: readonly HubObjects[], key: string): HubObject | undefined {
+function secretOf(secrets: readonly ApiObjects[], key: string): ApiObject | undefined {
   for (const map of secrets) {
     const found = map.get(`${key}-kubeconfig`);
     if (found !== undefined) return found;
@@ -84,7 +84,7 @@ function secretOf(secrets: readonly HubObjects[], key: string): HubObject | unde
   return undefined;
 }
 
-function registrationOf(cluster: HubObject, secret: HubObject | undefined): Registration {
+function registrationOf(cluster: ApiObject, secret: ApiObject | undefined): Registration {
   const title = titleOf('Cluster API Cluster', cluster);
   const { name, namespace } = cluster.metadata;
   return {

@@ -3,7 +3,7 @@
 // the system roots verify the API server, where cluster-gateway would verify nothing. And an `exec` credential runs
 // only when the operator permitted its command line, because everybody who may write such Secrets could otherwise run
 // programs in the gateway's pod.
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import type { ClusterGatewayView, ProxyAddress, SourceCondition, TlsTrust } from '../../../model/records.ts';
 import type { AllowedExec } from './allowed-exec.ts';
 import { certificatePlan, tokenPlan, trustIn } from './hub-credential.ts';
@@ -53,7 +53,7 @@ export interface GatewaySecretSettings extends AllowedExec {
 }
 
 /** Whether a Secret describes a cluster: whether it has the label for the type of the credential. */
-export function isGatewaySecret(secret: HubObject): boolean {
+export function isGatewaySecret(secret: ApiObject): boolean {
   return labelOf(secret, credentialTypeLabel) !== undefined;
 }
 
@@ -61,13 +61,13 @@ export function isGatewaySecret(secret: HubObject): boolean {
  * The credential type from the Secret's label: `ServiceAccountToken`, `X509Certificate`, `Dynamic`, or any other text
  * written there. `X509`, which a page of cluster-gateway's documentation shows, counts as `X509Certificate`.
  */
-export function credentialTypeOf(secret: HubObject): string {
+export function credentialTypeOf(secret: ApiObject): string {
   const type = labelOf(secret, credentialTypeLabel) ?? '';
   return type === 'X509' ? 'X509Certificate' : type;
 }
 
 /** The endpoint type from the object's label; `Const` when the label is absent. */
-export function endpointTypeOf(object: HubObject | undefined): string {
+export function endpointTypeOf(object: ApiObject | undefined): string {
   return labelOf(object, endpointTypeLabel) ?? 'Const';
 }
 
@@ -75,21 +75,21 @@ export function endpointTypeOf(object: HubObject | undefined): string {
  * The annotation with the cluster's own rules for replacing the user that requests go out as, unparsed; undefined when
  * absent.
  */
-export function exchangeOf(secret: HubObject | undefined): string | undefined {
+export function exchangeOf(secret: ApiObject | undefined): string | undefined {
   return annotationOf(secret, proxyConfigurationAnnotation);
 }
 
 /** The object's labels without those that cluster-gateway uses to describe the registration. */
-export function ownLabels(object: HubObject): Record<string, string> {
+export function ownLabels(object: ApiObject): Record<string, string> {
   return labelsOf(object, (key) => !key.startsWith(`${group}/`));
 }
 
 /** The fields that cluster-gateway's own API shows for this cluster. */
 export function gatewayView(
-  object: HubObject,
+  object: ApiObject,
   credentialType: string,
   endpointType: string,
-  secret: HubObject | undefined,
+  secret: ApiObject | undefined,
 ): ClusterGatewayView {
   const text = (field: string): string => {
     const value = fieldOf(object, 'metadata', field);
@@ -118,7 +118,7 @@ export function gatewayView(
  * The CA of a credential Secret as PEM text; '' when the Secret has none.
  * @throws GatewayError CLUSTER_UNUSABLE when the CA is not base64 of UTF-8 text
  */
-export function authorityOf(secret: HubObject): string {
+export function authorityOf(secret: ApiObject): string {
   return secretText(secret, 'ca.crt') ?? secretText(secret, 'ca') ?? '';
 }
 
@@ -127,7 +127,7 @@ export function authorityOf(secret: HubObject): string {
  * of the Secret are read.
  * @throws GatewayError CLUSTER_UNUSABLE when the type is unknown or its keys are missing or invalid
  */
-export function credentialOfSecret(secret: HubObject, settings: GatewaySecretSettings): CredentialPlan {
+export function credentialOfSecret(secret: ApiObject, settings: GatewaySecretSettings): CredentialPlan {
   const type = credentialTypeOf(secret);
   const key = (name: string): string => `data["${name}"]`;
   if (type === 'ServiceAccountToken') return tokenPlan(key('token'), secretText(secret, 'token'));
@@ -145,7 +145,7 @@ export function credentialOfSecret(secret: HubObject, settings: GatewaySecretSet
  * The proxy in the Secret's key `proxy-url`; undefined when there is none. @throws GatewayError CLUSTER_UNUSABLE for a
  * malformed one
  */
-export function proxyOfSecret(secret: HubObject): ProxyAddress | undefined {
+export function proxyOfSecret(secret: ApiObject): ProxyAddress | undefined {
   return memberProxy('data["proxy-url"]', trimLineEnd(secretText(secret, 'proxy-url') ?? ''));
 }
 
@@ -156,7 +156,7 @@ export function proxyOfSecret(secret: HubObject): ProxyAddress | undefined {
  * @param name the name to verify when no annotation gives one; '' means the host of the address
  * @throws GatewayError CLUSTER_UNUSABLE when an annotation or the CA is invalid
  */
-export function trustBy(objects: readonly (HubObject | undefined)[], field: string, ca: string, name = ''): TlsTrust {
+export function trustBy(objects: readonly (ApiObject | undefined)[], field: string, ca: string, name = ''): TlsTrust {
   const written = (key: string): string =>
     objects.map((object) => annotationOf(object, key)).find((value) => value !== undefined) ?? '';
   const insecure = written(insecureAnnotation);
@@ -205,7 +205,7 @@ export function checkEndpointType(type: string): void {
 }
 
 /** The registration of a cluster that only a Secret describes, without a ManagedCluster. */
-export function secretRegistration(secret: HubObject, settings: GatewaySecretSettings): Registration {
+export function secretRegistration(secret: ApiObject, settings: GatewaySecretSettings): Registration {
   const title = titleOf('Secret', secret);
   const { name } = secret.metadata;
   return {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import { makeClusterGatewaySource, type ClusterGatewayOptions } from './cluster-gateway.ts';
 import {
@@ -16,13 +16,13 @@ import {
 const namespace = 'open-cluster-management-credentials';
 const apiVersion = 'client.authentication.k8s.io/v1beta1';
 let values: Awaited<ReturnType<typeof certificateValues>>;
-let copied: HubObject;
-let staging: HubObject;
-let prod: HubObject;
+let copied: ApiObject;
+let staging: ApiObject;
+let prod: ApiObject;
 
 before(async () => {
   values = await certificateValues();
-  [copied, staging, prod] = readObjects('cluster-gateway', values) as [HubObject, HubObject, HubObject];
+  [copied, staging, prod] = readObjects('cluster-gateway', values) as [ApiObject, ApiObject, ApiObject];
 });
 
 function source(options: Partial<ClusterGatewayOptions> = {}): ReturnType<typeof makeClusterGatewaySource> {
@@ -35,11 +35,11 @@ function source(options: Partial<ClusterGatewayOptions> = {}): ReturnType<typeof
   });
 }
 
-function only(object: HubObject, options: Partial<ClusterGatewayOptions> = {}): ClusterSpec {
+function only(object: ApiObject, options: Partial<ClusterGatewayOptions> = {}): ClusterSpec {
   return clusterNamed(compiled(source(options), [object]), object.metadata.name);
 }
 
-function problemOf(object: HubObject, options: Partial<ClusterGatewayOptions> = {}): string {
+function problemOf(object: ApiObject, options: Partial<ClusterGatewayOptions> = {}): string {
   const spec = only(object, options);
   assert.equal(spec.credential, undefined);
   assert.equal(spec.endpoint, undefined);
@@ -48,7 +48,7 @@ function problemOf(object: HubObject, options: Partial<ClusterGatewayOptions> = 
   return spec.problem.message;
 }
 
-function labelled(object: HubObject, key: string, value: string | undefined): HubObject {
+function labelled(object: ApiObject, key: string, value: string | undefined): ApiObject {
   return changed(object, (copy) => {
     if (value === undefined) delete copy['metadata'].labels[`cluster.core.oam.dev/${key}`];
     else copy['metadata'].labels[`cluster.core.oam.dev/${key}`] = value;
@@ -120,7 +120,7 @@ test('without a CA the system roots verify and a condition says so; only the ann
     spec.conditions?.map(({ type, reason }) => [type, reason]),
     [['SystemRoots', 'NoCertificateAuthority']],
   );
-  const annotate = (object: HubObject, value: string): HubObject =>
+  const annotate = (object: ApiObject, value: string): ApiObject =>
     changed(object, (copy) => {
       copy['metadata'].annotations['gateway.portcullis.io/insecure-skip-tls-verify'] = value;
     });
@@ -156,7 +156,7 @@ test('the health annotations, the alias and the labels are in the view; secrets 
   assert.equal(only(odd).problem, undefined);
 });
 
-function dynamic(exec: object | string): HubObject {
+function dynamic(exec: object | string): ApiObject {
   const secret = withData(staging, {
     token: undefined,
     exec: typeof exec === 'string' ? exec : JSON.stringify({ apiVersion, command: 'echo', ...exec }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import * as fc from 'fast-check';
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import type { HubSource } from '../hub-source.ts';
 import { isSubdomain } from '../../../lib/objects/api-names.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
@@ -12,7 +12,7 @@ import { certificateValues, compiled, readObjects } from './hub-objects.fixture.
 
 const runs = { numRuns: 100 };
 const files = ['ocm', 'cluster-gateway', 'karmada', 'cluster-api', 'vcluster', 'argocd', 'pediacluster'];
-let genuine: readonly HubObject[];
+let genuine: readonly ApiObject[];
 /** Kept over all runs, as over the life of a gateway: what they remember of one hub must not appear in the next. */
 let sources: readonly HubSource[];
 let version = 1_000_000;
@@ -89,7 +89,7 @@ function nextVersion(): string {
   return String(version);
 }
 
-function replaced(object: HubObject, path: readonly string[], value: unknown): HubObject {
+function replaced(object: ApiObject, path: readonly string[], value: unknown): ApiObject {
   const copy = structuredClone(object) as unknown as Record<string, any>;
   const holder = path.slice(0, -1).reduce((found: any, key) => found?.[key], copy);
   const last = path.at(-1) ?? '';
@@ -97,7 +97,7 @@ function replaced(object: HubObject, path: readonly string[], value: unknown): H
   if (value === undefined) delete holder[last];
   else holder[last] = value;
   copy['metadata'].resourceVersion = nextVersion();
-  return copy as unknown as HubObject;
+  return copy as unknown as ApiObject;
 }
 
 /** All texts in an object, decoded as deep as sources decode. */
@@ -114,9 +114,9 @@ function textsIn(value: unknown): string {
   return Object.values(value).map(textsIn).join('\n');
 }
 
-const texts = new WeakMap<HubObject, string>();
+const texts = new WeakMap<ApiObject, string>();
 
-function textsOf(object: HubObject): string {
+function textsOf(object: ApiObject): string {
   const found = texts.get(object) ?? textsIn(object);
   texts.set(object, found);
   return found;
@@ -125,8 +125,8 @@ function textsOf(object: HubObject): string {
 /** The objects that may describe a cluster, by the rules of its source. */
 function objectsOf(
   { source, originalName: name, sourceDetail }: ClusterSpec,
-  objects: readonly HubObject[],
-): readonly HubObject[] {
+  objects: readonly ApiObject[],
+): readonly ApiObject[] {
   const beside = sourceDetail.split(' ').at(-1) ?? '';
   const titles: Readonly<Record<string, readonly string[]>> = {
     ocm: [name, `open-cluster-management-credentials/${name}`, `${name}/cluster-gateway`],
@@ -143,7 +143,7 @@ function objectsOf(
   );
 }
 
-async function check(specs: readonly ClusterSpec[], objects: readonly HubObject[]): Promise<void> {
+async function check(specs: readonly ClusterSpec[], objects: readonly ApiObject[]): Promise<void> {
   const store = createClusterStore();
   store.apply('hub', specs);
   for (const spec of specs) {
@@ -228,7 +228,7 @@ test('random objects with the right labels and names never throw', async () => {
   const specs = fc.dictionary(fc.string(), scalars);
   await fc.assert(
     fc.asyncProperty(specs, specs, scalars, async (spec, data, labels) => {
-      const objects = genuine.map((object): HubObject => ({
+      const objects = genuine.map((object): ApiObject => ({
         ...object,
         spec,
         data,
@@ -253,7 +253,7 @@ test('names of object members are no fields, and their labels are no labels', ()
       '"labels":{',
       '"labels":{"__proto__":"x","constructor":"y","a/b/c":"z",',
     ),
-  ) as HubObject;
+  ) as ApiObject;
   const bare = {
     ...odd,
     metadata: { ...odd.metadata, resourceVersion: nextVersion() },

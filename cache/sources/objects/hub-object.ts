@@ -2,7 +2,7 @@
 // that one object. A TypeError would stop the processing of all clusters.
 import { fieldOf } from '../../../lib/objects/json-object.ts';
 import { GatewayError } from '../../../model/errors.ts';
-import type { HubObject, HubObjects } from '../../../kube/types.ts';
+import type { ApiObject, ApiObjects } from '../../../kube/types.ts';
 import type { SourceCondition } from '../../../model/records.ts';
 import { oneLine } from '../../../lib/text/one-line.ts';
 import { withoutTail } from '../../../lib/text/text-ends.ts';
@@ -50,7 +50,7 @@ export function bytesField(what: string, value: unknown): string {
  * One key of a Secret, decoded to text; undefined when the Secret does not have it.
  * @throws GatewayError CLUSTER_UNUSABLE when the value is not base64 of UTF-8 text
  */
-export function secretText(secret: HubObject, key: string): string | undefined {
+export function secretText(secret: ApiObject, key: string): string | undefined {
   const value = fieldOf(secret, 'data', key);
   return value === undefined ? undefined : bytesField(`data["${key}"]`, value);
 }
@@ -66,7 +66,7 @@ export function trimLineEnd(text: string): string {
 }
 
 /** The kind and name of an object for messages, such as `Secret ns/name`. */
-export function titleOf(kind: string, object: HubObject): string {
+export function titleOf(kind: string, object: ApiObject): string {
   const { namespace, name } = object.metadata;
   return `${kind} ${typeof namespace === 'string' && namespace !== '' ? `${namespace}/` : ''}${String(name)}`;
 }
@@ -83,7 +83,7 @@ export function about<Result>(title: string, read: () => Result): Result {
 }
 
 /** The object's valid Kubernetes labels for which `keep` returns true; by default all of them. */
-export function labelsOf(object: HubObject, keep: (key: string) => boolean = () => true): Record<string, string> {
+export function labelsOf(object: ApiObject, keep: (key: string) => boolean = () => true): Record<string, string> {
   return textEntries(fieldOf(object, 'metadata', 'labels'), (key, value) => {
     return labelFault(key, value) === undefined && keep(key);
   });
@@ -93,18 +93,18 @@ export function labelsOf(object: HubObject, keep: (key: string) => boolean = () 
  * The object's annotations for which `keep` returns true. Do not show all of them: kubectl's
  * `last-applied-configuration` can contain the data of a Secret.
  */
-export function annotationsOf(object: HubObject, keep: (key: string) => boolean): Record<string, string> {
+export function annotationsOf(object: ApiObject, keep: (key: string) => boolean): Record<string, string> {
   return textEntries(fieldOf(object, 'metadata', 'annotations'), keep);
 }
 
 /** The value of an annotation; undefined when it is absent or not text. */
-export function annotationOf(object: HubObject | undefined, key: string): string | undefined {
+export function annotationOf(object: ApiObject | undefined, key: string): string | undefined {
   const value = fieldOf(object, 'metadata', 'annotations', key);
   return typeof value === 'string' ? value : undefined;
 }
 
 /** The value of a label; undefined when it is absent or not text. */
-export function labelOf(object: HubObject | undefined, key: string): string | undefined {
+export function labelOf(object: ApiObject | undefined, key: string): string | undefined {
   const value = fieldOf(object, 'metadata', 'labels', key);
   return typeof value === 'string' ? value : undefined;
 }
@@ -123,7 +123,7 @@ function textEntries(value: unknown, keep: (key: string, value: string) => boole
  * @param types the condition types to take, each with its new name; types that the object does not have are left out
  */
 export function conditionsNamed(
-  object: HubObject,
+  object: ApiObject,
   types: Readonly<Record<string, string>>,
 ): readonly SourceCondition[] {
   const list = fieldOf(object, 'status', 'conditions');
@@ -139,13 +139,13 @@ export function conditionsNamed(
 }
 
 /** The object's UID; '' when it has none. */
-export function uidOf(object: HubObject): string {
+export function uidOf(object: ApiObject): string {
   const uid = fieldOf(object, 'metadata', 'uid');
   return typeof uid === 'string' ? uid : '';
 }
 
 /** The object's UID and resourceVersion as one text, which changes whenever the object changes; '' for undefined. */
-export function versionOf(object: HubObject | undefined): string {
+export function versionOf(object: ApiObject | undefined): string {
   if (object === undefined) return '';
   return JSON.stringify([fieldOf(object, 'metadata', 'uid'), fieldOf(object, 'metadata', 'resourceVersion')]);
 }
@@ -156,9 +156,9 @@ export function versionOf(object: HubObject | undefined): string {
  * the namespace came first, somebody who may write to one namespace could take the name of a cluster that was
  * registered earlier in another namespace.
  */
-export function oldestFirst(...maps: readonly HubObjects[]): readonly (readonly [key: string, HubObject])[] {
+export function oldestFirst(...maps: readonly ApiObjects[]): readonly (readonly [key: string, ApiObject])[] {
   const all = new Map(maps.toReversed().flatMap((map) => [...map]));
-  const created = (object: HubObject): string => {
+  const created = (object: ApiObject): string => {
     const value = fieldOf(object, 'metadata', 'creationTimestamp');
     // An object without a creation time sorts last.
     return typeof value === 'string' ? value : '9';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { testKeyPair } from '../../credentials/certificate.fixture.ts';
-import type { HubObject, HubObjects, WatchedResource } from '../../../kube/types.ts';
+import type { ApiObject, ApiObjects, WatchedResource } from '../../../kube/types.ts';
 import type { HubSource } from '../hub-source.ts';
 import type { ClusterSpec, Credential } from '../../../model/records.ts';
 
@@ -26,13 +26,13 @@ export function readObjects(
   name: string,
   values: Values,
   edit: (text: string) => string = (text) => text,
-): readonly HubObject[] {
+): readonly ApiObject[] {
   const text = readFileSync(join(import.meta.dirname, 'fixtures', `${name}.yaml`), 'utf8');
-  return parseAllDocuments(edit(text)).map((document) => stored(fill(document.toJS(), values) as HubObject));
+  return parseAllDocuments(edit(text)).map((document) => stored(fill(document.toJS(), values) as ApiObject));
 }
 
 /** The object as an API server would store it: `stringData` becomes base64 in `data`. */
-export function stored(object: HubObject): HubObject {
+export function stored(object: ApiObject): ApiObject {
   const { stringData, ...rest } = object;
   if (stringData === undefined) return object;
   const added = Object.entries(stringData as Values).map(([key, text]) => [key, base64(text)]);
@@ -40,15 +40,15 @@ export function stored(object: HubObject): HubObject {
 }
 
 /** A changed copy of the object with the next resourceVersion. @param change edits the copy; it may set `stringData` */
-export function changed(object: HubObject, change: (copy: Record<string, any>) => void): HubObject {
+export function changed(object: ApiObject, change: (copy: Record<string, any>) => void): ApiObject {
   const copy = structuredClone(object) as unknown as Record<string, any>;
   change(copy);
   copy['metadata'].resourceVersion = String(Number(copy['metadata'].resourceVersion) + 1);
-  return stored(copy as unknown as HubObject);
+  return stored(copy as unknown as ApiObject);
 }
 
 /** A copy of a Secret with some keys replaced. The values are plain text; undefined removes the key. */
-export function withData(secret: HubObject, texts: Readonly<Record<string, string | undefined>>): HubObject {
+export function withData(secret: ApiObject, texts: Readonly<Record<string, string | undefined>>): ApiObject {
   return changed(secret, (copy) => {
     for (const [key, text] of Object.entries(texts)) {
       if (text === undefined) delete copy['data'][key];
@@ -65,7 +65,7 @@ export function base64(text: string): string {
  * The specs that a source returns when the hub has these objects. Each watch of the source sees only the objects that
  * its selectors match.
  */
-export function compiled(source: HubSource, objects: readonly HubObject[]): readonly ClusterSpec[] {
+export function compiled(source: HubSource, objects: readonly ApiObject[]): readonly ClusterSpec[] {
   return source.compile(source.watches.map((watch) => seenBy(watch, objects)));
 }
 
@@ -94,7 +94,7 @@ const plurals: Readonly<Record<string, string>> = {
 };
 
 /** The objects that a list of this resource with these selectors returns, by `namespace/name`. */
-export function seenBy(watch: WatchedResource, objects: readonly HubObject[]): HubObjects {
+export function seenBy(watch: WatchedResource, objects: readonly ApiObject[]): ApiObjects {
   const apiVersion = watch.group === '' ? watch.version : `${watch.group}/${watch.version}`;
   const found = objects.filter((object) => {
     const { namespace } = object.metadata;
@@ -114,14 +114,14 @@ export function seenBy(watch: WatchedResource, objects: readonly HubObject[]): H
   );
 }
 
-function hasLabel({ metadata }: HubObject, selector: string | undefined): boolean {
+function hasLabel({ metadata }: ApiObject, selector: string | undefined): boolean {
   if (selector === undefined) return true;
   const [key = '', value] = selector.split('=');
   const label = metadata.labels?.[key];
   return value === undefined ? label !== undefined : label === value;
 }
 
-function hasField(object: HubObject, selector: string | undefined): boolean {
+function hasField(object: ApiObject, selector: string | undefined): boolean {
   if (selector === undefined) return true;
   const [field, value] = selector.split(/!?=/);
   const isWanted = !selector.includes('!=');

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import { makeKarmadaSource } from './karmada.ts';
 import { indexingBy, readRegistry } from './karmada-registries.ts';
 
-function registry(name: string, spec: object): HubObject {
+function registry(name: string, spec: object): ApiObject {
   return { metadata: { name, uid: name, resourceVersion: '1' }, spec };
 }
 
-function cluster(name: string, spec: object = {}, labels: Readonly<Record<string, string>> = {}): HubObject {
+function cluster(name: string, spec: object = {}, labels: Readonly<Record<string, string>> = {}): ApiObject {
   return { metadata: { name, uid: name, resourceVersion: '1', labels }, spec };
 }
 
@@ -105,7 +105,7 @@ test('a Cluster follows the registries while they are read, and keeps its record
   const resource = { group: 'search.karmada.io', version: 'stored', resource: 'resourceregistries' };
   assert.deepEqual(source.watches[2], resource);
   const clusters = new Map([['m1', cluster('m1')]]);
-  const made = (...registries: HubObject[]) =>
+  const made = (...registries: ApiObject[]) =>
     source.compile([clusters, new Map(), new Map(registries.map((each) => [each.metadata.name, each]))])[0]!;
   const first = made();
   assert.deepEqual(first.indexing, { resources: [], allCustomResources: false, registries: [] });

@@ -1,7 +1,7 @@
 // Reads Karmada's ResourceRegistry objects: which resources of which clusters are to be indexed. A ResourceRegistry
 // that requests something the index does not support is refused as a whole, so that nobody believes that all of it is
 // in effect when only a part is.
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import type { SourceIndexing } from '../../../model/records.ts';
 import { fieldOf } from '../../../lib/objects/json-object.ts';
 import { labelsOf } from './hub-object.ts';
@@ -34,7 +34,7 @@ export interface Registry {
    */
   readonly refusal: { readonly reason: string; readonly message: string } | undefined;
   /** Whether `spec.targetCluster` selects this Cluster of Karmada. */
-  matches(cluster: HubObject): boolean;
+  matches(cluster: ApiObject): boolean;
 }
 
 /** Thrown when a ResourceRegistry cannot be used. */
@@ -47,7 +47,7 @@ class Refusal extends Error {
 }
 
 /** Reads a ResourceRegistry. Does not throw for a registry that cannot be used: its result has a `refusal`. */
-export function readRegistry(object: HubObject): Registry {
+export function readRegistry(object: ApiObject): Registry {
   const { name } = object.metadata;
   try {
     if (fieldOf(object, 'spec', 'backendStore', 'openSearch') !== undefined) {
@@ -79,7 +79,7 @@ function readSelector(selector: unknown, index: number): RegisteredResource {
  * The resources of one cluster that the registries select. Several entries about one kind are joined; an entry without
  * a namespace selects all namespaces.
  */
-export function indexingBy(registries: readonly Registry[], cluster: HubObject): SourceIndexing {
+export function indexingBy(registries: readonly Registry[], cluster: ApiObject): SourceIndexing {
   const mine = registries.filter(({ refusal, matches }) => refusal === undefined && matches(cluster));
   const kinds = Map.groupBy(
     mine.flatMap(({ resources }) => resources),
@@ -100,7 +100,7 @@ export function indexingBy(registries: readonly Registry[], cluster: HubObject):
 }
 
 /** Whether a Cluster of Karmada matches a part of `spec.targetCluster`. */
-type Test = (cluster: HubObject) => boolean;
+type Test = (cluster: ApiObject) => boolean;
 
 /**
  * Reads Karmada's ClusterAffinity. A cluster must match all parts of the affinity; a part that is absent matches every

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import {
   certificateValues,
@@ -14,33 +14,33 @@ import {
 import { makeKarmadaSource } from './karmada.ts';
 
 let values: Awaited<ReturnType<typeof certificateValues>>;
-let cluster: HubObject;
-let authority: HubObject;
-let impersonator: HubObject;
+let cluster: ApiObject;
+let authority: ApiObject;
+let impersonator: ApiObject;
 
 before(async () => {
   values = await certificateValues();
-  [cluster, authority, impersonator] = readObjects('karmada', values) as [HubObject, HubObject, HubObject];
+  [cluster, authority, impersonator] = readObjects('karmada', values) as [ApiObject, ApiObject, ApiObject];
 });
 
 const source = (): ReturnType<typeof makeKarmadaSource> => makeKarmadaSource({ secretNamespace: 'karmada-cluster' });
 
-function member1(...objects: readonly HubObject[]): ClusterSpec {
+function member1(...objects: readonly ApiObject[]): ClusterSpec {
   return clusterNamed(compiled(source(), objects), 'member1');
 }
 
-function withSpec(fields: object): HubObject {
+function withSpec(fields: object): ApiObject {
   return changed(cluster, (copy) => Object.assign(copy['spec'], fields));
 }
 
-function problemOf(...objects: readonly HubObject[]): string {
+function problemOf(...objects: readonly ApiObject[]): string {
   const spec = member1(...objects);
   assert.equal(spec.credential, undefined);
   return `${spec.problem?.reason}: ${spec.problem?.message}`;
 }
 
 /** The Secret without the owner reference that Karmada sets when a cluster joins. */
-function disowned(secret: HubObject): HubObject {
+function disowned(secret: ApiObject): ApiObject {
   return changed(secret, (copy) => {
     delete copy['metadata'].ownerReferences;
   });
@@ -126,13 +126,13 @@ test('a Cluster that is called after the Secret of another one does not get its 
 });
 
 test('of two Clusters that share a Secret the older keeps it, and the younger gets it when the older goes', () => {
-  const named = (object: HubObject): HubObject =>
+  const named = (object: ApiObject): ApiObject =>
     changed(object, (copy) => {
       copy['metadata'].name = 'shared';
       delete copy['metadata'].ownerReferences;
     });
   const secret = named(withData(impersonator, {}));
-  const using = (name: string, created: string): HubObject =>
+  const using = (name: string, created: string): ApiObject =>
     changed(cluster, (copy) => {
       copy['metadata'] = { ...copy['metadata'], name, uid: name, creationTimestamp: created };
       copy['spec'] = {

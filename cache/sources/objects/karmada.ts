@@ -2,7 +2,7 @@
 // the CA, `impersonatorSecretRef` the token. Easy to get wrong: anyone who may write a Cluster could name the Secret of
 // another cluster, and the token in it would be sent to an address of their choice. So a Secret is used only for the
 // Cluster that it belongs to.
-import type { HubObject, HubObjects, WatchedResource } from '../../../kube/types.ts';
+import type { ApiObject, ApiObjects, WatchedResource } from '../../../kube/types.ts';
 import type { HubSource } from '../hub-source.ts';
 import type { ProxyAddress, SourceCondition } from '../../../model/records.ts';
 import { tokenPlan, trustIn } from './hub-credential.ts';
@@ -58,7 +58,7 @@ const references = ['secretRef', 'impersonatorSecretRef'] as const;
 type Reference = (typeof references)[number];
 
 /** The `namespace/name` of the Secret to which the field refers; undefined when the field is absent or incomplete. */
-function refersTo(cluster: HubObject, reference: Reference): string | undefined {
+function refersTo(cluster: ApiObject, reference: Reference): string | undefined {
   const namespace = fieldOf(cluster, 'spec', reference, 'namespace');
   const name = fieldOf(cluster, 'spec', reference, 'name');
   return typeof namespace === 'string' && typeof name === 'string' ? `${namespace}/${name}` : undefined;
@@ -77,7 +77,7 @@ function ownedKey(reference: Reference, secret: string): string {
  * to the Secret. Karmada names the Secret of secretRef `<name>` and that of impersonatorSecretRef
  * `<name>-impersonator`. Security: for a Cluster that is called `a-impersonator`, the token of `a` is not its own.
  */
-function ownersOf(clusters: HubObjects, secrets: HubObjects, namespace: string): Owners {
+function ownersOf(clusters: ApiObjects, secrets: ApiObjects, namespace: string): Owners {
   const byUid = new Map([...clusters.values()].map((cluster) => [uidOf(cluster), cluster.metadata.name]));
   const owners = new Map<string, string>();
   const claim = (reference: Reference, secret: string, name: string): void => {
@@ -106,7 +106,7 @@ function ownersOf(clusters: HubObjects, secrets: HubObjects, namespace: string):
   return owners;
 }
 
-function ownerUid(secret: HubObject): string | undefined {
+function ownerUid(secret: ApiObject): string | undefined {
   const list = fieldOf(secret, 'metadata', 'ownerReferences');
   if (!Array.isArray(list)) return undefined;
   const owner: unknown = list.find((each) => {
@@ -118,8 +118,8 @@ function ownerUid(secret: HubObject): string | undefined {
 }
 
 function registrationOf(
-  cluster: HubObject,
-  secrets: HubObjects,
+  cluster: ApiObject,
+  secrets: ApiObjects,
   owners: Owners,
   namespace: string,
   registries: readonly Registry[] | undefined,
@@ -130,7 +130,7 @@ function registrationOf(
   const keys = references.map((reference) => refersTo(cluster, reference));
   const [authority, token] = keys.map((key) => (key === undefined ? undefined : secrets.get(key)));
   /** The Secret that the reference names. @throws GatewayError CLUSTER_UNUSABLE when this Cluster may not use it */
-  const secretOf = (reference: Reference, found: HubObject | undefined): HubObject => {
+  const secretOf = (reference: Reference, found: ApiObject | undefined): ApiObject => {
     const key = refersTo(cluster, reference);
     if (key === undefined) throw unusable(`spec.${reference} must name a namespace and a Secret`);
     if (!key.startsWith(`${namespace}/`)) {
@@ -166,11 +166,11 @@ function registrationOf(
   };
 }
 
-function karmadaConditions(cluster: HubObject): readonly SourceCondition[] {
+function karmadaConditions(cluster: ApiObject): readonly SourceCondition[] {
   return conditionsNamed(cluster, { Ready: 'KarmadaReady', CompleteAPIEnablements: 'CompleteAPIEnablements' });
 }
 
-function accessTo(cluster: HubObject, secretOf: (reference: Reference) => HubObject): Access {
+function accessTo(cluster: ApiObject, secretOf: (reference: Reference) => ApiObject): Access {
   const spec = (field: string): unknown => fieldOf(cluster, 'spec', field);
   const insecure = flagField('spec.insecureSkipTLSVerification', spec('insecureSkipTLSVerification'));
   const hasTls = insecure || spec('secretRef') !== undefined;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import {
   certificateValues,
@@ -15,16 +15,16 @@ import { makeOcmSource, type OcmOptions } from './ocm.ts';
 
 const namespace = 'open-cluster-management-credentials';
 let values: Awaited<ReturnType<typeof certificateValues>>;
-let cluster: HubObject;
-let token: HubObject;
-let secret: HubObject;
-let alone: HubObject;
-let prod: HubObject;
+let cluster: ApiObject;
+let token: ApiObject;
+let secret: ApiObject;
+let alone: ApiObject;
+let prod: ApiObject;
 
 before(async () => {
   values = await certificateValues();
-  [cluster, token] = readObjects('ocm', values) as [HubObject, HubObject];
-  [secret, alone, prod] = readObjects('cluster-gateway', values) as [HubObject, HubObject, HubObject];
+  [cluster, token] = readObjects('ocm', values) as [ApiObject, ApiObject];
+  [secret, alone, prod] = readObjects('cluster-gateway', values) as [ApiObject, ApiObject, ApiObject];
 });
 
 function source(options: Partial<OcmOptions> = {}): ReturnType<typeof makeOcmSource> {
@@ -38,15 +38,15 @@ function source(options: Partial<OcmOptions> = {}): ReturnType<typeof makeOcmSou
   });
 }
 
-function cluster1(objects: readonly HubObject[], options: Partial<OcmOptions> = {}): ClusterSpec {
+function cluster1(objects: readonly ApiObject[], options: Partial<OcmOptions> = {}): ClusterSpec {
   return clusterNamed(compiled(source(options), objects), 'cluster1');
 }
 
-function withSpec(fields: object): HubObject {
+function withSpec(fields: object): ApiObject {
   return changed(cluster, (copy) => Object.assign(copy['spec'], fields));
 }
 
-function problemOf(objects: readonly HubObject[], options: Partial<OcmOptions> = {}): string {
+function problemOf(objects: readonly ApiObject[], options: Partial<OcmOptions> = {}): string {
   const spec = cluster1(objects, options);
   assert.equal(spec.credential, undefined);
   return `${spec.problem?.reason}: ${spec.problem?.message}`;
@@ -156,7 +156,7 @@ test('with and without ManagedCluster, and one unlabelled: two of three, the thi
 test('a Secret that is broken does not fall back to the token; one that goes away does', () => {
   const one = source();
   const uids = new Set<string>();
-  const see = (...objects: HubObject[]): ClusterSpec => {
+  const see = (...objects: ApiObject[]): ClusterSpec => {
     const spec = clusterNamed(compiled(one, objects), 'cluster1');
     uids.add(spec.uid);
     return spec;
@@ -217,7 +217,7 @@ test('a cluster behind the proxy server: by the label of the Secret, or when nob
 
 test('a heartbeat gives the same spec, a condition that changes keeps the credential, a new token keeps the connections', () => {
   const one = source();
-  const see = (...objects: HubObject[]): ClusterSpec => clusterNamed(compiled(one, objects), 'cluster1');
+  const see = (...objects: ApiObject[]): ClusterSpec => clusterNamed(compiled(one, objects), 'cluster1');
   const first = see(cluster, token);
   const beat = changed(cluster, (copy) => {
     copy['status'].capacity.cpu = '32';
@@ -238,7 +238,7 @@ test('a heartbeat gives the same spec, a condition that changes keeps the creden
 test('2,000 clusters are compiled again in no time when one of them changed', () => {
   const many = Array.from({ length: 2000 }, (_, index) => {
     const name = `c${index}`;
-    const rename = (object: HubObject, change: (metadata: Record<string, unknown>) => void): HubObject =>
+    const rename = (object: ApiObject, change: (metadata: Record<string, unknown>) => void): ApiObject =>
       changed(object, (copy) => {
         copy['metadata'].uid = `${copy['metadata'].uid}-${index}`;
         change(copy['metadata']);
@@ -252,7 +252,7 @@ test('2,000 clusters are compiled again in no time when one of them changed', ()
   const clusters = new Map(many.map(([object]) => [object.metadata.name, object]));
   const tokens = new Map(many.map(([, object]) => [`${object.metadata.namespace}/cluster-gateway`, object]));
   const first = one.compile([clusters, tokens, new Map()]);
-  tokens.set('c7/cluster-gateway', withData(tokens.get('c7/cluster-gateway') as HubObject, { token: 'next' }));
+  tokens.set('c7/cluster-gateway', withData(tokens.get('c7/cluster-gateway') as ApiObject, { token: 'next' }));
   const second = one.compile([clusters, tokens, new Map()]);
   assert.equal(first.length, 2000);
   const different = second.filter((spec, index) => spec !== first[index]);

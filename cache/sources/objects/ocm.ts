@@ -4,7 +4,7 @@
 // are read, a Secret without a ManagedCluster becomes a cluster of its own. Easy to get wrong: when the Secret of
 // cluster-gateway exists but is faulty, the token must not be used instead. Otherwise a typing error in the Secret
 // would change the user as whom the gateway authenticates to the member cluster.
-import type { HubObject, HubObjects, WatchedResource } from '../../../kube/types.ts';
+import type { ApiObject, ApiObjects, WatchedResource } from '../../../kube/types.ts';
 import type { HubSource } from '../hub-source.ts';
 import type { EndpointOption, SourceCondition } from '../../../model/records.ts';
 import { GatewayError } from '../../../model/errors.ts';
@@ -88,7 +88,7 @@ export function makeOcmSource(options: OcmOptions): HubSource {
       ...(secretNamespace === undefined ? [] : [gatewaySecrets(secretNamespace)]),
     ],
     compile([clusters = new Map(), tokens = new Map(), secrets = new Map()]) {
-      const joined = (name: string): HubObject | undefined => {
+      const joined = (name: string): ApiObject | undefined => {
         const secret = secrets.get(`${secretNamespace}/${name}`);
         return secret !== undefined && isGatewaySecret(secret) ? secret : undefined;
       };
@@ -100,16 +100,16 @@ export function makeOcmSource(options: OcmOptions): HubSource {
   };
 }
 
-function separateSecrets(secrets: HubObjects, clusters: HubObjects, settings: GatewaySecretSettings): Registration[] {
+function separateSecrets(secrets: ApiObjects, clusters: ApiObjects, settings: GatewaySecretSettings): Registration[] {
   return oldestFirst(secrets)
     .filter(([, secret]) => isGatewaySecret(secret) && !clusters.has(secret.metadata.name))
     .map(([, secret]) => secretRegistration(secret, settings));
 }
 
 function clusterRegistration(
-  cluster: HubObject,
-  secret: HubObject | undefined,
-  token: HubObject | undefined,
+  cluster: ApiObject,
+  secret: ApiObject | undefined,
+  token: ApiObject | undefined,
   options: OcmOptions,
 ): Registration {
   const title = titleOf('ManagedCluster', cluster);
@@ -141,7 +141,7 @@ function clusterRegistration(
  * Secret and without this label, a ManagedCluster that has no address counts as ClusterProxy if the operator configured
  * konnectivity's proxy server.
  */
-function endpointTypeFor(cluster: HubObject, secret: HubObject | undefined, options: OcmOptions): string {
+function endpointTypeFor(cluster: ApiObject, secret: ApiObject | undefined, options: OcmOptions): string {
   if (secret !== undefined) return endpointTypeOf(secret);
   const written = labelOf(cluster, endpointTypeLabel);
   if (written !== undefined) return written;
@@ -151,10 +151,10 @@ function endpointTypeFor(cluster: HubObject, secret: HubObject | undefined, opti
 }
 
 function accessTo(
-  cluster: HubObject,
+  cluster: ApiObject,
   title: string,
-  secret: HubObject | undefined,
-  token: HubObject | undefined,
+  secret: ApiObject | undefined,
+  token: ApiObject | undefined,
   options: OcmOptions,
 ): Access {
   const accepted = about(title, () => flagField('spec.hubAcceptsClient', fieldOf(cluster, 'spec', 'hubAcceptsClient')));
@@ -186,7 +186,7 @@ function accessTo(
 }
 
 function noCredential(
-  cluster: HubObject,
+  cluster: ApiObject,
   title: string,
   { managedServiceAccount, secretNamespace }: OcmOptions,
 ): string {
@@ -202,10 +202,10 @@ function noCredential(
  * fault is reported as a condition. Throws when no element is usable.
  */
 function directAccess(
-  cluster: HubObject,
+  cluster: ApiObject,
   title: string,
-  secret: HubObject | undefined,
-  holder: HubObject,
+  secret: ApiObject | undefined,
+  holder: ApiObject,
 ): Pick<Access, 'endpoint' | 'tls' | 'fallbacks' | 'conditions'> {
   const field = 'spec.managedClusterClientConfigs';
   const configs = listField(field, fieldOf(cluster, 'spec', 'managedClusterClientConfigs'));
@@ -237,9 +237,9 @@ function directAccess(
 function endpointOption(
   field: string,
   config: unknown,
-  cluster: HubObject,
-  secret: HubObject | undefined,
-  holder: HubObject,
+  cluster: ApiObject,
+  secret: ApiObject | undefined,
+  holder: ApiObject,
 ): EndpointOption {
   const endpoint = memberAddress(`${field}.url`, textField(`${field}.url`, fieldOf(config, 'url')));
   const bundle = bytesField(`${field}.caBundle`, fieldOf(config, 'caBundle'));
@@ -254,7 +254,7 @@ function endpointOption(
  * The condition that says whether the hub accepts the cluster. The field `accepted` of VirtualCluster objects, which
  * the gateway's API shows, is read from this condition.
  */
-function acceptanceOf(cluster: HubObject): SourceCondition {
+function acceptanceOf(cluster: ApiObject): SourceCondition {
   const accepted = fieldOf(cluster, 'spec', 'hubAcceptsClient') === true;
   return {
     type: 'HubAccepted',
@@ -264,7 +264,7 @@ function acceptanceOf(cluster: HubObject): SourceCondition {
   };
 }
 
-function taintsOf(cluster: HubObject): readonly SourceCondition[] {
+function taintsOf(cluster: ApiObject): readonly SourceCondition[] {
   const taints = fieldOf(cluster, 'spec', 'taints');
   if (!Array.isArray(taints) || taints.length === 0) return [];
   const texts = taints.map((taint) => {
@@ -274,7 +274,7 @@ function taintsOf(cluster: HubObject): readonly SourceCondition[] {
   return [{ type: 'Tainted', status: 'True', reason: 'Tainted', message: oneLine(texts.join(', ')) }];
 }
 
-function deletionOf(cluster: HubObject): readonly SourceCondition[] {
+function deletionOf(cluster: ApiObject): readonly SourceCondition[] {
   if (fieldOf(cluster, 'metadata', 'deletionTimestamp') === undefined) return [];
   return [{ type: 'Deleting', status: 'True', reason: 'Deleting', message: 'the ManagedCluster is being deleted' }];
 }

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import { makePediaClusterSource } from './pediacluster.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-function object(name: string, fields: object, metadata: object = {}): HubObject {
+function object(name: string, fields: object, metadata: object = {}): ApiObject {
   return { metadata: { name, uid: `uid-${name}`, resourceVersion: '1', ...metadata }, ...fields };
 }
 
 /** What the source makes of one PediaCluster and the Secrets of its namespace. */
 function made(
-  cluster: HubObject,
+  cluster: ApiObject,
   secrets: Readonly<Record<string, Readonly<Record<string, string>>>> = {},
 ): ClusterSpec | undefined {
   const source = makePediaClusterSource({ namespace: 'ns', shardingName: '' });
@@ -65,7 +65,7 @@ test('what is indexed is its own list and that of a ClusterSyncResources; a refe
   const source = makePediaClusterSource();
   const access = { apiserver: 'https://a', tokenData: base64('t') };
   const own = { syncResources: [{ group: '', resources: ['pods'] }] };
-  const chosen = (spec: object, shared: ReadonlyMap<string, HubObject> = new Map()): string | undefined => {
+  const chosen = (spec: object, shared: ReadonlyMap<string, ApiObject> = new Map()): string | undefined => {
     const cluster = object('a', { spec: { ...access, ...spec } }, { resourceVersion: JSON.stringify(spec) });
     const [made] = source.compile([new Map([['a', cluster]]), shared]);
     return made?.indexing?.resources.map(({ resource }) => resource).join();

@@ -1,7 +1,7 @@
 // The source that makes one cluster of each PediaCluster of Clusterpedia, which contains address and credential. When
 // `caData` is empty, the system roots verify the API server (rule "verification is never silently off" of
 // docs/rules.md); Clusterpedia would verify nothing.
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import type { HubSource } from '../hub-source.ts';
 import type { SourceIndexing } from '../../../model/records.ts';
 import { onlyPlan, trustIn } from './hub-credential.ts';
@@ -51,7 +51,7 @@ export function makePediaClusterSource(owned?: OwnedPediaClusters): HubSource {
       return registry(
         taken.map(([, cluster]) => {
           const name = fieldOf(cluster, 'spec', 'syncResourcesRefName');
-          const secretOf = (secret: string): HubObject | undefined => secrets.get(`${owned?.namespace}/${secret}`);
+          const secretOf = (secret: string): ApiObject | undefined => secrets.get(`${owned?.namespace}/${secret}`);
           return registrationOf(
             cluster,
             typeof name === 'string' ? syncResources.get(name) : undefined,
@@ -63,7 +63,7 @@ export function makePediaClusterSource(owned?: OwnedPediaClusters): HubSource {
   };
 }
 
-function isTaken(cluster: HubObject, { shardingName }: OwnedPediaClusters): boolean {
+function isTaken(cluster: ApiObject, { shardingName }: OwnedPediaClusters): boolean {
   const wanted = fieldOf(cluster, 'spec', 'shardingName') ?? '';
   const present = fieldOf(cluster, 'status', 'shardingName') ?? shardingName;
   return (
@@ -74,11 +74,11 @@ function isTaken(cluster: HubObject, { shardingName }: OwnedPediaClusters): bool
 }
 
 /** Returns the Secret of that name in {@link OwnedPediaClusters.namespace}; undefined when there is none. */
-type SecretOf = (name: string) => HubObject | undefined;
+type SecretOf = (name: string) => ApiObject | undefined;
 
 function registrationOf(
-  cluster: HubObject,
-  syncResources: HubObject | undefined,
+  cluster: ApiObject,
+  syncResources: ApiObject | undefined,
   secretOf: SecretOf | undefined,
 ): Registration {
   const title = titleOf('PediaCluster', cluster);
@@ -108,7 +108,7 @@ function registrationOf(
  * gateway's configuration decides what is indexed. An empty list is a choice, too: nothing. A reference to a missing
  * object gives no resources. Invalid entries are skipped, so that they do not make the cluster unusable.
  */
-function indexingOf(cluster: HubObject, syncResources: HubObject | undefined): SourceIndexing | undefined {
+function indexingOf(cluster: ApiObject, syncResources: ApiObject | undefined): SourceIndexing | undefined {
   const given = fieldOf(cluster, 'spec', 'syncResources');
   const own = groupResources(given);
   const referred = groupResources(fieldOf(syncResources, 'spec', 'syncResources'));
@@ -149,7 +149,7 @@ interface SecretRef {
 const referredFields = ['kubeconfig', 'ca', 'token', 'cert', 'key'] as const;
 
 /** The references in `spec.authenticationFrom`, each with the credential field that its Secret provides. */
-function secretRefs(cluster: HubObject): readonly (readonly [field: (typeof referredFields)[number], SecretRef])[] {
+function secretRefs(cluster: ApiObject): readonly (readonly [field: (typeof referredFields)[number], SecretRef])[] {
   return referredFields.flatMap((field) => {
     const ref = fieldOf(cluster, 'spec', 'authenticationFrom', field);
     if (ref === undefined) return [];
@@ -162,7 +162,7 @@ function secretRefs(cluster: HubObject): readonly (readonly [field: (typeof refe
  * The credential fields in the Secrets that `spec.authenticationFrom` names; '' for a field without a reference.
  * @throws GatewayError CLUSTER_UNUSABLE when a Secret or its key is missing or empty
  */
-function referredTo(cluster: HubObject, secretOf: SecretOf): Readonly<Record<(typeof referredFields)[number], string>> {
+function referredTo(cluster: ApiObject, secretOf: SecretOf): Readonly<Record<(typeof referredFields)[number], string>> {
   const found = { kubeconfig: '', ca: '', token: '', cert: '', key: '' };
   for (const [field, { name, key }] of secretRefs(cluster)) {
     const secret = secretOf(name);
@@ -178,7 +178,7 @@ function referredTo(cluster: HubObject, secretOf: SecretOf): Readonly<Record<(ty
  * How to reach the cluster. A kubeconfig takes precedence over address, CA and credential in fields of their own, as in
  * Clusterpedia's `buildClusterConfig`.
  */
-function accessTo(cluster: HubObject, secretOf: SecretOf | undefined): Access {
+function accessTo(cluster: ApiObject, secretOf: SecretOf | undefined): Access {
   const bytes = (field: string): string => bytesField(`spec.${field}`, fieldOf(cluster, 'spec', field));
   const kubeconfig = bytes('kubeconfig');
   if (kubeconfig !== '') return readSecretKubeconfig('spec.kubeconfig', kubeconfig);

@@ -2,7 +2,7 @@
 // only a status changed, such as a heartbeat, the spec keeps the same credential instance. A new instance would run
 // every exec plugin again and drop every connection.
 import { GatewayError } from '../../../model/errors.ts';
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import type {
   ClusterGatewayView,
   ClusterSpec,
@@ -63,12 +63,12 @@ export interface Registration {
    * The object that registers the cluster. Its UID identifies the cluster, so an object that was deleted and created
    * again is a new cluster.
    */
-  readonly object: HubObject;
+  readonly object: ApiObject;
   /**
    * All other objects that `describe` and `access` read, in a fixed order. When one of them changes, the spec is made
    * anew.
    */
-  readonly others: readonly (HubObject | undefined)[];
+  readonly others: readonly (ApiObject | undefined)[];
   /**
    * What `describe` and `access` depend on besides these objects, as a text. When the text changes, the spec is made
    * anew.
@@ -216,7 +216,7 @@ function describedSpec(
  * When the object was created. An object without that time counts as the youngest of all, since the oldest has the name
  * that several ask for.
  */
-function registeredAt({ metadata: { creationTimestamp } }: HubObject): string {
+function registeredAt({ metadata: { creationTimestamp } }: ApiObject): string {
   const isTime = typeof creationTimestamp === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(creationTimestamp);
   return isTime ? creationTimestamp : '9999-12-31T23:59:59Z';
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { stringify } from 'yaml';
 import { GatewayError } from '../../../model/errors.ts';
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import { makeClusterApiSource } from './cluster-api.ts';
 import {
@@ -19,15 +19,15 @@ import { readSecretKubeconfig } from './secret-kubeconfig.ts';
 import { makeVclusterSource } from './vcluster.ts';
 
 let values: Awaited<ReturnType<typeof certificateValues>>;
-let cluster: HubObject;
-let secret: HubObject;
-let virtual: HubObject;
-let configuration: HubObject;
+let cluster: ApiObject;
+let secret: ApiObject;
+let virtual: ApiObject;
+let configuration: ApiObject;
 
 before(async () => {
   values = await certificateValues();
-  [cluster, secret] = readObjects('cluster-api', values) as [HubObject, HubObject];
-  [virtual, configuration] = readObjects('vcluster', values) as [HubObject, HubObject];
+  [cluster, secret] = readObjects('cluster-api', values) as [ApiObject, ApiObject];
+  [virtual, configuration] = readObjects('vcluster', values) as [ApiObject, ApiObject];
 });
 
 /** A kubeconfig of one cluster. */
@@ -73,7 +73,7 @@ test('a Cluster of Cluster API is reached by the kubeconfig of its provider', ()
 });
 
 test('a Cluster without kubeconfig, with that of another one, or with a Secret without the key', () => {
-  const problemOf = (...objects: HubObject[]): string => {
+  const problemOf = (...objects: ApiObject[]): string => {
     const spec = clusterNamed(compiled(makeClusterApiSource({ namespaces: [] }), objects), 'capi-quickstart');
     assert.equal(spec.credential, undefined);
     return `${spec.problem?.reason}: ${spec.problem?.message}`;
@@ -94,10 +94,10 @@ test('a Cluster without kubeconfig, with that of another one, or with a Secret w
 test('a kubeconfig Secret of another type is used as Cluster API uses it, when it has the label', () => {
   const source = makeClusterApiSource({ namespaces: ['default'] });
   const label = 'cluster.x-k8s.io/cluster-name';
-  const specOf = (...objects: HubObject[]): ClusterSpec =>
+  const specOf = (...objects: ApiObject[]): ClusterSpec =>
     clusterNamed(compiled(source, [cluster, ...objects]), 'capi-quickstart');
   let version = 100;
-  const typed = (type: string | undefined, metadata: object = {}, data: object = {}): HubObject =>
+  const typed = (type: string | undefined, metadata: object = {}, data: object = {}): ApiObject =>
     changed(secret, (copy) => {
       version += 1;
       copy['metadata'] = { ...copy['metadata'], resourceVersion: `${version}`, ...metadata };
@@ -111,7 +111,7 @@ test('a kubeconfig Secret of another type is used as Cluster API uses it, when i
   // With the type the label may be missing, as before.
   assert.equal(specOf(typed('cluster.x-k8s.io/secret', { labels: {} })).problem, undefined);
 
-  const refused = (what: RegExp, ...objects: HubObject[]): void => {
+  const refused = (what: RegExp, ...objects: ApiObject[]): void => {
     const spec = specOf(...objects);
     assert.equal(spec.credential, undefined);
     assert.match(`${spec.problem?.reason}: ${spec.problem?.message}`, what);
@@ -175,7 +175,7 @@ test('a Cluster that is served in two versions is one cluster', () => {
   assert.equal(source.compile([clusters, clusters, secrets, new Map()]).length, 1);
 });
 
-function vcluster(object: HubObject): ClusterSpec {
+function vcluster(object: ApiObject): ClusterSpec {
   return clusterNamed(compiled(makeVclusterSource({ namespaces: ['team-x'] }), [object, configuration]), 'my-vcluster');
 }
 

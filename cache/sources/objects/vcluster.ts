@@ -2,7 +2,7 @@
 // address was configured, vcluster writes the address `https://localhost:8443` into the kubeconfig, which would be the
 // gateway's own pod. In this case the gateway connects to the vcluster's Service, and verifies the name `localhost` in
 // the certificate.
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import type { HubSource } from '../hub-source.ts';
 import { namespacesOf, type NamespacedOptions } from './cluster-api.ts';
 import { fieldOf } from '../../../lib/objects/json-object.ts';
@@ -36,12 +36,12 @@ export function makeVclusterSource({ namespaces }: NamespacedOptions): HubSource
  * Whether the Secret holds the kubeconfig of a vcluster. `vc-config-<name>`, which holds vcluster's own settings, does
  * not have the key `config`.
  */
-function isKubeconfig(secret: HubObject): boolean {
+function isKubeconfig(secret: ApiObject): boolean {
   const { name } = secret.metadata;
   return name.startsWith(prefix) && name.length > prefix.length && fieldOf(secret, 'data', 'config') !== undefined;
 }
 
-function registrationOf(secret: HubObject): Registration {
+function registrationOf(secret: ApiObject): Registration {
   const title = titleOf('Secret', secret);
   const name = secret.metadata.name.slice(prefix.length);
   return {

@@ -11,7 +11,7 @@ import { parseAllDocuments } from 'yaml';
 import { makeHubClient } from '../../../kube/client/hub-client.ts';
 import { readHubKubeconfig } from '../../../cache/hub/hub-connection.ts';
 import type { HubConnection } from '../../../kube/client/connection.ts';
-import type { HubClient } from '../../../kube/types.ts';
+import type { ApiClient } from '../../../kube/types.ts';
 import { makeHubSources } from '../../../cache/sources/objects/catalogue.ts';
 import { startHubSources, type HubSourcesHandle } from '../../../cache/sources/hub/hub.ts';
 import type { SourceProblem } from '../../../cache/sources/source.ts';
@@ -31,7 +31,7 @@ let plane: ControlPlane;
 let hub: Member;
 let relay: Relay;
 let connection: HubConnection;
-let client: HubClient;
+let client: ApiClient;
 let handle: HubSourcesHandle;
 const store = createClusterStore();
 const events: string[] = [];
@@ -80,7 +80,7 @@ after(async () => {
 });
 
 /** The client with what it was asked and told on record. */
-function noted(inner: HubClient): HubClient {
+function noted(inner: ApiClient): ApiClient {
   return {
     get url() {
       return inner.url;

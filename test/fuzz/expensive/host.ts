@@ -3,7 +3,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import type { HubObject } from '../../../kube/types.ts';
+import type { ApiObject } from '../../../kube/types.ts';
 import { withoutIgnored } from '../../../distribute/apply/ignore-fields.ts';
 import { readFeedback } from '../../../distribute/feedback/feedback-values.ts';
 import { makeRuleEvaluator } from '../../../distribute/feedback/rule-evaluator.ts';
@@ -50,8 +50,8 @@ async function evaluate(given: ExpensiveCase): Promise<string> {
     case 'policy': {
       const sources = Array.from({ length: given.sources }, (_, i) => ({
         ...object,
-        metadata: { ...(object as unknown as HubObject).metadata, name: `s${i}` },
-      })) as unknown as HubObject[];
+        metadata: { ...(object as unknown as ApiObject).metadata, name: `s${i}` },
+      })) as unknown as ApiObject[];
       const [selector, name = selector!] = given.templates;
       for (const template of given.templates) await renderer.check('p', template);
       const named = new Map(sources.map((one) => [`ns/${one.metadata.name}`, one]));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answer, FakeHub } from '../../controllers/fake-hub.fixture.ts';
-import { HubRefusal, makeHubWriter } from './hub-writer.ts';
+import { HubRefusal, makeObjectWriter } from './object-writer.ts';
 
 const type = { group: 'cluster.clusterpedia.io', version: 'v1alpha2', resource: 'pediaclusters' };
 
@@ -10,7 +10,7 @@ test('a refusal of the hub is told in its words, without the values that it quot
   const message =
     'x is invalid: [spec.a: Invalid value: "SEC\\"RET: 1": must match, spec.b: Required value, c: Invalid value: {"a":"SECRET"}: no]';
   hub.refuse = () => answer(422, { kind: 'Status', reason: 'Invalid', message });
-  await assert.rejects(makeHubWriter(hub).create(type, { metadata: { name: 'x' } }), (error: unknown) => {
+  await assert.rejects(makeObjectWriter(hub).create(type, { metadata: { name: 'x' } }), (error: unknown) => {
     assert.ok(error instanceof HubRefusal);
     assert.equal(error.status, 422);
     assert.match(error.message, /spec\.a: Invalid value: must match, spec\.b: Required value/);
@@ -22,7 +22,7 @@ test('a refusal of the hub is told in its words, without the values that it quot
 test('what RBAC refuses names the missing rule', async () => {
   const hub = new FakeHub();
   hub.forbidden.add('create pediaclusters');
-  await assert.rejects(makeHubWriter(hub).create(type, { metadata: { name: 'x' } }), {
+  await assert.rejects(makeObjectWriter(hub).create(type, { metadata: { name: 'x' } }), {
     message:
       'the gateway may not create pediaclusters.cluster.clusterpedia.io; grant it a rule with apiGroups ["cluster.clusterpedia.io"], resources ["pediaclusters"], verbs ["create"]',
   });
@@ -34,7 +34,7 @@ test('an object that was made anew under its name is neither changed nor deleted
   const old = hub.put(collection, { metadata: { name: 'x' } });
   hub.remove(collection, 'x');
   hub.put(collection, { metadata: { name: 'x' } });
-  const writer = makeHubWriter(hub);
+  const writer = makeObjectWriter(hub);
   await assert.rejects(writer.patch(type, old, { spec: {} }), { status: 409 });
   await writer.remove(type, old);
   assert.notEqual(hub.get(collection, 'x'), undefined);
@@ -45,7 +45,7 @@ test('a writer that has ended sends nothing more, and gives up what is under way
   const object = hub.put('pediaclusters.cluster.clusterpedia.io', { metadata: { name: 'x' } });
   const ended = new AbortController();
   const signals: (AbortSignal | undefined)[] = [];
-  const writer = makeHubWriter({ request: (call) => (signals.push(call.signal), hub.request(call)) }, ended.signal);
+  const writer = makeObjectWriter({ request: (call) => (signals.push(call.signal), hub.request(call)) }, ended.signal);
   await writer.patch(type, object, { spec: {} });
   ended.abort();
   const before = hub.writes.length;

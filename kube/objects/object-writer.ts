@@ -2,7 +2,7 @@
 // RBAC rule is missing. Values that the server quotes are removed from its message, since they may be those of the
 // object.
 import { collectionPath, objectPath } from '../paths.ts';
-import type { HubAnswer, HubCall, HubClient, HubObject, WatchedResource } from '../types.ts';
+import type { ApiAnswer, ApiCall, ApiClient, ApiObject, WatchedResource } from '../types.ts';
 import { oneLine } from '../../lib/text/one-line.ts';
 import { textsAt, type ResourceType } from './objects.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
@@ -26,19 +26,19 @@ export class HubRefusal extends Error {
 /**
  * Writes objects, namespaced ones into the namespace that their metadata names.
  * Every method throws HubRefusal when the server refuses, and GatewayError HUB_UNAVAILABLE when no answer came. Once
- * the AbortSignal of {@link makeHubWriter} is aborted, every method rejects instead.
+ * the AbortSignal of {@link makeObjectWriter} is aborted, every method rejects instead.
  */
-export interface HubWriter {
+export interface ObjectWriter {
   /** Creates an object, and returns it as the hub stored it. */
-  create(type: ResourceType, object: object): Promise<HubObject>;
+  create(type: ResourceType, object: object): Promise<ApiObject>;
   /**
    * Changes an object by a JSON merge patch (null removes a field, lists are replaced), and returns the object as the
    * hub stored it.
    * @param subresource path of a subresource with its slash, as in `/status`; by default the object itself
    */
-  patch(type: ResourceType, object: HubObject, patch: object, subresource?: '' | '/status'): Promise<HubObject>;
+  patch(type: ResourceType, object: ApiObject, patch: object, subresource?: '' | '/status'): Promise<ApiObject>;
   /** Deletes the object with this name and UID. It is no error when the object is already gone. */
-  remove(type: ResourceType, object: HubObject): Promise<void>;
+  remove(type: ResourceType, object: ApiObject): Promise<void>;
 }
 
 /**
@@ -46,9 +46,9 @@ export interface HubWriter {
  * @throws HubRefusal with status 409 when the object changed since it was read
  */
 export async function setFinalizer(
-  writer: HubWriter,
+  writer: ObjectWriter,
   type: ResourceType,
-  object: HubObject,
+  object: ApiObject,
   { finalizer, wanted }: { readonly finalizer: string; readonly wanted: boolean },
 ): Promise<boolean> {
   const present = textsAt(object, 'metadata', 'finalizers');
@@ -66,8 +66,8 @@ const timeoutMs = 15_000;
  * @param ended when aborted, running calls are given up and later calls send nothing. A controller that was stopped may
  * still be in the middle of a reconcile while another process is the leader
  */
-export function makeHubWriter(hub: Pick<HubClient, 'request'>, ended?: AbortSignal): HubWriter {
-  const client = ended === undefined ? hub : { request: (call: HubCall) => requestUntil(hub, call, ended) };
+export function makeObjectWriter(hub: Pick<ApiClient, 'request'>, ended?: AbortSignal): ObjectWriter {
+  const client = ended === undefined ? hub : { request: (call: ApiCall) => requestUntil(hub, call, ended) };
   return {
     async create(type, object) {
       const { metadata } = object as { readonly metadata?: { readonly namespace?: string } };
@@ -96,7 +96,7 @@ export function makeHubWriter(hub: Pick<HubClient, 'request'>, ended?: AbortSign
   };
 }
 
-function requestUntil(hub: Pick<HubClient, 'request'>, call: HubCall, ended: AbortSignal): Promise<HubAnswer> {
+function requestUntil(hub: Pick<ApiClient, 'request'>, call: ApiCall, ended: AbortSignal): Promise<ApiAnswer> {
   ended.throwIfAborted();
   return hub.request({ ...call, signal: ended });
 }
@@ -107,9 +107,9 @@ function within(type: ResourceType, metadata: { readonly namespace?: string } = 
 }
 
 /** Returns the object in an answer. @throws HubRefusal for any status from 300 */
-function read(answer: HubAnswer, verb: string, type: ResourceType): HubObject {
+function read(answer: ApiAnswer, verb: string, type: ResourceType): ApiObject {
   check(answer, verb, type);
-  return parseExact(answer.body) as HubObject;
+  return parseExact(answer.body) as ApiObject;
 }
 
 /** Whether a write failed with 409: somebody else changed the object since it was read, or created it first. */
@@ -118,7 +118,7 @@ export function isConflict(error: unknown): boolean {
 }
 
 /** Returns when the answer is a success. @throws HubRefusal for any status from 300 */
-export function check(answer: HubAnswer, verb: string, { group, resource }: ResourceType): void {
+export function check(answer: ApiAnswer, verb: string, { group, resource }: ResourceType): void {
   if (answer.status < 300) return;
   const { reason = '', message = '' } = statusIn(answer.body);
   const what = `${resource}${group === '' ? '' : `.${group}`}`;
