@@ -171,12 +171,17 @@ export class FakeHub implements ApiClient {
     if (version !== undefined) {
       const served = types.filter((type) => type.versions.includes(version));
       return answer(200, {
-        resources: served.map(({ resource, singular = '' }) => ({ name: resource, singularName: singular })),
+        resources: served.map(({ resource, singular = '' }) => ({
+          name: resource,
+          singularName: singular,
+          kind: 'Any',
+        })),
       });
     }
     this.discoveries.set(group, (this.discoveries.get(group) ?? 0) + 1);
     const described = versions.map((each) => ({ version: each, groupVersion: `${group}/${each}` }));
-    return answer(200, isCore ? { versions } : { versions: described, preferredVersion: described[0] });
+    const named = { kind: 'APIGroup', name: group, versions: described, preferredVersion: described[0] };
+    return answer(200, isCore ? { kind: 'APIVersions', versions } : named);
   }
 
   #act(call: ApiCall, path: Path): ApiAnswer {

@@ -7,7 +7,7 @@ import type { ObjectChange } from '../kube/reflector/object-set.ts';
 import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
 import type { ReflectorTiming } from '../kube/reflector/reflector-types.ts';
 import { generationOf } from '../kube/objects/conditions.ts';
-import { makeDiscovery } from './hub/discovery.ts';
+import { hubMapper } from './hub/discovery.ts';
 import { makeFollowedTypes } from '../kube/reflector/followed-types.ts';
 import { makeObjectWriter } from '../kube/objects/object-writer.ts';
 import { type ResourceType } from '../kube/objects/objects.ts';
@@ -90,7 +90,7 @@ class PolicyControllers {
     this.#options = options;
     const { client } = options;
     this.#templates = options.templates ?? makeTemplateRenderer();
-    this.#discovery = makeDiscovery(client);
+    this.#discovery = hubMapper(client);
     this.#types = makeFollowedTypes({
       client,
       ...(options.timing && { timing: options.timing }),

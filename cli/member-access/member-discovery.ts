@@ -2,6 +2,13 @@
 // `kubectl api-resources` cannot be used: it has no subresources, so read-only access would have no logs.
 import { Failure, usageFailure } from '../terminal/failure.ts';
 import { getJson } from '../connection/http.ts';
+import {
+  acceptAggregated,
+  aggregatedResources,
+  isAggregated,
+  listedResources,
+  type ServedResource,
+} from '../../kube/discovery/documents.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
@@ -18,11 +25,6 @@ export interface MemberResource {
   readonly verbs: readonly string[];
 }
 
-/** Accept header for aggregated discovery (KEP-3352), which describes all API groups in one answer. */
-const acceptDiscovery = ['v2', 'v2beta1']
-  .map((version) => `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`)
-  .join(',');
-
 /**
  * Asks the cluster which resources it serves.
  * @throws Failure (rejects) when the cluster cannot be reached, refuses, or is older than Kubernetes 1.26
@@ -32,7 +34,7 @@ export async function discoverResources(connection: Connection): Promise<readonl
   for (const path of ['/api', '/apis']) {
     let document: JsonObject;
     try {
-      document = await getJson(connection, path, acceptDiscovery);
+      document = await getJson(connection, path, acceptAggregated);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       throw new Failure(
@@ -43,7 +45,7 @@ export async function discoverResources(connection: Connection): Promise<readonl
         },
       );
     }
-    if (document['kind'] !== 'APIGroupDiscoveryList') {
+    if (!isAggregated(document)) {
       throw new Failure(
         `${connection.root} does not answer with aggregated discovery`,
         'It is older than Kubernetes 1.26; save its discovery and give --discovery FILE.',
@@ -84,47 +86,13 @@ function valuesIn(text: string, file: string, next: string): readonly unknown[] 
   }
 }
 
-/**
- * All resources in one discovery document. Entries of an unexpected form are left out, since a guess could grant a
- * right that nobody wanted.
- */
+/** All resources in one discovery document, without those of names that cannot be one in Kubernetes. */
 function resourcesOf(document: JsonObject): readonly MemberResource[] {
-  if (document['kind'] === 'APIResourceList') {
-    const groupVersion = textOf(document['groupVersion']);
-    const group = groupVersion.includes('/') ? groupVersion.slice(0, groupVersion.indexOf('/')) : '';
-    return objectsOf(document['resources']).map((one) => ({
-      group,
-      name: textOf(one['name']),
-      verbs: textsOf(one['verbs']),
-    }));
-  }
-  return objectsOf(document['items']).flatMap((item) => {
-    const metadata = item['metadata'];
-    const group = isJsonObject(metadata) ? textOf(metadata['name']) : '';
-    return objectsOf(item['versions'])
-      .flatMap((version) => objectsOf(version['resources']))
-      .flatMap((resource) => {
-        const name = textOf(resource['resource']);
-        return [
-          { group, name, verbs: textsOf(resource['verbs']) },
-          ...objectsOf(resource['subresources']).map((one) => ({
-            group,
-            name: `${name}/${textOf(one['subresource'])}`,
-            verbs: textsOf(one['verbs']),
-          })),
-        ];
-      });
-  });
+  const resources = isAggregated(document) ? aggregatedResources(document) : resourcesInList(document);
+  return resources.map(({ group, resource, verbs }) => ({ group, name: resource, verbs }));
 }
 
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function textsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
-}
-
-function objectsOf(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+function resourcesInList(document: JsonObject): readonly ServedResource[] {
+  const [version = '', group = ''] = String(document['groupVersion']).split('/', 2).toReversed();
+  return listedResources(document, group, version);
 }

@@ -54,7 +54,7 @@ async function applyOnce(task: ApplyTask, live: JsonObject | undefined): Promise
 }
 
 const immutable = /field is immutable|updates to \S+ are forbidden/;
-/** Kinds with fields that cannot be changed, whose objects OCM's agent deletes and makes anew in that case. */
+/** RestMapper with fields that cannot be changed, whose objects OCM's agent deletes and makes anew in that case. */
 const remade = new Set(['Secret', 'StorageClass.storage.k8s.io', 'CSIDriver.storage.k8s.io']);
 
 /**

@@ -122,9 +122,9 @@ class Pass {
       this.#unserved(meta, faultOf(new Error(`the server doesn't have a resource type "${meta.kind}"`), undefined));
       return;
     }
-    const namespace = kind.isNamespaced ? meta.namespace : '';
+    const namespace = kind.namespaced ? meta.namespace : '';
     const full: ResourceMeta = { ...meta, resource: kind.resource, namespace };
-    if (kind.isNamespaced && namespace === '') {
+    if (kind.namespaced && namespace === '') {
       const fault = faultOf(new Error('an empty namespace may not be set during creation'), undefined);
       this.#tell(full, fault, { state: 'unreadable', message: 'it has no namespace' });
       return;

@@ -205,7 +205,7 @@ async function evict(parts: WorkPassParts, appliedWork: ApiObject, hasWork: bool
 function hasManifestOf(work: ApiObject, { kind, namespace, name }: ObjectName): boolean {
   return manifestsOf(work).some((manifest, ordinal) => {
     const meta = metaOf(ordinal, isJsonObject(manifest) ? manifest : {});
-    const isThere = !kind.isNamespaced || meta.namespace === namespace;
+    const isThere = !kind.namespaced || meta.namespace === namespace;
     return isThere && meta.group === kind.group && meta.kind === kind.kind && meta.name === name;
   });
 }

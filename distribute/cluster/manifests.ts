@@ -3,7 +3,7 @@ import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
-import type { Kinds } from '../member/kinds.ts';
+import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { faultOfMeta, manifestsOf, metaOf, type ResourceMeta } from '../work/manifest-work.ts';
 
 /** One manifest of a work, and which object it is of. */
@@ -46,7 +46,7 @@ export function toldManifests(work: ApiObject): readonly Manifest[] {
  */
 export async function repeatedIn(
   manifests: readonly Manifest[],
-  kinds: Pick<Kinds, 'find'>,
+  kinds: Pick<RestMapper, 'find'>,
 ): Promise<ReadonlyMap<Manifest, Manifest>> {
   const instead = new Map<Manifest, Manifest>();
   const usable = manifests.filter(({ object, meta }) => object !== undefined && faultOfMeta(meta) === undefined);
@@ -55,10 +55,10 @@ export async function repeatedIn(
     if (others.length === 0) continue;
     const { group, version, kind } = last!.meta;
     // Only then is the kind asked for: its CustomResourceDefinition may be a manifest that is applied first.
-    const isNamespaced = (await kinds.find(group, version, kind))?.isNamespaced !== false;
-    const lasts = new Map([[isNamespaced ? last!.meta.namespace : '', last!]]);
+    const namespaced = (await kinds.find(group, version, kind))?.namespaced !== false;
+    const lasts = new Map([[namespaced ? last!.meta.namespace : '', last!]]);
     for (const manifest of others) {
-      const place = isNamespaced ? manifest.meta.namespace : '';
+      const place = namespaced ? manifest.meta.namespace : '';
       const other = lasts.get(place);
       if (other === undefined) lasts.set(place, manifest);
       else instead.set(manifest, other);

@@ -7,7 +7,7 @@ import { conditionsOf, findCondition, generationOf, type Finding } from '../../k
 import { textAt } from '../../kube/objects/objects.ts';
 import { hashOf } from '../work/content-hash.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
-import type { Kinds } from '../member/kinds.ts';
+import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
 import { faultOfMeta, manifestsOf, metaOf, objectKey, ownPrefix } from '../work/manifest-work.ts';
 import { appliedSpecAnnotation, type AppliedWorks } from './applied-works.ts';
@@ -41,7 +41,7 @@ export async function announceObjects(
   appliedWorks: AppliedWorks,
   appliedWork: ApiObject,
   work: ApiObject,
-  kinds: Kinds,
+  kinds: RestMapper,
 ): Promise<ApiObject> {
   if (textAt(appliedWork, 'metadata', 'annotations', appliedSpecAnnotation) === textOfSpec(specOf(work)))
     return appliedWork;
@@ -56,7 +56,7 @@ export async function announceObjects(
     const served = await kinds.find(group, version, kind);
     if (served === undefined) continue;
     const { resource } = served;
-    const object = { group, version, resource, namespace: served.isNamespaced ? namespace : '', name, uid: '' };
+    const object = { group, version, resource, namespace: served.namespaced ? namespace : '', name, uid: '' };
     if (!known.has(objectKey(object))) announced.push(object);
   }
   if (announced.length === 0) return appliedWork;

@@ -4,13 +4,14 @@ import { GatewayError } from '../../model/errors.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import type { OwnerReference } from '../../kube/objects/objects.ts';
 import { hasOtherWork, isOwnedBy, setOwner, uidOf } from '../apply/owners.ts';
-import type { Kinds, ServedKind } from '../member/kinds.ts';
+import type { ServedKind } from '../../kube/discovery/documents.ts';
+import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { MemberRefusal, type MemberObjects, type ObjectName } from '../member/member-objects.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
 import type { AppliedResource } from './inventory.ts';
 
 export interface RemoveParts {
-  readonly kinds: Kinds;
+  readonly kinds: RestMapper;
   /** Sends requests with the identity of the executor that wrote the objects. */
   readonly objects: MemberObjects;
   /**
@@ -95,6 +96,9 @@ function isDenied(error: unknown): boolean {
 }
 
 /** Finds the kind of a recorded object by the recorded group, version and plural name. */
-async function kindOf(kinds: Kinds, { group, version, resource }: AppliedResource): Promise<ServedKind | undefined> {
+async function kindOf(
+  kinds: RestMapper,
+  { group, version, resource }: AppliedResource,
+): Promise<ServedKind | undefined> {
   return await kinds.findResource(group, version, resource);
 }

@@ -4,7 +4,7 @@ import type { ApiAnswer, ApiCall, ApiObject } from '../../kube/types.ts';
 import { HubRefusal } from '../../kube/objects/object-writer.ts';
 import type { AppliedWorks } from '../inventory/applied-works.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
-import { makeKinds } from './kinds.ts';
+import { memberMapper } from './discovery.ts';
 import type { MemberClient } from './member-client.ts';
 import { makeMemberObjects } from './member-objects.ts';
 import type { MemberSession } from './member-session.ts';
@@ -52,7 +52,7 @@ export class FakeMember {
 
   /** A session that sends each request as its executor. */
   session(): MemberSession {
-    const kinds = makeKinds(this.client('gateway'));
+    const kinds = memberMapper(this.client('gateway'));
     const session: Partial<MemberSession> = {
       kinds,
       objects: (executor) =>

@@ -10,8 +10,8 @@ const kind = {
   version: 'v1',
   kind: 'ConfigMap',
   resource: 'configmaps',
-  isNamespaced: true,
-  isWatchable: true,
+  namespaced: true,
+  verbs: ['get', 'list', 'watch'],
 };
 const path = '/api/v1/namespaces/ns/configmaps/c';
 const start = () => {

@@ -5,7 +5,7 @@ import { collectionPath, objectPath } from '../../kube/paths.ts';
 import type { ApiAnswer, ApiCall, WatchedResource } from '../../kube/types.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { AnswerTooLong } from '../../routing/members/member-call.ts';
-import type { ServedKind } from './kinds.ts';
+import type { ServedKind } from '../../kube/discovery/documents.ts';
 import { jsonOf, MemberRefusal } from './member-answer.ts';
 import type { MemberClient } from './member-client.ts';
 
@@ -155,8 +155,8 @@ function pathOf(object: ObjectName, query: Readonly<Record<string, string>> = {}
   return withQuery(objectPath(typeOf(object), object.name), query);
 }
 
-function typeOf({ kind: { group, version, resource, isNamespaced }, namespace }: ObjectName): WatchedResource {
-  return { group, version, resource, ...(isNamespaced ? { namespace } : {}) };
+function typeOf({ kind: { group, version, resource, namespaced }, namespace }: ObjectName): WatchedResource {
+  return { group, version, resource, ...(namespaced ? { namespace } : {}) };
 }
 
 function withQuery(path: string, query: Readonly<Record<string, string>>): string {

@@ -7,7 +7,8 @@ import { listAt } from '../../kube/objects/objects.ts';
 import { hashOf } from '../work/content-hash.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
 import { identityOf, type Executor, type OutgoingRule } from './executor-identity.ts';
-import { makeKinds, type Kinds } from './kinds.ts';
+import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
+import { memberMapper } from './discovery.ts';
 import { makeMemberClient, type MemberAccess, type MemberClient } from './member-client.ts';
 import { jsonOf } from './member-answer.ts';
 import { makeMemberObjects, type MemberObjects, type MemberWrite, type ObjectName } from './member-objects.ts';
@@ -50,12 +51,12 @@ export class MemberSession {
   #closed = false;
   /** Sends requests with the gateway's own credential. */
   readonly own: MemberClient;
-  readonly kinds: Kinds;
+  readonly kinds: RestMapper;
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
     this.own = makeMemberClient(parts, () => 'self');
-    this.kinds = makeKinds(this.own);
+    this.kinds = memberMapper(this.own);
   }
 
   /** Returns access to objects as the executor, for one ManifestWork. */
@@ -104,7 +105,7 @@ export class MemberSession {
     const type = collectionOf(object);
     const state = types.state(type);
     if (state?.phase !== 'watching') return undefined;
-    const key = object.kind.isNamespaced ? `${object.namespace}/${object.name}` : object.name;
+    const key = object.kind.namespaced ? `${object.namespace}/${object.name}` : object.name;
     return types.objects(type)?.get(key)?.metadata.resourceVersion ?? 'absent';
   }
 
@@ -114,7 +115,7 @@ export class MemberSession {
    */
   isFollowable(executor: Executor, object: ObjectName): boolean {
     const state = this.#as(executor).types.state(collectionOf(object));
-    return object.kind.isWatchable && state?.fault === undefined;
+    return object.kind.verbs.includes('watch') && state?.fault === undefined;
   }
 
   /** Names of the ManifestWorks for which a collection is watched. */
@@ -150,11 +151,11 @@ export class MemberSession {
   }
 }
 
-function collectionOf({ kind: { group, version, resource, isNamespaced }, namespace }: ObjectName): WatchedResource {
-  return { group, version, resource, ...(isNamespaced ? { namespace } : {}) };
+function collectionOf({ kind: { group, version, resource, namespaced }, namespace }: ObjectName): WatchedResource {
+  return { group, version, resource, ...(namespaced ? { namespace } : {}) };
 }
 
 function collectionsOf(objects: readonly ObjectName[]): readonly WatchedResource[] {
-  const collections = objects.filter(({ kind }) => kind.isWatchable).map(collectionOf);
+  const collections = objects.filter(({ kind }) => kind.verbs.includes('watch')).map(collectionOf);
   return [...new Map(collections.map((each) => [JSON.stringify(each), each])).values()];
 }

@@ -1,7 +1,7 @@
 // The kinds of RBAC, and the kinds that RBAC objects refer to. Every member serves them in version v1, so discovery is
 // not needed.
 import { rbacGroup } from '../../lib/objects/api-names.ts';
-import type { ServedKind } from './kinds.ts';
+import type { ServedKind } from '../../kube/discovery/documents.ts';
 
 /** The kinds by their names. */
 export const accessKinds = {
@@ -13,6 +13,6 @@ export const accessKinds = {
   RoleBinding: kindOf(rbacGroup, 'RoleBinding', 'rolebindings', true),
 } as const satisfies Readonly<Record<string, ServedKind>>;
 
-function kindOf(group: string, kind: string, resource: string, isNamespaced: boolean): ServedKind {
-  return { group, version: 'v1', kind, resource, isNamespaced, isWatchable: true };
+function kindOf(group: string, kind: string, resource: string, namespaced: boolean): ServedKind {
+  return { group, version: 'v1', kind, resource, namespaced, verbs: ['get', 'list', 'watch'] };
 }

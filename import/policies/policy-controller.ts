@@ -4,7 +4,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject, ApiObjects, WatchedResource } from '../../kube/types.ts';
 import { resourceLabel } from '../../kube/paths.ts';
 import { conditionsOf, generationOf, withConditions, type Finding } from '../../kube/objects/conditions.ts';
-import { UnservedType, type Discovery, type WantedType } from '../hub/discovery.ts';
+import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
+import { resolveType, UnservedType, type WantedType } from '../hub/discovery.ts';
 import type { FollowedTypes } from '../../kube/reflector/followed-types.ts';
 import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
 import type { ResourceType } from '../../kube/objects/objects.ts';
@@ -21,7 +22,7 @@ import { sourceOfOwned, writeLifecycles, type WriteFaults } from './write-lifecy
 
 export interface PolicyControllerParts {
   readonly writer: ObjectWriter;
-  readonly discovery: Discovery;
+  readonly discovery: RestMapper;
   readonly types: FollowedTypes;
   readonly templates: TemplateRenderer;
   readonly policies: () => ApiObjects;
@@ -150,7 +151,7 @@ async function served(
   place: string,
 ): Promise<ResourceType | Result> {
   try {
-    return await discovery.resolve(wanted);
+    return await resolveType(discovery, wanted);
   } catch (error) {
     if (!(error instanceof UnservedType)) throw error;
     return { validated: invalid(reason, `${place}${error.message}`), outcome: { afterMs: unservedMs() } };

@@ -4,7 +4,8 @@
 import { GatewayError } from '../../model/errors.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { textAt } from '../../kube/objects/objects.ts';
-import type { Kinds, ServedKind } from '../../distribute/member/kinds.ts';
+import type { ServedKind } from '../../kube/discovery/documents.ts';
+import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import type { MemberObjects, ObjectName } from '../../distribute/member/member-objects.ts';
 import { inApplyOrder } from '../../distribute/work/apply-order.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
@@ -52,7 +53,7 @@ function unusable(message: string): GatewayError {
  * perhaps not yet, are left out.
  * @throws GatewayError, MemberRefusal when the discovery of the member cannot be read
  */
-export async function servedNames(kinds: Kinds, manifests: readonly JsonObject[]): Promise<readonly ObjectName[]> {
+export async function servedNames(kinds: RestMapper, manifests: readonly JsonObject[]): Promise<readonly ObjectName[]> {
   const named = await Promise.all(manifests.map(async (each) => nameOf(await kindOf(kinds, each), each)));
   return named.filter((each) => each !== undefined);
 }
@@ -64,7 +65,7 @@ export async function servedNames(kinds: Kinds, manifests: readonly JsonObject[]
  */
 export async function applyBundle(
   objects: MemberObjects,
-  kinds: Kinds,
+  kinds: RestMapper,
   manifests: readonly JsonObject[],
 ): Promise<void> {
   for (const manifest of manifests) {
@@ -75,7 +76,7 @@ export async function applyBundle(
   }
 }
 
-function kindOf(kinds: Kinds, manifest: JsonObject): Promise<ServedKind | undefined> {
+function kindOf(kinds: RestMapper, manifest: JsonObject): Promise<ServedKind | undefined> {
   const parts = textAt(manifest, 'apiVersion').split('/');
   const [group, version] = parts.length === 2 ? (parts as [string, string]) : (['', parts[0]!] as const);
   return kinds.find(group, version, textAt(manifest, 'kind'));
@@ -83,6 +84,6 @@ function kindOf(kinds: Kinds, manifest: JsonObject): Promise<ServedKind | undefi
 
 function nameOf(kind: ServedKind | undefined, manifest: JsonObject): ObjectName | undefined {
   if (kind === undefined) return undefined;
-  const namespace = kind.isNamespaced ? textAt(manifest, 'metadata', 'namespace') || 'default' : '';
+  const namespace = kind.namespaced ? textAt(manifest, 'metadata', 'namespace') || 'default' : '';
   return { kind, namespace, name: textAt(manifest, 'metadata', 'name') };
 }

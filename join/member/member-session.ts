@@ -9,7 +9,7 @@ import { judgedSpec } from '../../cache/sources/hub/judged.ts';
 import { makeRegistry, type Access } from '../../cache/sources/objects/registration.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import { makeMemberClient, type MemberClient } from '../../distribute/member/member-client.ts';
-import type { ServedKind } from '../../distribute/member/kinds.ts';
+import type { ServedKind } from '../../kube/discovery/documents.ts';
 import { makeMemberObjects, MemberRefusal } from '../../distribute/member/member-objects.ts';
 import { textAt } from '../../kube/objects/objects.ts';
 import { makeTransport, transportParts } from '../../routing/pools/transport.ts';
@@ -61,7 +61,7 @@ export async function clusterUidOf({ own }: ReachedMember): Promise<string> {
 
 const namespaces: ServedKind = {
   ...{ group: '', version: 'v1', kind: 'Namespace', resource: 'namespaces' },
-  ...{ isNamespaced: false, isWatchable: true },
+  ...{ namespaced: false, verbs: ['get', 'list', 'watch'] },
 };
 
 function refuseWrites(): never {

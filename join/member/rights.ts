@@ -40,7 +40,7 @@ function askRule(rule: unknown, ask: (verb: string, object: ObjectName) => void,
     for (const resource of textsAt(rule, 'resources'))
       for (const verb of textsAt(rule, 'verbs'))
         ask(verb, {
-          kind: { group, version: '*', kind: '', resource, isNamespaced: false, isWatchable: false },
+          kind: { group, version: '*', kind: '', resource, namespaced: false, verbs: [] },
           namespace: resource === 'serviceaccounts/token' ? memberNamespace : '',
           name: '',
         });

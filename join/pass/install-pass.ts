@@ -3,7 +3,8 @@
 import type { Access } from '../../cache/sources/objects/registration.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import { check } from '../../kube/objects/object-writer.ts';
-import { makeKinds, type Kinds } from '../../distribute/member/kinds.ts';
+import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
+import { memberMapper } from '../../distribute/member/discovery.ts';
 import type { MemberObjects } from '../../distribute/member/member-objects.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { deleteBootstrap, readBootstrap, type Bootstrap } from '../hub/bootstrap.ts';
@@ -34,7 +35,7 @@ interface Wanted {
   readonly objects: MemberObjects;
   readonly access: readonly JsonObject[];
   readonly bundle: readonly JsonObject[];
-  readonly kinds: Kinds;
+  readonly kinds: RestMapper;
 }
 
 /**
@@ -112,7 +113,7 @@ async function wantedIn({ parts, join, spec }: Installation, member: ReachedMemb
     objects,
     access: accessObjects({ ...spec, ...markOf(join), ownsNamespace: isOwn }),
     bundle: await readBundle(parts, spec),
-    kinds: makeKinds(member.own),
+    kinds: memberMapper(member.own),
   };
 }
 

@@ -4,7 +4,8 @@ import type { SourceIndexing } from '../../model/records.ts';
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { TypeInfo } from '../../query/types.ts';
 import { makeCustomTypes } from './custom-resources.ts';
-import { readServed, type ServedResource } from './discovery-documents.ts';
+import { listedResources, type ServedResource } from '../../kube/discovery/documents.ts';
+import { readServed } from './discovery-documents.ts';
 import { followedTypes, negotiateVersions } from './discovery.ts';
 import { measuredTypes } from './resource-metrics.ts';
 import { splitResources } from './resource-entries.ts';
@@ -103,12 +104,14 @@ describe('discovery', () => {
   });
 
   it('passes over what cannot be followed and what is no name', () => {
+    const listed = (group: string, name: string, verbs = ['get', 'list', 'watch']): readonly ServedResource[] =>
+      listedResources({ resources: [{ name, kind: 'Kind', namespaced: true, verbs }] }, group, 'v1');
     const resources = [
-      ...served('', 'pods', 'v1'),
-      ...served('', '../../secrets', 'v1'),
-      ...served('evil/..', 'x', 'v1'),
-      ...served('', 'x?', 'v1'),
-      ...served('metrics.k8s.io', 'pods', 'v1').map((one) => ({ ...one, verbs: ['get', 'list'] })),
+      ...listed('', 'pods'),
+      ...listed('', '../../secrets'),
+      ...listed('evil/..', 'x'),
+      ...listed('', 'x?'),
+      ...listed('metrics.k8s.io', 'pods', ['get', 'list']),
     ];
     assert.deepEqual([...followedTypes({ resources }, makeCustomTypes()).keys()], ['pods.']);
   });

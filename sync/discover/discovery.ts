@@ -1,10 +1,10 @@
 // Decides from a member cluster's discovery which types can be indexed, and in which API version. All rows of a type
-// are stored in one version: the CRD's storage version, or else the version that the member prefers. Names from
-// discovery become parts of request paths, so a name that is not valid in Kubernetes is skipped.
+// are stored in one version: the CRD's storage version, or else the version that the member prefers.
 import { refusalOf } from '../member/member-faults.ts';
 import { Pages, readListItems } from '../follow/list-items.ts';
 import type { CustomTypes } from './custom-resources.ts';
-import { readServed, type Served, type ServedResource } from './discovery-documents.ts';
+import type { ServedResource } from '../../kube/discovery/documents.ts';
+import { readServed, type Served } from './discovery-documents.ts';
 import { measuredTypes, resourceMetricsGroup } from './resource-metrics.ts';
 import type { AskMember, SyncTiming } from '../member/sync-types.ts';
 import { typeKey, type LiveType, type TypeInfo, type TypeKey } from '../../query/types.ts';
@@ -73,7 +73,7 @@ function versionsOf(
 ): ReadonlyMap<TypeKey, readonly ServedResource[]> {
   const versions = new Map<TypeKey, ServedResource[]>();
   for (const resource of resources) {
-    if (!isUsable(resource) || !verbs.every((verb) => resource.verbs.includes(verb))) continue;
+    if (resource.kind === '' || !verbs.every((verb) => resource.verbs.includes(verb))) continue;
     const key = typeKey(resource);
     const of = versions.get(key);
     if (of !== undefined) of.push(resource);
@@ -98,14 +98,6 @@ function typeOf(served: readonly ServedResource[], custom: ReturnType<CustomType
     convertible: custom?.convertible ?? false,
     ...(custom === undefined ? {} : { printerColumns: custom.printerColumns }),
   });
-}
-
-const label = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
-const subdomain = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
-const kindForm = /^[A-Za-z][A-Za-z0-9]{0,62}$/;
-
-function isUsable({ group, version, resource, kind }: ServedResource): boolean {
-  return label.test(version) && label.test(resource) && kindForm.test(kind) && (group === '' || subdomain.test(group));
 }
 
 /**

@@ -109,7 +109,7 @@ export class TenantSession {
   async live(author: Author, object: ObjectName, mark: Mark): Promise<unknown> {
     const { granted } = this.#as(author);
     const type = labelled(object.kind);
-    const key = object.kind.isNamespaced ? `${object.namespace}/${object.name}` : object.name;
+    const key = object.kind.namespaced ? `${object.namespace}/${object.name}` : object.name;
     const watched = granted.state(type)?.phase === 'watching' ? granted.objects(type)?.get(key) : undefined;
     if (watched !== undefined && isMarked(watched, mark.uid)) return watched;
     return await this.objects(author, mark).get(object);

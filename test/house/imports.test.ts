@@ -49,7 +49,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   tenants: ['import', 'distribute', 'controllers', 'auth', 'kube', 'model', 'lib'],
   join: ['import', 'tenants', 'distribute', 'controllers', 'routing', 'cache', 'kube', 'model', 'lib'],
   sim: ['tables'],
-  cli: ['lib'],
+  cli: ['kube', 'lib'],
   // Runs in a browser and speaks HTTP to the gateway.
   console: ['lib'],
   // Joins rooms into one executable; nothing imports it.

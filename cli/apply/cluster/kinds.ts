@@ -1,6 +1,11 @@
 // Which kinds a cluster serves, under which path, and whether their objects are in namespaces. A run asks each cluster
 // for its kinds once, and again only after it has applied CustomResourceDefinitions.
-import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
+import {
+  acceptAggregated,
+  aggregatedResources,
+  isAggregated,
+  isSubresource,
+} from '../../../kube/discovery/documents.ts';
 import { refusal, Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 
@@ -20,10 +25,6 @@ export interface Kinds {
   findPreferred(groupKind: string): ServedKind | undefined;
 }
 
-const accept = ['v2', 'v2beta1']
-  .map((version) => `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`)
-  .join(',');
-
 /**
  * Asks a cluster for its kinds by aggregated discovery (KEP-3352).
  * @throws Unreachable (rejects) when the cluster cannot be asked, refuses, or is older than Kubernetes 1.26
@@ -32,14 +33,21 @@ export async function discoverKinds(client: MemberClient): Promise<Kinds> {
   const versions = new Map<string, ServedKind>();
   const preferred = new Map<string, ServedKind>();
   for (const path of ['/api', '/apis']) {
-    const answer = await client.ask({ method: 'GET', path, headers: { accept } });
+    const answer = await client.ask({ method: 'GET', path, headers: { accept: acceptAggregated } });
     if (answer.status !== 200) throw new Unreachable(refusal(answer));
     const document: unknown = JSON.parse(answer.body);
-    if (!isJsonObject(document) || document['kind'] !== 'APIGroupDiscoveryList') {
+    if (!isAggregated(document)) {
       throw new Unreachable('the cluster has no aggregated discovery: it is older than Kubernetes 1.26');
     }
-    for (const { groupKind, served } of listOf(document['items']).flatMap(kindsOfGroup)) {
-      versions.set(`${served.apiVersion} ${served.kind}`, served);
+    for (const each of aggregatedResources(document)) {
+      // Kinds without the verb `get`, such as reviews, are left out, because nothing of them is stored.
+      if (isSubresource(each) || !each.verbs.includes('get')) continue;
+      const { group, version, kind, resource, namespaced } = each;
+      const apiVersion = group === '' ? version : `${group}/${version}`;
+      const served = { apiVersion, kind, resource, isNamespaced: namespaced };
+      const groupKind = group === '' ? kind : `${kind}.${group}`;
+      versions.set(`${apiVersion} ${kind}`, served);
+      // The preferred version of a group comes first.
       if (!preferred.has(groupKind)) preferred.set(groupKind, served);
     }
   }
@@ -47,30 +55,6 @@ export async function discoverKinds(client: MemberClient): Promise<Kinds> {
     find: (apiVersion, kind) => versions.get(`${apiVersion} ${kind}`),
     findPreferred: (groupKind) => preferred.get(groupKind),
   };
-}
-
-interface NamedKind {
-  readonly groupKind: string;
-  readonly served: ServedKind;
-}
-
-/** The kinds of one API group in an answer of discovery, which lists the preferred version first. */
-function kindsOfGroup({ metadata, versions }: JsonObject): readonly NamedKind[] {
-  const group = isJsonObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : '';
-  return listOf(versions).flatMap(({ version, resources }) =>
-    listOf(resources).flatMap(({ resource, responseKind, scope, verbs }) => {
-      const kind = isJsonObject(responseKind) ? String(responseKind['kind']) : '';
-      // Kinds without the verb `get`, such as reviews, are left out, because nothing of them is stored.
-      if (!Array.isArray(verbs) || !verbs.includes('get')) return [];
-      const apiVersion = group === '' ? String(version) : `${group}/${String(version)}`;
-      const served = { apiVersion, kind, resource: String(resource), isNamespaced: scope === 'Namespaced' };
-      return [{ groupKind: group === '' ? kind : `${kind}.${group}`, served }];
-    }),
-  );
-}
-
-function listOf(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
 /**
