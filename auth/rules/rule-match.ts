@@ -2,10 +2,11 @@
 // rules do not have, then by RBAC's own evaluation (kubernetes:pkg/apis/rbac/v1/evaluation_helpers.go, rbac.go
 // RuleAllows). "*" in verbs stands for the verbs listed in this file; a verb that Kubernetes adds later must be written
 // out in a rule.
+import { selectorMatches } from '../../lib/objects/label-selector.ts';
 import type { User } from '../../model/user.ts';
 import type { Attributes, AttributesCluster } from './attributes.ts';
 import { accountUserName } from '../callers/reserved.ts';
-import type { ClusterSelector, Rule, RuleSubject } from './rules.ts';
+import type { Rule, RuleSubject } from './rules.ts';
 
 /**
  * The verbs that "*" in `verbs` stands for: resource verbs, including `impersonate` as in RBAC, and the HTTP verbs of
@@ -67,22 +68,6 @@ function clusterMatches(rule: Rule, cluster: AttributesCluster | undefined): boo
   if (cluster.name === '*') return true;
   if (!everyName && !rule.clusters.includes(cluster.name)) return false;
   return rule.clusterSelector === undefined || selectorMatches(rule.clusterSelector, cluster.labels);
-}
-
-/**
- * Evaluates a label selector as apimachinery's LabelSelectorAsSelector does: all parts must match; NotIn and
- * DoesNotExist also match when the label is missing.
- */
-export function selectorMatches(selector: ClusterSelector, labels: Readonly<Record<string, string>>): boolean {
-  const label = (key: string) => (Object.hasOwn(labels, key) ? labels[key] : undefined);
-  if (!selector.matchLabels.every(([key, value]) => label(key) === value)) return false;
-  return selector.matchExpressions.every(({ key, operator, values }) => {
-    const value = label(key);
-    if (operator === 'Exists') return value !== undefined;
-    if (operator === 'DoesNotExist') return value === undefined;
-    const listed = value !== undefined && values.includes(value);
-    return operator === 'In' ? listed : !listed;
-  });
 }
 
 function verbMatches(verbs: readonly string[], verb: string): boolean {

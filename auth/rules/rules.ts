@@ -2,6 +2,7 @@
 // more. So an unknown field, an empty list or a pattern that RBAC does not have is a fault, and one fault makes the
 // whole file invalid.
 import { rbacGroup } from '../../lib/objects/api-names.ts';
+import type { LabelSelector } from '../../lib/objects/label-selector.ts';
 import { z } from 'zod';
 import { faultText } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../model/errors.ts';
@@ -12,16 +13,6 @@ export type RuleSubject =
   | { readonly kind: 'User' | 'Group'; readonly name: string }
   | { readonly kind: 'ServiceAccount'; readonly namespace: string; readonly name: string };
 
-/** A metav1.LabelSelector for cluster labels; all parts must match. */
-export interface ClusterSelector {
-  readonly matchLabels: readonly (readonly [key: string, value: string])[];
-  readonly matchExpressions: readonly {
-    readonly key: string;
-    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
-    readonly values: readonly string[];
-  }[];
-}
-
 /** One rule: RBAC's PolicyRule with its subjects and clusters. Fields missing in the file are empty lists. */
 export interface Rule {
   readonly subjects: readonly RuleSubject[];
@@ -30,7 +21,7 @@ export interface Rule {
    * With a selector, a cluster must match this list and the selector.
    */
   readonly clusters: readonly string[];
-  readonly clusterSelector: ClusterSelector | undefined;
+  readonly clusterSelector: LabelSelector | undefined;
   /** "*" stands for the verbs in knownVerbs, including `impersonate` as in RBAC. */
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];

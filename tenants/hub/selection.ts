@@ -1,7 +1,7 @@
 // Decides in which clusters a TenantBinding or ClusterPermission grants rights.
 import type { ApiObject } from '../../kube/types.ts';
 import type { ClusterRecord } from '../../model/records.ts';
-import { selectorMatches } from '../../auth/rules/rule-match.ts';
+import { selectorMatches } from '../../lib/objects/label-selector.ts';
 import { listAt, textAt } from '../../kube/objects/objects.ts';
 import type { ClusterChoice } from '../object/grant.ts';
 

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
-import { selectorMatches } from '../../auth/rules/rule-match.ts';
+import { selectorMatches } from '../../lib/objects/label-selector.ts';
 import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';

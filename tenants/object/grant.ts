@@ -1,10 +1,9 @@
 // What TenantBindings and ClusterPermissions have in common: both are objects of the hub that grant rights in clusters.
 // The controller uses only these types, and not the fields of either kind.
 import type { ApiObject } from '../../kube/types.ts';
-import type { ClusterSelector } from '../../auth/rules/rules.ts';
+import { LabelSelectorFault, readLabelSelector, type LabelSelector } from '../../lib/objects/label-selector.ts';
 import type { Condition } from '../../kube/objects/conditions.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { listAt, textAt, textsAt, type ResourceType } from '../../kube/objects/objects.ts';
+import { textAt, textsAt, type ResourceType } from '../../kube/objects/objects.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import type { Modifier } from '../../distribute/work/last-modifier.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
@@ -31,7 +30,7 @@ const gatewayNamespace = 'portcullis-system';
  */
 export type Where =
   | { readonly names: readonly string[]; readonly create: boolean }
-  | { readonly selector: ClusterSelector };
+  | { readonly selector: LabelSelector };
 
 /** A role or binding that a cluster should have. A namespaced one is made in every namespace of `where`. */
 export interface Piece {
@@ -49,7 +48,7 @@ export interface Piece {
 export interface ClusterChoice {
   readonly all: boolean;
   readonly names: readonly string[];
-  readonly selector: ClusterSelector | undefined;
+  readonly selector: LabelSelector | undefined;
   readonly placements: readonly { readonly namespace: string; readonly name: string }[];
 }
 
@@ -148,19 +147,15 @@ export function readNamespaces(names: readonly string[], create: boolean): Where
   return { names, create };
 }
 
-/** Reads a metav1.LabelSelector; undefined when there is none. @throws GrantFault for an unknown operator */
-export function readSelector(selector: unknown): ClusterSelector | undefined {
+/** Reads a metav1.LabelSelector; undefined when there is none. @throws GrantFault for what Kubernetes would refuse */
+export function readSelector(selector: unknown): LabelSelector | undefined {
   if (selector === undefined || selector === null) return undefined;
-  const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
-  return {
-    matchLabels: Object.entries((fieldOf(selector, 'matchLabels') as Record<string, string> | undefined) ?? {}),
-    matchExpressions: listAt(selector, 'matchExpressions').map((each) => {
-      const written = textAt(each, 'operator');
-      const operator = operators.find((known) => known === written);
-      if (operator === undefined) throw new GrantFault(`a label selector has the operator ${JSON.stringify(written)}`);
-      return { key: textAt(each, 'key'), operator, values: textsAt(each, 'values') };
-    }),
-  };
+  try {
+    return readLabelSelector(selector);
+  } catch (error) {
+    if (!(error instanceof LabelSelectorFault)) throw error;
+    throw new GrantFault(`a label selector cannot be used: ${error.message}`);
+  }
 }
 
 /** Reads the recorded objects of a status or annotation. */

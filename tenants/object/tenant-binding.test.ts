@@ -37,6 +37,10 @@ test('reserved subjects, roles and namespaces are refused even where the schema 
     binding(bob, { clusterRole: 'portcullis:impersonator', scope: 'Cluster' }),
     binding(bob, { clusterRole: 'view', scope: 'Namespaces', namespaces: ['portcullis-system'] }),
     binding(bob, { clusterRole: 'view', scope: 'Namespaces' }),
+    // Without values, NotIn would select every namespace.
+    ...['a=b', { matchExpressions: [{ key: 'a', operator: 'NotIn', values: [] }] }].map((namespaceSelector) =>
+      binding(bob, { clusterRole: 'view', scope: 'Namespaces', namespaceSelector }),
+    ),
   ];
   for (const each of refused) assert.throws(() => tenantBindings.piecesOf(each), GrantFault, JSON.stringify(each.spec));
   const permission = made({ clusterRoleBinding: { subject: { kind: 'Group', name: 'system:masters' } } });

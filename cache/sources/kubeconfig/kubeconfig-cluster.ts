@@ -4,7 +4,8 @@
 import { environmentProxy, type Environment } from '../../../lib/environment-proxy.ts';
 import { createHash } from 'node:crypto';
 import { readAuthorities } from '../../credentials/pem.ts';
-import { isLabel, isSubdomain } from '../../../lib/objects/api-names.ts';
+import { isLabel } from '../../../lib/objects/api-names.ts';
+import { labelFault } from '../../../lib/objects/label-selector.ts';
 import { clusterNames } from '../../../model/cluster-names.ts';
 import { GatewayError } from '../../../model/errors.ts';
 import type { ClusterSpec, Endpoint, ProxyAddress, TlsTrust } from '../../../model/records.ts';
@@ -214,21 +215,6 @@ function labelsOf(context: ContextEntry): Readonly<Record<string, string>> {
     if (fault !== undefined) throw unusable(`${where}: ${fault}`);
   }
   return Object.fromEntries(entries);
-}
-
-/**
- * Why the key and value are not a valid Kubernetes label (apimachinery `validation.IsQualifiedName`,
- * `IsValidLabelValue`); undefined when they are.
- */
-export function labelFault(key: string, value: string): string | undefined {
-  const slash = key.indexOf('/');
-  const prefix = key.slice(0, Math.max(slash, 0));
-  const namePart = key.slice(slash + 1);
-  const word = /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
-  if (!word.test(namePart)) return `"${key}" is not a label key`;
-  if (slash !== -1 && !isSubdomain(prefix)) return `"${key}" has a bad label key prefix`;
-  if (value !== '' && !word.test(value)) return `the value of "${key}" is not a label value`;
-  return undefined;
 }
 
 function clusterInfo(cluster: ClusterEntry, tls: TlsTrust): ExecClusterInfo {

@@ -6,7 +6,7 @@ import type { ApiObject, ApiObjects } from '../../../kube/types.ts';
 import type { SourceCondition } from '../../../model/records.ts';
 import { oneLine } from '../../../lib/text/one-line.ts';
 import { withoutTail } from '../../../lib/text/text-ends.ts';
-import { labelFault } from '../kubeconfig/kubeconfig-cluster.ts';
+import { labelFault } from '../../../lib/objects/label-selector.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
 /** The field's text; '' when it is absent. @throws GatewayError CLUSTER_UNUSABLE when it is not text */

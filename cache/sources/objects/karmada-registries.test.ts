@@ -15,7 +15,7 @@ function cluster(name: string, spec: object = {}, labels: Readonly<Record<string
 const pods = { apiVersion: 'v1', kind: 'Pod' };
 
 test('a cluster is selected by names, labels and fields together, and never when it is excluded', () => {
-  const here = cluster('m1', { provider: 'aws', region: 'eu', zones: ['a', 'b'] }, { tier: 'gold', size: '5' });
+  const here = cluster('m1', { provider: 'aws', region: '5', zones: ['a', 'b'] }, { tier: 'gold' });
   const expression = (key: string, operator: string, ...values: string[]): object => ({ key, operator, values });
   const labels = (...matchExpressions: object[]): object => ({ labelSelector: { matchExpressions } });
   const fields = (...matchExpressions: object[]): object => ({ fieldSelector: { matchExpressions } });
@@ -33,9 +33,9 @@ test('a cluster is selected by names, labels and fields together, and never when
     [labels(expression('other', 'NotIn', 'gold')), true],
     [labels(expression('tier', 'Exists')), true],
     [labels(expression('tier', 'DoesNotExist')), false],
-    [labels(expression('size', 'Gt', '4'), expression('size', 'Lt', '6')), true],
-    [labels(expression('tier', 'Gt', '4')), false],
-    [fields(expression('provider', 'In', 'aws'), expression('region', 'In', 'eu')), true],
+    [fields(expression('region', 'Gt', '4'), expression('region', 'Lt', '6')), true],
+    [fields(expression('provider', 'Gt', '4')), false],
+    [fields(expression('provider', 'In', 'aws'), expression('region', 'In', '5')), true],
     [fields(expression('provider', 'In', 'gcp')), false],
     [fields(expression('zone', 'In', 'b', 'c')), true],
     [fields(expression('zone', 'NotIn', 'b')), false],
@@ -75,6 +75,7 @@ test('what several registries select of a cluster is joined by kind; an entry wi
 test('a registry that cannot be put into effect selects nothing and says why', () => {
   const openSearch = { addresses: ['https://x'], secretRef: { namespace: 'a', name: 'b' } };
   const selector = (expression: object): object => ({ labelSelector: { matchExpressions: [expression] } });
+  const field = (expression: object): object => ({ fieldSelector: { matchExpressions: [expression] } });
   const table: readonly (readonly [spec: object, reason: string, message: RegExp])[] = [
     [
       { resourceSelectors: [pods], backendStore: { openSearch } },
@@ -83,12 +84,21 @@ test('a registry that cannot be put into effect selects nothing and says why', (
     ],
     [{ resourceSelectors: [pods, { kind: 'Pod' }] }, 'InvalidSpec', /resourceSelectors\[1\] needs apiVersion and kind/],
     [{ resourceSelectors: [{ ...pods, namespace: 7 }] }, 'InvalidSpec', /resourceSelectors\[0\]/],
-    [{ targetCluster: selector({ key: 'a', operator: 'Near' }) }, 'InvalidSpec', /"Near" is no operator.*"a"/],
-    [{ targetCluster: selector({ operator: 'In' }) }, 'InvalidSpec', /needs key and operator/],
     [
-      { targetCluster: { fieldSelector: { matchExpressions: [{ key: 'name', operator: 'Exists' }] } } },
+      { targetCluster: selector({ key: 'a', operator: 'Near' }) },
       'InvalidSpec',
-      /"name" is none of provider, region and zone/,
+      /labelSelector: .*operator is none of/,
+    ],
+    [{ targetCluster: selector({ key: 'a', operator: 'Gt', values: ['1'] }) }, 'InvalidSpec', /operator is none of/],
+    [{ targetCluster: selector({ key: 'a', operator: 'NotIn' }) }, 'InvalidSpec', /In and NotIn need values/],
+    [{ targetCluster: { labelSelector: 'a=b' } }, 'InvalidSpec', /labelSelector: it is no object/],
+    [{ targetCluster: field({ key: 'zone', operator: 'Near' }) }, 'InvalidSpec', /"Near" is no operator.*"zone"/],
+    [{ targetCluster: field({ operator: 'In' }) }, 'InvalidSpec', /needs key and operator/],
+    [{ targetCluster: field({ key: 'zone', operator: 'NotIn' }) }, 'InvalidSpec', /NotIn needs values.*"zone"/],
+    [
+      { targetCluster: field({ key: 'name', operator: 'Exists' }) },
+      'InvalidSpec',
+      /"name" is none of provider, region/,
     ],
   ];
   for (const [spec, reason, message] of table) {

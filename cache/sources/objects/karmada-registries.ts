@@ -4,6 +4,7 @@
 import type { ApiObject } from '../../../kube/types.ts';
 import type { SourceIndexing } from '../../../model/records.ts';
 import { fieldOf } from '../../../lib/objects/json-object.ts';
+import { LabelSelectorFault, readLabelSelector, selectorMatches } from '../../../lib/objects/label-selector.ts';
 import { labelsOf } from './hub-object.ts';
 
 /** The API group of Karmada's search component. */
@@ -110,7 +111,7 @@ function readAffinity(affinity: unknown): Test {
   const excluded = textsAt(affinity, 'exclude');
   const named = textsAt(affinity, 'clusterNames');
   const tests = [
-    ...readLabelSelector(fieldOf(affinity, 'labelSelector')),
+    ...readLabels(fieldOf(affinity, 'labelSelector')),
     ...listOf(affinity, 'fieldSelector', 'matchExpressions').map(readFieldRequirement),
   ];
   return (cluster) => {
@@ -120,18 +121,16 @@ function readAffinity(affinity: unknown): Test {
   };
 }
 
-/** Reads a metav1.LabelSelector: one function for each requirement. */
-function readLabelSelector(selector: unknown): readonly Test[] {
-  const labels = Object.entries(fieldOf(selector, 'matchLabels') ?? {}).map(([key, value]) => ({
-    key,
-    operator: 'In',
-    values: [String(value)],
-  }));
-  const expressions = listOf(selector, 'matchExpressions').map(readRequirement);
-  return [...labels, ...expressions].map((requirement) => {
-    const test = testOf(requirement);
-    return (cluster) => test(valuesOf(labelsOf(cluster)[requirement.key]));
-  });
+/** Reads the label selector: nothing when there is none. */
+function readLabels(selector: unknown): readonly Test[] {
+  if (selector === undefined) return [];
+  try {
+    const read = readLabelSelector(selector);
+    return [(cluster) => selectorMatches(read, labelsOf(cluster))];
+  } catch (error) {
+    if (!(error instanceof LabelSelectorFault)) throw error;
+    throw invalid(`spec.targetCluster.labelSelector: ${error.message}`);
+  }
 }
 
 /** Reads an expression about `provider`, `region` or `zone` of a Cluster's spec. */
@@ -154,12 +153,16 @@ interface Requirement {
 function readRequirement(expression: unknown): Requirement {
   const [key, operator] = [fieldOf(expression, 'key'), fieldOf(expression, 'operator')];
   if (!isText(key) || !isText(operator)) throw invalid('an expression of spec.targetCluster needs key and operator');
-  return { key, operator, values: textsAt(expression, 'values') };
+  const values = textsAt(expression, 'values');
+  // NotIn without values would select every cluster.
+  if (values.length === 0 && (operator === 'In' || operator === 'NotIn'))
+    throw invalid(`spec.targetCluster: ${operator} needs values, in the expression about "${key}"`);
+  return { key, operator, values };
 }
 
 /**
- * Returns a function that tests the values of a label or field. Only the field `zone` can have several values; no value
- * means that label or field is absent.
+ * Returns a function that tests the values of a field. Only `zone` can have several; no value means that the field is
+ * absent.
  */
 function testOf({ key, operator, values }: Requirement): (found: readonly string[]) => boolean {
   switch (operator) {
