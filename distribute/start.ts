@@ -1,7 +1,7 @@
 // Entry point of this folder: elects a leader among all replicas, and executes works in the leader.
 import type { ApiObject } from '../kube/types.ts';
 import { startReflector } from '../kube/reflector/reflector.ts';
-import { startElected } from '../controllers/leader/elected.ts';
+import { startLed } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
 import { hashOfHub } from './inventory/applied-works.ts';
 import { manifestWorks } from './work/manifest-work.ts';
@@ -33,22 +33,9 @@ export interface WorkExecutor {
 export function startWorkExecutor({ lease, hubUrl, agentId, ...options }: ExecutorOptions): WorkExecutor {
   const hubHash = hashOfHub(hubUrl);
   const mark = { hubHash, agentId: agentId ?? `portcullis-${hubHash.slice(0, 16)}` };
-  let works: Works | undefined;
-  const election = startElected({
-    ...options,
-    lease,
-    what: 'works',
-    awaited: [{ type: manifestWorks, condition: 'Applied', choose: () => chosenWorks(options) }],
-    lead: () => {
-      const begun = new Works({ ...options, ...mark });
-      works = begun;
-      return () => {
-        works = undefined;
-        begun.close();
-      };
-    },
-  });
-  return { numbers: () => works?.numbers(), close: () => election.close() };
+  const awaited = [{ type: manifestWorks, condition: 'Applied', choose: () => chosenWorks(options) }];
+  const led = startLed({ ...options, lease, what: 'works', awaited }, () => new Works({ ...options, ...mark }));
+  return { numbers: () => led.current()?.numbers(), close: () => led.close() };
 }
 
 /** Which works are in clusters whose works the gateway executes. Agents execute the others. */

@@ -2,13 +2,14 @@
 // the ClusterExecutor of its cluster.
 import type { ApiClient, ApiObject } from '../kube/types.ts';
 import type { ObjectChange } from '../kube/reflector/object-set.ts';
-import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
+import type { Reflector } from '../kube/reflector/reflector.ts';
 import type { ReflectorTiming } from '../kube/reflector/reflector-types.ts';
 import type { ClusterReader } from '../model/store.ts';
 import type { ClusterRecord } from '../model/records.ts';
 import { conditionsOf, findCondition, generationOf } from '../kube/objects/conditions.ts';
 import { makeObjectWriter } from '../kube/objects/object-writer.ts';
 import { isDeleting, textsAt, type ResourceType } from '../kube/objects/objects.ts';
+import { Controller } from '../controllers/controller.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import { historyAnnotation } from '../lib/work-history.ts';
 import { isDeepStrictEqual } from 'node:util';
@@ -59,7 +60,6 @@ const setLabel = 'cluster.open-cluster-management.io/clusterset';
 const sources: ReadonlySet<string> = new Set(['ocm', 'cluster-gateway']);
 
 const missingPollMs = 10_000;
-const maxBackoffMs = 5_000;
 
 /** Numbers about ManifestWorks for the metrics. */
 export interface WorkNumbers {
@@ -77,6 +77,7 @@ export interface WorkNumbers {
 /** Executes ManifestWorks from its construction until `close`. */
 export class Works {
   readonly #options: WorksOptions;
+  readonly #controller: Controller;
   readonly #settings: WorkSettings;
   readonly #works: Reflector;
   readonly #clusters: Reflector;
@@ -90,7 +91,6 @@ export class Works {
    * When each ManifestWork began to wait for its present generation to be applied, on the clock of `performance.now()`.
    */
   readonly #waitingSince = new Map<string, number>();
-  readonly #unsubscribe: () => void;
   #looks = 0;
   #lookSeconds = 0;
   /**
@@ -101,7 +101,9 @@ export class Works {
 
   constructor(options: WorksOptions) {
     this.#options = options;
-    const { client } = options;
+    const { client, log, store, timing } = options;
+    const controller = new Controller({ client, log, what: 'works', timing: { missingPollMs, ...timing } });
+    this.#controller = controller;
     this.#authors = options.acceptUnstamped ? undefined : this.#followPolicies();
     this.#settings = {
       ...options,
@@ -110,18 +112,18 @@ export class Works {
       writer: makeObjectWriter(client),
       work: (namespace, name) => this.#works.objects.get(`${namespace}/${name}`),
     };
-    this.#works = this.#follow(manifestWorks, false, (change) => this.#onWork(change));
-    this.#clusters = this.#follow(managedClusters, true, ({ object }) => this.#choose(object.metadata.name));
-    this.#unsubscribe = options.store.subscribe(({ record: { spec } }) =>
-      this.#executors.get(spec.originalName)?.recordChanged(),
+    this.#works = controller.follow(manifestWorks, { onEach: (change) => this.#onWork(change) });
+    this.#clusters = controller.follow(managedClusters, {
+      onEach: ({ object }) => this.#choose(object.metadata.name),
+      metadataOnly: true,
+    });
+    controller.atClose(
+      store.subscribe(({ record: { spec } }) => this.#executors.get(spec.originalName)?.recordChanged()),
     );
-    Promise.all([this.#works.synced, this.#clusters.synced]).then(
-      () => {
-        this.#ready = true;
-        for (const name of this.#clusters.objects.keys()) this.#choose(name);
-      },
-      () => undefined,
-    );
+    controller.whenSynced([this.#works, this.#clusters], () => {
+      this.#ready = true;
+      for (const name of this.#clusters.objects.keys()) this.#choose(name);
+    });
   }
 
   numbers(): WorkNumbers {
@@ -133,11 +135,9 @@ export class Works {
   }
 
   close(): void {
-    this.#unsubscribe();
     for (const executor of this.#executors.values()) executor.close();
     this.#executors.clear();
-    this.#works.close();
-    this.#clusters.close();
+    this.#controller.close();
     this.#settings.ruleEvaluator.close();
     this.#authors?.close();
   }
@@ -155,23 +155,6 @@ export class Works {
           for (const name of this.#names.get(cluster) ?? []) executor.addWork(name);
       },
       onError: (error) => log.error({ err: error }, 'works: a policy of the hub could not be handled'),
-    });
-  }
-
-  #follow(resource: ResourceType, metadataOnly: boolean, onEach: (change: ObjectChange) => void): Reflector {
-    const { client, timing, log } = this.#options;
-    return startReflector({
-      client,
-      resource,
-      metadataOnly,
-      timing: { missingPollMs, maxBackoffMs, ...timing },
-      onChange: (changes) => {
-        for (const change of changes) onEach(change);
-      },
-      onState: ({ fault }) => {
-        if (fault !== undefined) log.warn({ fault: fault.message }, 'works: objects of the hub cannot be read');
-      },
-      onError: (error) => log.error({ err: error }, 'works: an object of the hub could not be handled'),
     });
   }
 

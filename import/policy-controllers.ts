@@ -4,12 +4,11 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ApiClient } from '../kube/types.ts';
 import { resourceKey } from '../kube/paths.ts';
 import type { ObjectChange } from '../kube/reflector/object-set.ts';
-import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
+import type { Reflector } from '../kube/reflector/reflector.ts';
 import type { ReflectorTiming } from '../kube/reflector/reflector-types.ts';
 import { generationOf } from '../kube/objects/conditions.ts';
 import { hubMapper } from './hub/discovery.ts';
 import { makeFollowedTypes } from '../kube/reflector/followed-types.ts';
-import { makeObjectWriter } from '../kube/objects/object-writer.ts';
 import { type ResourceType } from '../kube/objects/objects.ts';
 import { makeDependents } from './lifecycles/dependents.ts';
 import { makeLifecycleController } from './lifecycles/lifecycle-controller.ts';
@@ -17,7 +16,8 @@ import { controllerOf, isDeleting, ownersOf, textAt } from '../kube/objects/obje
 import { isPolicy, lifecycles, pediaClusters, policies } from './hub/objects.ts';
 import { makeTemplateRenderer, type TemplateRenderer } from './render/renderer.ts';
 import { makePolicyController } from './policies/policy-controller.ts';
-import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
+import { Controller } from '../controllers/controller.ts';
+import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { WorkQueue } from '../controllers/queue/work-queue.ts';
 
 export interface PolicyControllersOptions {
@@ -41,8 +41,6 @@ const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'c
  * CustomResourceDefinition causes a request at once.
  */
 const missingPollMs = 30_000;
-/** Longest wait in milliseconds between attempts to list, so a newly granted right is noticed within this time. */
-const maxBackoffMs = 5_000;
 /**
  * Milliseconds until a type that the hub does not serve is looked up again. For `closeLookMs` after a change of a
  * CustomResourceDefinition, `soonMs` is used instead, since discovery lags behind.
@@ -65,18 +63,15 @@ export function startPolicyControllers(options: PolicyControllersOptions): () =>
 
 class PolicyControllers {
   readonly #options: PolicyControllersOptions;
+  readonly #controller: Controller;
   readonly #discovery;
   readonly #types;
-  readonly #templates: TemplateRenderer;
   readonly #dependents = makeDependents();
   readonly #policyQueue: WorkQueue;
   readonly #lifecycleQueue: WorkQueue;
   readonly #policies: Reflector;
   readonly #lifecycles: Reflector;
   readonly #pediaClusters: Reflector;
-  readonly #definitions: Reflector;
-  readonly #resync: NodeJS.Timeout;
-  readonly #ended = new AbortController();
   /**
    * True once all ClusterImportPolicies, PediaClusterLifecycles and PediaClusters are listed; nothing is reconciled
    * before. An object that is not listed yet would look as if it were deleted.
@@ -88,26 +83,30 @@ class PolicyControllers {
 
   constructor(options: PolicyControllersOptions) {
     this.#options = options;
-    const { client } = options;
-    this.#templates = options.templates ?? makeTemplateRenderer();
+    const { client, log, timing } = options;
+    const controller = new Controller({ client, log, what: 'import policies', timing: { missingPollMs, ...timing } });
+    this.#controller = controller;
+    const templates = options.templates ?? makeTemplateRenderer();
+    if (options.templates === undefined) controller.atClose(() => templates.close());
     this.#discovery = hubMapper(client);
     this.#types = makeFollowedTypes({
       client,
-      ...(options.timing && { timing: options.timing }),
+      ...(timing && { timing }),
       onObjects: (type, keys) => this.#onObjects(type, keys),
       onState: (type) => this.#onTypeState(type),
-      onError: (error) => this.#onBug(error),
+      onError: (error) => log.error({ err: error }, 'import policies: an object of the hub could not be handled'),
     });
-    this.#policies = this.#follow(policies, (change) => this.#onPolicy(change));
-    this.#lifecycles = this.#follow(lifecycles, (change) => this.#onLifecycle(change));
-    this.#pediaClusters = this.#follow(pediaClusters, (change) => this.#onPediaCluster(change));
-    this.#definitions = this.#follow(definitions, (change) => this.#onDefinition(change), true);
-    const writer = makeObjectWriter(client, this.#ended.signal);
+    controller.atClose(() => this.#types.close());
+    this.#policies = controller.follow(policies, { onEach: (change) => this.#onPolicy(change) });
+    this.#lifecycles = controller.follow(lifecycles, { onEach: (change) => this.#onLifecycle(change) });
+    this.#pediaClusters = controller.follow(pediaClusters, { onEach: (change) => this.#onPediaCluster(change) });
+    controller.follow(definitions, { onEach: (change) => this.#onDefinition(change), metadataOnly: true });
+    const { writer } = controller;
     const policyController = makePolicyController({
       writer,
       discovery: this.#discovery,
       types: this.#types,
-      templates: this.#templates,
+      templates,
       policies: () => this.#policies.objects,
       lifecycles: () => this.#lifecycles.objects,
       unservedMs: () => (performance.now() < this.#closeLookUntilMs ? soonMs : unservedMs),
@@ -116,60 +115,24 @@ class PolicyControllers {
     const lifecycleController = makeLifecycleController({
       writer,
       types: this.#types,
-      templates: this.#templates,
+      templates,
       policies: () => this.#policies.objects,
       lifecycles: () => this.#lifecycles.objects,
       pediaClusters: () => this.#pediaClusters.objects,
       onDependencies: (name, dependencies) => this.#dependents.set(name, dependencies),
     });
-    this.#policyQueue = makeQueue('ClusterImportPolicy', 'import', options.log, (name) =>
-      policyController.reconcile(name),
-    );
-    this.#lifecycleQueue = makeQueue('PediaClusterLifecycle', 'import', options.log, (name) =>
-      lifecycleController.reconcile(name),
-    );
-    this.#resync = setInterval(() => this.#addAll(), options.resyncMs ?? defaultResyncMs).unref();
-    const known = [this.#policies, this.#lifecycles, this.#pediaClusters].map(({ synced }) => synced);
-    Promise.all(known).then(
-      () => {
-        this.#ready = true;
-        this.#addAll();
-      },
-      () => undefined,
-    );
-  }
-
-  close(): void {
-    this.#ended.abort();
-    clearInterval(this.#resync);
-    for (const timer of this.#looks.values()) clearTimeout(timer);
-    this.#policyQueue.close();
-    this.#lifecycleQueue.close();
-    for (const each of [this.#policies, this.#lifecycles, this.#pediaClusters, this.#definitions]) each.close();
-    this.#types.close();
-    if (this.#options.templates === undefined) this.#templates.close();
-  }
-
-  #follow(resource: ResourceType, onEach: (change: ObjectChange) => void, metadataOnly = false): Reflector {
-    const { client, timing, log } = this.#options;
-    return startReflector({
-      client,
-      resource,
-      metadataOnly,
-      timing: { missingPollMs, maxBackoffMs, ...timing },
-      onChange: (changes) => {
-        for (const change of changes) onEach(change);
-      },
-      onState: ({ fault }) => {
-        if (fault !== undefined)
-          log.warn({ fault: fault.message }, 'import policies: objects of the hub cannot be read');
-      },
-      onError: (error) => this.#onBug(error),
+    this.#policyQueue = controller.queue('ClusterImportPolicy', (name) => policyController.reconcile(name));
+    this.#lifecycleQueue = controller.queue('PediaClusterLifecycle', (name) => lifecycleController.reconcile(name));
+    controller.every(options.resyncMs ?? defaultResyncMs, () => this.#addAll());
+    controller.whenSynced([this.#policies, this.#lifecycles, this.#pediaClusters], () => {
+      this.#ready = true;
+      this.#addAll();
     });
   }
 
-  #onBug(error: unknown): void {
-    this.#options.log.error({ err: error }, 'import policies: an object of the hub could not be handled');
+  close(): void {
+    for (const timer of this.#looks.values()) clearTimeout(timer);
+    this.#controller.close();
   }
 
   // Watch events: which objects each event causes to be reconciled

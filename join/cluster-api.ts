@@ -2,11 +2,12 @@
 // kubeconfig that Cluster API keeps in a Secret, and deletes it when the Cluster is deleted or loses the label.
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiClient, ApiObject, ApiObjects } from '../kube/types.ts';
-import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
+import type { Reflector } from '../kube/reflector/reflector.ts';
 import { annotationOf, oldestFirst } from '../cache/sources/objects/hub-object.ts';
-import { isConflict, type ObjectWriter } from '../kube/objects/object-writer.ts';
+import { isConflict } from '../kube/objects/object-writer.ts';
 import { isDeleting } from '../kube/objects/objects.ts';
-import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
+import { Controller } from '../controllers/controller.ts';
+import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
 import { clusterJoins, joinApiVersion, joinKind, joinSpecOf, type JoinSpec } from './object/cluster-join.ts';
 
@@ -29,7 +30,6 @@ const giveUpAfter = 'ForceAfter:10m';
 
 export interface ClusterApiOptions {
   readonly client: ApiClient;
-  readonly writer: ObjectWriter;
   readonly log: ControllerLog;
   readonly joins: () => ApiObjects;
   /** Namespaces whose Clusters count. In others somebody may make Clusters who may let none join. */
@@ -39,13 +39,31 @@ export interface ClusterApiOptions {
 /** Makes and deletes these ClusterJoins from its construction until `close`. */
 export class ClusterApiImport {
   readonly #options: ClusterApiOptions;
+  readonly #controller: Controller;
   readonly #clusters: readonly Reflector[];
   readonly #queue: WorkQueue;
 
   constructor(options: ClusterApiOptions) {
     this.#options = options;
-    this.#queue = makeQueue('Cluster', 'join', options.log, (name) => this.#reconcile(name));
-    this.#clusters = versions.map((version) => this.#follow(version));
+    const { client, log, joins } = options;
+    this.#controller = new Controller({ client, log, what: 'join', timing: { missingPollMs } });
+    this.#queue = this.#controller.queue('Cluster', (name) => this.#reconcile(name));
+    this.#clusters = versions.map((version) =>
+      this.#controller.follow(
+        { group: 'cluster.x-k8s.io', version, resource: 'clusters', ...chosen },
+        {
+          metadataOnly: true,
+          onEach: ({ type, object }) => {
+            if (type === 'ADDED' && !this.#isInPlace(object)) this.#tellPlace(object);
+            this.#queue.add(object.metadata.name);
+          },
+          onState: ({ synced }) => {
+            // Clusters may have been deleted while they were not watched, so every ClusterJoin is checked.
+            if (synced) for (const name of joins().keys()) this.#queue.add(name);
+          },
+        },
+      ),
+    );
   }
 
   /** Checks the ClusterJoin of this name again: the Cluster for which it was made may be gone. */
@@ -54,34 +72,11 @@ export class ClusterApiImport {
   }
 
   close(): void {
-    this.#queue.close();
-    for (const reflector of this.#clusters) reflector.close();
-  }
-
-  #follow(version: string): Reflector {
-    const { client, log } = this.#options;
-    return startReflector({
-      client,
-      resource: { group: 'cluster.x-k8s.io', version, resource: 'clusters', ...chosen },
-      metadataOnly: true,
-      timing: { missingPollMs },
-      onChange: (changes) => {
-        for (const { type, object } of changes) {
-          if (type === 'ADDED' && !this.#isInPlace(object)) this.#tellPlace(object);
-          this.#queue.add(object.metadata.name);
-        }
-      },
-      onState: ({ fault, synced }) => {
-        if (fault !== undefined) log.warn({ fault: fault.message }, 'join: Clusters of Cluster API cannot be read');
-        // Clusters may have been deleted while they were not watched, so every ClusterJoin is checked.
-        if (synced) for (const name of this.#options.joins().keys()) this.#queue.add(name);
-      },
-      onError: (error) => log.error({ err: error }, 'join: a Cluster of Cluster API could not be handled'),
-    });
+    this.#controller.close();
   }
 
   async #reconcile(name: string): Promise<Outcome> {
-    const { writer } = this.#options;
+    const { writer } = this.#controller;
     const join = this.#options.joins().get(name);
     const clusters = this.#chosen(name);
     if (join === undefined) {
@@ -119,7 +114,7 @@ export class ClusterApiImport {
 
   async #create(join: object): Promise<void> {
     try {
-      await this.#options.writer.create(clusterJoins, join);
+      await this.#controller.writer.create(clusterJoins, join);
     } catch (error) {
       if (!isConflict(error)) throw error;
     }

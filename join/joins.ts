@@ -1,12 +1,12 @@
 // Follows the ClusterJoins of a hub, and decides for each of them what is to be done now: make the objects in the
 // member, keep its token valid, or let the member leave.
 import type { ApiObject } from '../kube/types.ts';
-import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
+import type { Reflector } from '../kube/reflector/reflector.ts';
 import type { ClusterRecord } from '../model/records.ts';
 import { setFinalizer } from '../kube/objects/object-writer.ts';
 import { conditionsOf, findCondition, generationOf } from '../kube/objects/conditions.ts';
-import { isDeleting, type ResourceType } from '../kube/objects/objects.ts';
-import { makeQueue } from '../controllers/queue/logged-queue.ts';
+import { isDeleting } from '../kube/objects/objects.ts';
+import { Controller } from '../controllers/controller.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
 import { makeBackoff, type Backoff } from '../lib/backoff.ts';
 import type { Connections } from '../routing/members/target.ts';
@@ -23,7 +23,7 @@ import { keepPass } from './pass/keep-pass.ts';
 import { leavePass } from './pass/leave-pass.ts';
 import { readinessOf } from './pass/ready.ts';
 
-export interface JoinsOptions extends JoinParts, Pick<ClusterApiOptions, 'bootstrapNamespaces'> {
+export interface JoinsOptions extends Omit<JoinParts, 'writer'>, Pick<ClusterApiOptions, 'bootstrapNamespaces'> {
   readonly connections: Connections;
 }
 
@@ -46,11 +46,11 @@ interface NextLook {
 const lookMs = 3_600_000;
 const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
-const missingPollMs = 5_000;
 
 /** Reconciles ClusterJoins from its construction until `close`. */
 export class Joins {
-  readonly #options: JoinsOptions;
+  readonly #parts: JoinParts;
+  readonly #controller: Controller;
   readonly #joins: Reflector;
   readonly #managed: Reflector;
   readonly #queue: WorkQueue;
@@ -58,16 +58,23 @@ export class Joins {
   readonly #claims: Claims;
   readonly #clusterApi: ClusterApiImport;
   readonly #looks = new Map<string, NextLook>();
-  readonly #unsubscribe: () => void;
 
   constructor(options: JoinsOptions) {
-    this.#options = options;
-    const { store, connections, log } = options;
-    this.#queue = makeQueue(joinKind, 'join', log, (name) => this.#reconcile(name));
-    this.#joins = this.#follow(clusterJoins);
-    this.#managed = this.#follow(managedClusters);
+    const { client, store, connections, log } = options;
+    const controller = new Controller({ client, log, what: 'join' });
+    this.#controller = controller;
+    this.#parts = { ...options, writer: controller.writer };
+    this.#queue = controller.queue(joinKind, (name) => this.#reconcile(name));
+    this.#joins = controller.follow(clusterJoins, {
+      onEach: ({ object: { metadata } }) => {
+        this.#queue.add(metadata.name);
+        this.#clusterApi.look(metadata.name);
+      },
+    });
+    this.#managed = controller.follow(managedClusters, { onEach: ({ object }) => this.#add(object.metadata.name) });
     this.#claims = makeClaims(() => this.#joins.objects);
     this.#clusterApi = new ClusterApiImport({ ...options, joins: () => this.#joins.objects });
+    controller.atClose(() => this.#clusterApi.close());
     this.#authorities = makeAuthorities({
       store,
       connections,
@@ -75,7 +82,8 @@ export class Joins {
       onFault: (cluster, fault) => log.warn({ cluster, fault }, 'join: a certificate authority cannot be read'),
       onError: (error) => log.error({ err: error }, 'join: a certificate authority could not be handled'),
     });
-    this.#unsubscribe = store.subscribe(({ record: { spec } }) => this.#add(spec.originalName));
+    controller.atClose(() => this.#authorities.close());
+    controller.atClose(store.subscribe(({ record: { spec } }) => this.#add(spec.originalName)));
   }
 
   /** The number of ClusterJoins in each state. */
@@ -89,35 +97,7 @@ export class Joins {
   }
 
   close(): void {
-    this.#unsubscribe();
-    this.#queue.close();
-    this.#clusterApi.close();
-    this.#authorities.close();
-    this.#joins.close();
-    this.#managed.close();
-  }
-
-  #follow(resource: ResourceType): Reflector {
-    const { client, log } = this.#options;
-    return startReflector({
-      client,
-      resource,
-      timing: { missingPollMs, maxBackoffMs: 5_000 },
-      onChange: (changes) => {
-        for (const { object } of changes) {
-          const { name } = object.metadata;
-          if (resource !== clusterJoins) this.#add(name);
-          else {
-            this.#queue.add(name);
-            this.#clusterApi.look(name);
-          }
-        }
-      },
-      onState: ({ fault }) => {
-        if (fault !== undefined) log.warn({ fault: fault.message }, 'join: objects of the hub cannot be read');
-      },
-      onError: (error) => log.error({ err: error }, 'join: an object of the hub could not be handled'),
-    });
+    this.#controller.close();
   }
 
   /** Adds the ClusterJoin of this name to the queue, if there is one. */
@@ -137,12 +117,12 @@ export class Joins {
       this.#forget(name);
       return 'done';
     }
-    const { writer } = this.#options;
+    const { writer } = this.#parts;
     const managed = this.#managed.objects.get(name);
     const status = new JoinStatus(join);
     if (isDeleting(join)) {
       this.#authorities.unfollow(name);
-      return await leavePass(this.#options, join, status, managed);
+      return await leavePass(this.#parts, join, status, managed);
     }
     if (managed !== undefined && isDeleting(managed) && isMadeFor(managed, join)) {
       await writer.remove(clusterJoins, join);
@@ -164,7 +144,7 @@ export class Joins {
    * next contact.
    */
   async #lookAndTell(join: ApiObject, status: JoinStatus, managed: ApiObject | undefined): Promise<number> {
-    const { writer } = this.#options;
+    const { writer } = this.#parts;
     const waitMs = await this.#look(join, status);
     const ready = readinessOf(join, status, this.#recordOf(join.metadata.name), managed);
     status.find('Ready', ready.status, ready.reason, ready.message);
@@ -214,7 +194,7 @@ export class Joins {
   }
 
   async #pass(join: ApiObject, status: JoinStatus): Promise<void> {
-    const { client, secretNamespace } = this.#options;
+    const { client, secretNamespace } = this.#parts;
     const { name } = join.metadata;
     const spec = joinSpecOf(join);
     const found = await readSecret(client, secretNamespace, name);
@@ -225,13 +205,13 @@ export class Joins {
       if (!hasJoined) return await this.#keepManaged(join, status);
     }
     try {
-      await keepPass(this.#options, join, status, secret!, this.#authorities.of(name));
+      await keepPass(this.#parts, join, status, secret!, this.#authorities.of(name));
     } catch (error) {
       if (!(error instanceof StepFault) || error.reason !== 'CredentialRefused') throw error;
       // The token has expired, or its ServiceAccount is gone. The bootstrap credential, if its Secret still exists, can
       // make both anew.
       status.find('CredentialIssued', 'False', 'CredentialExpired', 'the cluster refuses the token of the gateway');
-      await installPass(this.#options, join, status, this.#claims);
+      await installPass(this.#parts, join, status, this.#claims);
     }
     await this.#keepManaged(join, status);
   }
@@ -242,7 +222,7 @@ export class Joins {
    */
   async #install(join: ApiObject, status: JoinStatus, hasJoined: boolean): Promise<void> {
     try {
-      await installPass(this.#options, join, status, this.#claims);
+      await installPass(this.#parts, join, status, this.#claims);
     } catch (error) {
       if (!hasJoined || !(error instanceof StepFault) || error.reason !== 'BootstrapMissing') throw error;
       const message = `the spec has changed, and only a bootstrap credential may change rights in the cluster: ${error.message}`;
@@ -253,7 +233,7 @@ export class Joins {
   /** Creates or updates the ManagedCluster if the ClusterJoin asks for one. */
   async #keepManaged(join: ApiObject, status: JoinStatus): Promise<void> {
     if (!joinSpecOf(join).managedCluster) return;
-    const { client, secretNamespace, writer } = this.#options;
+    const { client, secretNamespace, writer } = this.#parts;
     const secret = await readSecret(client, secretNamespace, join.metadata.name);
     if (secret === undefined) return;
     const access = accessIn(secret);
@@ -267,9 +247,9 @@ export class Joins {
    * The gateway's record of the cluster; undefined when the record does not come from the Secret of this ClusterJoin.
    */
   #recordOf(name: string): ClusterRecord | undefined {
-    const record = this.#options.store.get(name);
+    const record = this.#parts.store.get(name);
     const from = record?.spec.clusterGateway?.secret;
-    const isOurs = from?.namespace === this.#options.secretNamespace && from.name === name;
+    const isOurs = from?.namespace === this.#parts.secretNamespace && from.name === name;
     return isOurs ? record : undefined;
   }
 

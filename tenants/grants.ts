@@ -2,13 +2,14 @@
 // that on to the queue of the cluster, and writes the results into the status on the hub.
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiClient, ApiObject, WatchedResource } from '../kube/types.ts';
-import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
+import type { Reflector } from '../kube/reflector/reflector.ts';
 import type { ClusterEvent } from '../model/cluster-events.ts';
 import type { ClusterReader } from '../model/store.ts';
 import { conditionsOf, generationOf, withConditions } from '../kube/objects/conditions.ts';
-import { setFinalizer, type ObjectWriter } from '../kube/objects/object-writer.ts';
+import { setFinalizer } from '../kube/objects/object-writer.ts';
 import { isDeleting, textAt, textsAt } from '../kube/objects/objects.ts';
-import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
+import { Controller } from '../controllers/controller.ts';
+import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
 import { acceptance, Authors, type Author } from '../distribute/stamp/authors.ts';
 import { ClusterGrants, type ClusterGrantsOptions } from './cluster-grants.ts';
@@ -30,7 +31,6 @@ import { tenantBindings } from './object/tenant-binding.ts';
 
 export interface GrantsOptions extends Pick<ClusterGrantsOptions, 'connections' | 'outgoing' | 'onWrite'> {
   readonly client: ApiClient;
-  readonly writer: ObjectWriter;
   readonly store: Pick<ClusterReader, 'get' | 'list' | 'subscribe'>;
   /** Whether every source of clusters has been read, so that a cluster without a record is really not registered. */
   readonly clustersKnown: () => boolean;
@@ -52,7 +52,6 @@ const placementDecisions: WatchedResource = {
   version: 'v1beta1',
   resource: 'placementdecisions',
 };
-const missingPollMs = 5_000;
 /**
  * Longest wait in milliseconds until `expiresAt` is compared with the clock again, which may have been set meanwhile.
  */
@@ -61,31 +60,34 @@ const maxWaitMs = 3_600_000;
 /** Reconciles TenantBindings and ClusterPermissions from its construction until `close`. */
 export class Grants {
   readonly #options: GrantsOptions;
+  readonly #controller: Controller;
   readonly #objects: readonly { readonly kind: GrantKind; readonly reflector: Reflector }[];
   readonly #decisions: Reflector;
   readonly #authors: Authors;
   readonly #queue: WorkQueue;
   readonly #held = new Map<string, Held>();
   readonly #clusters = new Map<string, ClusterGrants>();
-  readonly #unsubscribe: () => void;
 
   constructor(options: GrantsOptions) {
     this.#options = options;
     const { client, store, log } = options;
-    this.#queue = makeQueue('grant', 'tenants', log, (key) => this.#reconcile(key));
+    const controller = new Controller({ client, log, what: 'tenants' });
+    this.#controller = controller;
+    this.#queue = controller.queue('grant', (key) => this.#reconcile(key));
     const kinds = options.clusterPermissions ? [tenantBindings, clusterPermissions] : [tenantBindings];
     this.#objects = kinds.map((kind) => ({
       kind,
-      reflector: this.#follow(kind.type, (object) => this.#queue.add(grantKey(kind, object))),
+      reflector: controller.follow(kind.type, { onEach: ({ object }) => this.#queue.add(grantKey(kind, object)) }),
     }));
-    this.#decisions = this.#follow(placementDecisions, () => this.#addAll());
+    this.#decisions = controller.follow(placementDecisions, { onEach: () => this.#addAll() });
     this.#authors = new Authors({
       client,
       policy: authorPolicy,
       onChange: () => this.#addAll(),
       onError: (error) => log.error({ err: error }, 'tenants: a policy of the hub could not be handled'),
     });
-    this.#unsubscribe = store.subscribe((event) => this.#onCluster(event));
+    controller.atClose(() => this.#authors.close());
+    controller.atClose(store.subscribe((event) => this.#onCluster(event)));
   }
 
   /**
@@ -99,28 +101,8 @@ export class Grants {
   }
 
   close(): void {
-    this.#unsubscribe();
-    this.#queue.close();
     for (const each of this.#clusters.values()) each.close();
-    for (const { reflector } of this.#objects) reflector.close();
-    this.#decisions.close();
-    this.#authors.close();
-  }
-
-  #follow(resource: WatchedResource, onEach: (object: ApiObject) => void): Reflector {
-    const { client, log } = this.#options;
-    return startReflector({
-      client,
-      resource,
-      timing: { missingPollMs, maxBackoffMs: 5_000 },
-      onChange: (changes) => {
-        for (const { object } of changes) onEach(object);
-      },
-      onState: ({ fault }) => {
-        if (fault !== undefined) log.warn({ fault: fault.message }, 'tenants: objects of the hub cannot be read');
-      },
-      onError: (error) => log.error({ err: error }, 'tenants: an object of the hub could not be handled'),
-    });
+    this.#controller.close();
   }
 
   #addAll(): void {
@@ -155,7 +137,7 @@ export class Grants {
     const held = known ?? makeHeld(kind, found.object);
     this.#held.set(key, held);
     const object = held.written?.base === found.object ? held.written.now : found.object;
-    const { writer } = this.#options;
+    const { writer } = this.#controller;
     // Once the admission policies are read, every object is added to the queue again.
     if (this.#authors.isReading()) return 'done';
     if (!isDeleting(object) && !hasFinalizer(object)) {
@@ -307,7 +289,7 @@ export class Grants {
     { fault, isExpired }: Standing,
     undecided: readonly string[],
   ): Promise<ApiObject> {
-    const { writer } = this.#options;
+    const { writer } = this.#controller;
     const { kind, results } = held;
     const { waiting } = held;
     held.waiting = [];

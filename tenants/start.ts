@@ -1,14 +1,13 @@
 // Entry point of this folder: elects a leader among all replicas, and reconciles TenantBindings and ClusterPermissions
 // in the leader.
-import { makeObjectWriter } from '../kube/objects/object-writer.ts';
-import { startElected } from '../controllers/leader/elected.ts';
+import { startLed } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
 import { Grants, type GrantsOptions } from './grants.ts';
 import { clusterPermissions } from './object/cluster-permission.ts';
 import { tenantBindings } from './object/tenant-binding.ts';
 import type { Phase } from './object/grant.ts';
 
-export interface TenantsOptions extends Omit<GrantsOptions, 'writer'> {
+export interface TenantsOptions extends GrantsOptions {
   readonly lease: { readonly namespace: string; readonly name: string };
   /** Is told when the Lease cannot be used. */
   readonly leases: LeaseFaults;
@@ -26,20 +25,8 @@ export interface Tenants {
 
 /** Starts the election and returns at once; requests to the hub follow in the background. */
 export function startTenants(options: TenantsOptions): Tenants {
-  let grants: Grants | undefined;
   const kinds = options.clusterPermissions ? [tenantBindings, clusterPermissions] : [tenantBindings];
-  const election = startElected({
-    ...options,
-    what: 'tenants',
-    awaited: kinds.map(({ type, appliedType }) => ({ type, condition: appliedType })),
-    lead: () => {
-      const begun = new Grants({ ...options, writer: makeObjectWriter(options.client) });
-      grants = begun;
-      return () => {
-        grants = undefined;
-        begun.close();
-      };
-    },
-  });
-  return { numbers: () => grants?.numbers(), close: () => election.close() };
+  const awaited = kinds.map(({ type, appliedType }) => ({ type, condition: appliedType }));
+  const led = startLed({ ...options, what: 'tenants', awaited }, () => new Grants(options));
+  return { numbers: () => led.current()?.numbers(), close: () => led.close() };
 }

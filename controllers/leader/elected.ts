@@ -73,3 +73,29 @@ export function startElected(options: ElectedOptions): Election {
     },
   };
 }
+
+/** What runs in the replica that holds a Lease. */
+export interface Led<Part> {
+  /** The part; undefined while another replica holds the Lease. */
+  current(): Part | undefined;
+  /** Closes the part and releases the Lease. */
+  close(): Promise<void>;
+}
+
+/** As {@link startElected}, for a part that others may ask something. @param make called when this replica leads */
+export function startLed<Part extends { close(): void }>(
+  options: Omit<ElectedOptions, 'lead'>,
+  make: () => Part,
+): Led<Part> {
+  let part: Part | undefined;
+  const lead = (): (() => void) => {
+    const made = make();
+    part = made;
+    return () => {
+      part = undefined;
+      made.close();
+    };
+  };
+  const election = startElected({ ...options, lead });
+  return { current: () => part, close: () => election.close() };
+}

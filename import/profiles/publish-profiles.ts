@@ -1,11 +1,10 @@
 // Publishes on the hub a ClusterProfile for each cluster, so that other programs find the clusters and reach them
 // through the gateway. Profiles of others, and those of another gateway, are never touched.
 import type { ApiClient } from '../../kube/types.ts';
-import { startReflector } from '../../kube/reflector/reflector.ts';
 import type { ClusterStore } from '../../model/store.ts';
-import { makeObjectWriter } from '../../kube/objects/object-writer.ts';
 import { isDeleting } from '../../kube/objects/objects.ts';
-import { makeQueue, type ControllerLog } from '../../controllers/queue/logged-queue.ts';
+import { Controller } from '../../controllers/controller.ts';
+import type { ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { clusterProfiles, isPublishedBy, newProfile, profilePatch, statusPatch } from './profile-object.ts';
 import type { Publisher } from './profile-object.ts';
@@ -22,9 +21,6 @@ export interface ProfilesOptions {
   readonly log: ControllerLog;
 }
 
-const missingPollMs = 5_000;
-/** Longest wait in milliseconds between attempts to list, so a newly granted right is noticed within this time. */
-const maxBackoffMs = 5_000;
 /**
  * Every so many milliseconds all profiles are compared with what they should say, since no event tells of a changed
  * certificate authority or of sources that have been read.
@@ -36,23 +32,20 @@ const nameTaken = 'profiles: another ClusterProfile has the name of this cluster
 /** Starts publishing; the returned function stops it. The profiles stay, for the replica that becomes leader next. */
 export function startProfiles({ client, store, areClustersKnown, publisher, log }: ProfilesOptions): () => void {
   const { namespace } = publisher;
-  const writer = makeObjectWriter(client);
+  const controller = new Controller({ client, log, what: 'profiles' });
+  const { writer } = controller;
   const told = new Set<string>();
-  const profiles = startReflector({
-    client,
-    resource: { ...clusterProfiles, namespace },
-    timing: { missingPollMs, maxBackoffMs },
-    onChange: (changes) => {
-      for (const { object } of changes) queue.add(object.metadata.name);
+  const profiles = controller.follow(
+    { ...clusterProfiles, namespace },
+    {
+      onEach: ({ object }) => queue.add(object.metadata.name),
+      onState: ({ phase, synced }) => {
+        if (synced && phase === 'watching') lookAtAll();
+      },
     },
-    onState: ({ phase, synced, fault }) => {
-      if (fault !== undefined) log.warn({ fault: fault.message }, 'ClusterProfiles of the hub cannot be read');
-      if (synced && phase === 'watching') lookAtAll();
-    },
-    onError: (error) => log.error({ err: error }, 'a ClusterProfile could not be handled'),
-  });
+  );
 
-  const queue = makeQueue('ClusterProfile', 'profiles', log, async (name): Promise<Outcome> => {
+  const queue = controller.queue('ClusterProfile', async (name): Promise<Outcome> => {
     const { phase, synced } = profiles.state();
     if (!synced || phase === 'missing') return 'done';
     const profile = profiles.objects.get(`${namespace}/${name}`);
@@ -86,12 +79,7 @@ export function startProfiles({ client, store, areClustersKnown, publisher, log 
     for (const { metadata } of profiles.objects.values()) queue.add(metadata.name);
   }
 
-  const unsubscribe = store.subscribe(({ record }) => queue.add(record.spec.name));
-  const timer = setInterval(lookAtAll, lookMs).unref();
-  return () => {
-    clearInterval(timer);
-    unsubscribe();
-    queue.close();
-    profiles.close();
-  };
+  controller.atClose(store.subscribe(({ record }) => queue.add(record.spec.name)));
+  controller.every(lookMs, lookAtAll);
+  return () => controller.close();
 }
