@@ -21,6 +21,7 @@ import type { SessionParts } from './member/member-session.ts';
 import { Authors } from './stamp/authors.ts';
 import { workStamp } from './stamp/work-stamp.ts';
 import { manifestWorks, ownPrefix } from './work/manifest-work.ts';
+import { readWork } from './work/work.ts';
 
 export interface WorksOptions
   extends HubMark, ExecutionRules, Pick<SessionParts, 'connections' | 'outgoing' | 'onWrite'> {
@@ -110,7 +111,10 @@ export class Works {
       ruleEvaluator: makeRuleEvaluator(),
       authors: this.#authors,
       writer: makeObjectWriter(client),
-      work: (namespace, name) => this.#works.objects.get(`${namespace}/${name}`),
+      work: (namespace, name) => {
+        const object = this.#works.objects.get(`${namespace}/${name}`);
+        return object && readWork(object);
+      },
     };
     this.#works = controller.follow(manifestWorks, { onEach: (change) => this.#onWork(change) });
     this.#clusters = controller.follow(managedClusters, {

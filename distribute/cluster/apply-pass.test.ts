@@ -4,6 +4,7 @@ import { makeRuleEvaluator } from '../feedback/rule-evaluator.ts';
 import { executorFor } from '../member/executor-identity.ts';
 import { FakeMember } from '../member/fake-member.fixture.ts';
 import type { ApiObject } from '../../kube/types.ts';
+import { readWork } from '../work/work.ts';
 import { runApplyPass, type ApplyPass } from './apply-pass.ts';
 import { KnownObjects } from './known-objects.ts';
 
@@ -33,7 +34,7 @@ function start() {
     writes: (): string[] => member.requests.filter((each) => !/ GET /.test(each)),
     pass: (...manifests: readonly Json[]): Promise<ApplyPass> => {
       const work = { metadata: { name: 'w', namespace: 'm1' }, spec: { workload: { manifests } } };
-      return runApplyPass({ ...rest, work: work as unknown as ApiObject, isComplete: false, recorded: [] });
+      return runApplyPass({ ...rest, work: readWork(work as unknown as ApiObject), isComplete: false, recorded: [] });
     },
   };
 }

@@ -1,9 +1,8 @@
 // Applies all manifests of one ManifestWork once, and reads the state of their objects. If the watch shows that an
 // object is unchanged since the last time, no request is sent for it.
-import type { ApiObject } from '../../kube/types.ts';
 import { GatewayError } from '../../model/errors.ts';
-import { conditionsOf, findCondition, type Finding } from '../../kube/objects/conditions.ts';
-import { listAt, textAt, type OwnerReference } from '../../kube/objects/objects.ts';
+import { findCondition, type Finding } from '../../kube/objects/conditions.ts';
+import { textAt, type OwnerReference } from '../../kube/objects/objects.ts';
 import { contentHash, hashOf } from '../work/content-hash.ts';
 import { faultOf, MissingRight, type ApplyFault } from '../apply/apply-fault.ts';
 import { uidOf } from '../apply/owners.ts';
@@ -20,11 +19,12 @@ import { completeType, configOf, isOwned, type ManifestConfig } from '../work/ma
 import type { ManifestResult, Seen } from '../work/manifest-status.ts';
 import { faultOfMeta, objectAt, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
-import { givenManifests, repeatedIn, toldManifests, type Manifest } from './manifests.ts';
+import type { Manifest, Work } from '../work/work.ts';
+import { repeatedIn, reportedManifests } from './manifests.ts';
 import type { KnownObject, KnownObjects } from './known-objects.ts';
 
 export interface ApplyPassParts {
-  readonly work: ApiObject;
+  readonly work: Work;
   readonly executor: Executor;
   readonly session: MemberSession;
   readonly objects: MemberObjects;
@@ -84,7 +84,7 @@ class Pass {
 
   async run(): Promise<ApplyPass> {
     const { work, known, isComplete } = this.#parts;
-    const manifests = isComplete ? toldManifests(work) : givenManifests(work);
+    const manifests = isComplete ? reportedManifests(work) : work.manifests;
     const instead = isComplete ? new Map<Manifest, Manifest>() : await repeatedIn(manifests, this.#parts.session.kinds);
     const applied = manifests.filter((manifest) => !instead.has(manifest));
     for (const group of inApplyOrder(applied)) await eachOf(group, parallel, (manifest) => this.#one(manifest));
@@ -93,7 +93,7 @@ class Pass {
       const { resource, namespace } = result.meta;
       this.#results.push({ ...result, meta: { ...meta, resource, namespace } });
     }
-    if (!isComplete) known.keepOnly(work.metadata.name, this.#keys);
+    if (!isComplete) known.keepOnly(work.name, this.#keys);
     return {
       results: this.#results,
       objects: this.#objects,
@@ -138,12 +138,12 @@ class Pass {
   /** Applies one manifest, unless the watch shows that its object is unchanged since the last time. */
   async #bring(meta: ResourceMeta, object: ObjectName, manifest: JsonObject | undefined): Promise<void> {
     const { work, executor, session, known, owner } = this.#parts;
-    const config = configOf(work, meta);
-    const isOwn = config.strategy.type !== 'ReadOnly' && isOwned(work, meta);
+    const config = configOf(work.configs, meta);
+    const isOwn = config.strategy.type !== 'ReadOnly' && isOwned(work.deleteOption, meta);
     const key = objectKey(meta);
     this.#keys.add(key);
     const taskHash = hashOf([manifest ?? null, config, isOwn, executor.key, owner.uid]);
-    const before = known.get(work.metadata.name, key, taskHash);
+    const before = known.get(work.name, key, taskHash);
     if (!session.isFollowable(executor, object)) this.#again(unwatchedMs);
     const watched = session.versionOf(executor, object);
     const leftMs = (before?.lookAtMs ?? Infinity) - performance.now();
@@ -153,7 +153,7 @@ class Pass {
       return;
     }
     const after = await this.#look({ meta, object, manifest, config, isOwn, taskHash, before });
-    known.set(work.metadata.name, key, after);
+    known.set(work.name, key, after);
     this.#tell(meta, after.fault, after.seen);
   }
 
@@ -202,7 +202,7 @@ class Pass {
     // A manifest that failed is tried again at a time of its own.
     if (before.fault !== undefined) return mayTryAgain(before) ? 0 : Infinity;
     if (live !== undefined && before.content === contentHash(live)) return Infinity;
-    return known.correct(work.metadata.name, objectKey(meta), performance.now());
+    return known.correct(work.name, objectKey(meta), performance.now());
   }
 
   /**
@@ -211,7 +211,7 @@ class Pass {
    */
   async #isManifestComplete({ meta, config }: Task, live: JsonObject | undefined): Promise<boolean> {
     const { work } = this.#parts;
-    if (!isToldComplete(work, meta)) return false;
+    if (!isReportedComplete(work, meta)) return false;
     const rules = config.conditionRules.filter((rule) => textAt(rule, 'condition') === completeType);
     if (live === undefined) return rules.length > 0 && this.#recordedUid(meta) !== '';
     return (await this.#evaluate(live, rules)).some(({ status }) => status === 'True');
@@ -219,7 +219,7 @@ class Pass {
 
   async #evaluate(live: JsonObject, rules: readonly unknown[]): Promise<readonly Finding[]> {
     const { ruleEvaluator, work } = this.#parts;
-    return await ruleEvaluator.evaluate(work.metadata.namespace ?? '', live, rules);
+    return await ruleEvaluator.evaluate(work.namespace ?? '', live, rules);
   }
 
   /** UID of the object in the AppliedManifestWork; '' when it was never applied. */
@@ -263,7 +263,7 @@ class Pass {
       readiness: readinessOf(live),
     };
     const { ruleEvaluator, work } = this.#parts;
-    const rulesMs = ruleEvaluator.againMs(work.metadata.namespace ?? '', config.conditionRules) ?? Infinity;
+    const rulesMs = ruleEvaluator.againMs(work.namespace ?? '', config.conditionRules) ?? Infinity;
     const seen: Seen = { state: 'present', uid: uidOf(live), observation };
     const version = textAt(live, 'metadata', 'resourceVersion');
     return { ...known, version, seen, lookAtMs: this.#lookAtMs(Math.min(waitMs, rulesMs)) };
@@ -331,12 +331,9 @@ function cleaned(manifest: JsonObject, { namespace }: ObjectName): JsonObject {
 }
 
 /** Whether the ManifestWork's status says that the object of this manifest is complete. */
-function isToldComplete(work: ApiObject, meta: ResourceMeta): boolean {
-  const entry = listAt(work, 'status', 'resourceStatus', 'manifests').find((each) =>
-    isSameObject(objectAt(each, 'resourceMeta'), meta),
-  );
-  const conditions = conditionsOf({ status: entry } as unknown as ApiObject);
-  return findCondition(conditions, completeType)?.status === 'True';
+function isReportedComplete({ reported }: Work, meta: ResourceMeta): boolean {
+  const entry = reported.find((each) => isSameObject(each.meta, meta));
+  return entry !== undefined && findCondition(entry.conditions, completeType)?.status === 'True';
 }
 
 /** Whether a record may be that of the object; what the plural name of its kind was is not known any more. */
@@ -344,8 +341,8 @@ function isSameName(each: AppliedResource, { group, namespace, name }: ResourceM
   return each.uid !== '' && each.group === group && each.namespace === namespace && each.name === name;
 }
 
-function isSameObject(recorded: JsonObject, { group, kind, name, namespace }: ResourceMeta): boolean {
-  return Object.entries({ group, kind, name, namespace }).every(([field, value]) => recorded[field] === value);
+function isSameObject(one: ResourceMeta, { group, kind, name, namespace }: ResourceMeta): boolean {
+  return one.group === group && one.kind === kind && one.name === name && one.namespace === namespace;
 }
 
 /** Whether a manifest that failed may be applied again now, since its waiting time is over. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiObject } from '../../kube/types.ts';
+import { readWork } from '../work/work.ts';
 import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { FakeMember, fakeAppliedWorks } from '../member/fake-member.fixture.ts';
 import { appliedWorkFinalizer, workFinalizer } from '../work/manifest-work.ts';
@@ -65,7 +66,7 @@ async function ended(of: ApiObject | undefined, applied: Json, settings: Partial
   const parts: WorkPassParts = {
     settings: {
       ...{ hubHash: 'hub', agentId: 'us', defaultExecutor: 'deny', holdOnDenied: false, evictionGraceMs: 0, writer },
-      ...{ authors: undefined, mayExecuteAs: () => Promise.resolve(true), work: () => of },
+      ...{ authors: undefined, mayExecuteAs: () => Promise.resolve(true), work: () => of && readWork(of) },
       ...settings,
     } as unknown as WorkSettings,
     session: member.session(),
@@ -221,7 +222,7 @@ test('a work that is deleted waits with a condition when its executor is not the
   const { member, appliedWorks, parts, told } = await ended(stamped, alive, {
     mayExecuteAs: () => Promise.resolve(false),
   });
-  await endWork(parts, stamped);
+  await endWork(parts, readWork(stamped));
   assert.deepEqual([member.requests, appliedWorks.gone], [[], []]);
   assert.match(told(), /DeletionFailed .*user eve cannot/);
 });

@@ -3,12 +3,11 @@
 // grace period. Easy to get wrong: whoever may write AppliedManifestWorks in the member may have written this one. As
 // whom its objects are deleted is said by the work on the hub, which its finalizer keeps there until they are gone.
 import type { ApiObject } from '../../kube/types.ts';
-import { conditionsOf, findCondition, generationOf, withConditions } from '../../kube/objects/conditions.ts';
+import { findCondition, withConditions } from '../../kube/objects/conditions.ts';
 import { setFinalizer } from '../../kube/objects/object-writer.ts';
 import { isDeleting, textAt, textsAt } from '../../kube/objects/objects.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { isGroup, isLabel, isName } from '../../lib/objects/api-names.ts';
-import { isJsonObject } from '../../lib/objects/json-object.ts';
 import { ownerReferenceTo, setOwner } from '../apply/owners.ts';
 import { executorAnnotation } from '../inventory/applied-works.ts';
 import { evictionStart, recordedIn, type AppliedResource } from '../inventory/inventory.ts';
@@ -17,10 +16,11 @@ import { heldBecause } from '../inventory/keep-inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
 import type { ObjectName } from '../member/member-objects.ts';
 import { defaultFieldManager, isOwned } from '../work/manifest-config.ts';
-import { appliedWorkFinalizer, manifestsOf, manifestWorks, metaOf, workFinalizer } from '../work/manifest-work.ts';
+import { appliedWorkFinalizer, manifestWorks, workFinalizer } from '../work/manifest-work.ts';
+import type { Work } from '../work/work.ts';
 import { deletingFinding } from '../work/work-status.ts';
 import { rightOf } from './executor-right.ts';
-import { referenceOf, writeOwnConditions, type WorkPassParts } from './work-pass.ts';
+import { writeOwnConditions, type WorkPassParts } from './work-pass.ts';
 
 const pendingMs = 500;
 const refusedMs = 30_000;
@@ -31,22 +31,23 @@ const untoldMs = 600_000;
  * Handles a ManifestWork that is being deleted: deletes its AppliedManifestWork, whose events cause the next call, and
  * at last removes the work's finalizer.
  */
-export async function endWork(parts: WorkPassParts, work: ApiObject): Promise<Outcome> {
+export async function endWork(parts: WorkPassParts, work: Work): Promise<Outcome> {
   const { settings, session, appliedWorks, known, denied } = parts;
   const { writer } = settings;
-  if (!textsAt(work, 'metadata', 'finalizers').includes(workFinalizer)) return 'done';
-  session.follow(undefined, work.metadata.name, []);
-  known.forget(work.metadata.name);
-  denied.forget(work.metadata.name);
-  if (findCondition(conditionsOf(work), 'Deleting')?.status !== 'True') {
-    const conditions = withConditions(conditionsOf(work), [deletingFinding], generationOf(work));
-    const { resourceVersion } = work.metadata;
-    await writer.patch(manifestWorks, work, { metadata: { resourceVersion }, status: { conditions } }, '/status');
+  const { object, name, namespace } = work;
+  if (!work.hasFinalizer) return 'done';
+  session.follow(undefined, name, []);
+  known.forget(name);
+  denied.forget(name);
+  if (findCondition(work.conditions, 'Deleting')?.status !== 'True') {
+    const conditions = withConditions(work.conditions, [deletingFinding], work.generation);
+    const { resourceVersion } = object.metadata;
+    await writer.patch(manifestWorks, object, { metadata: { resourceVersion }, status: { conditions } }, '/status');
   }
-  const appliedWork = appliedWorks.of(work.metadata.name);
+  const appliedWork = appliedWorks.of(name);
   if (appliedWork === undefined) {
-    const present = settings.work(work.metadata.namespace!, work.metadata.name) ?? work;
-    await setFinalizer(writer, manifestWorks, present, { finalizer: workFinalizer, wanted: false });
+    const present = settings.work(namespace, name) ?? work;
+    await setFinalizer(writer, manifestWorks, present.object, { finalizer: workFinalizer, wanted: false });
     return 'done';
   }
   if (isDeleting(appliedWork)) return 'done';
@@ -61,9 +62,9 @@ export async function endWork(parts: WorkPassParts, work: ApiObject): Promise<Ou
  * Removes the ManifestWork's owner reference from objects that must stay, since the work's `deleteOption` orphans them.
  * The option may have changed after the last apply.
  */
-async function orphan({ kinds, objects, owner }: RemoveParts, work: ApiObject, appliedWork: ApiObject): Promise<void> {
+async function orphan({ kinds, objects, owner }: RemoveParts, work: Work, appliedWork: ApiObject): Promise<void> {
   for (const resource of recordedIn(appliedWork)) {
-    if (isOwned(work, resource) || !isUsable(resource)) continue;
+    if (isOwned(work.deleteOption, resource) || !isUsable(resource)) continue;
     const kind = await kinds.findResource(resource.group, resource.version, resource.resource);
     if (kind === undefined) continue;
     const object = { kind, namespace: resource.namespace, name: resource.name };
@@ -114,13 +115,13 @@ type Remover = { readonly executor: Executor } | { readonly held: string };
 async function removerOf(
   { settings }: WorkPassParts,
   appliedWork: ApiObject,
-  work: ApiObject | undefined,
+  work: Work | undefined,
 ): Promise<Remover> {
   const recorded = textAt(appliedWork, 'metadata', 'annotations', executorAnnotation);
   const { defaultExecutor } = settings;
   try {
     if (work !== undefined) {
-      const executor = executorOf(work, defaultExecutor);
+      const executor = executorOf(work.object, defaultExecutor);
       const refused = executor.key === recorded ? undefined : (await rightOf(settings, work, executor)).refused;
       return refused === undefined ? { executor } : { held: refused };
     }
@@ -141,7 +142,7 @@ async function removerOf(
 async function hold(
   { settings, log }: WorkPassParts,
   appliedWork: ApiObject,
-  work: ApiObject | undefined,
+  work: Work | undefined,
   fault: string,
 ): Promise<Outcome> {
   const message = `what was applied for the work is not deleted: ${fault}`;
@@ -161,14 +162,12 @@ function isUsable({ group, version, resource, namespace, name }: AppliedResource
 function removeParts(
   { settings, session }: WorkPassParts,
   appliedWork: ApiObject,
-  work: ApiObject | undefined,
+  work: Work | undefined,
   executor: Executor,
 ): RemoveParts {
-  const namespace = work?.metadata.namespace ?? '';
+  const namespace = work?.namespace ?? '';
   const reference =
-    work === undefined
-      ? { namespace, name: textAt(appliedWork, 'spec', 'manifestWorkName'), uid: '' }
-      : referenceOf(work);
+    work === undefined ? { namespace, name: textAt(appliedWork, 'spec', 'manifestWorkName'), uid: '' } : work;
   const ofHub = work !== undefined && !settings.holdOnDenied;
   return {
     kinds: session.kinds,
@@ -202,9 +201,8 @@ async function evict(parts: WorkPassParts, appliedWork: ApiObject, hasWork: bool
 }
 
 /** Whether a manifest of the work, as the hub has it, is that of the object. */
-function hasManifestOf(work: ApiObject, { kind, namespace, name }: ObjectName): boolean {
-  return manifestsOf(work).some((manifest, ordinal) => {
-    const meta = metaOf(ordinal, isJsonObject(manifest) ? manifest : {});
+function hasManifestOf({ manifests }: Work, { kind, namespace, name }: ObjectName): boolean {
+  return manifests.some(({ meta }) => {
     const isThere = !kind.namespaced || meta.namespace === namespace;
     return isThere && meta.group === kind.group && meta.kind === kind.kind && meta.name === name;
   });

@@ -1,7 +1,6 @@
 // Executes the ManifestWorks of one cluster, with a queue of its own. While the member cannot be reached, or another
 // agent executes the works there, nothing is written to the member. The watch of AppliedManifestWorks shows when that
 // changes.
-import type { ApiObject } from '../../kube/types.ts';
 import type { ReflectorTiming } from '../../kube/reflector/reflector-types.ts';
 import type { Finding } from '../../kube/objects/conditions.ts';
 import { isDeleting, textAt } from '../../kube/objects/objects.ts';
@@ -11,11 +10,12 @@ import { followAppliedWorks, type AppliedWorks } from '../inventory/applied-work
 import { evictionStart } from '../inventory/inventory.ts';
 import { MemberSession, type SessionParts } from '../member/member-session.ts';
 import { ownPrefix } from '../work/manifest-work.ts';
+import type { Work } from '../work/work.ts';
 import { endAppliedWork, endWork } from './clean-up.ts';
 import { DeniedWorks } from './denied-works.ts';
 import { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
-import { passWork, writeOwnConditions, type WorkPassParts } from './work-pass.ts';
+import { applyWork, writeOwnConditions, type WorkPassParts } from './work-pass.ts';
 
 export interface ClusterExecutorOptions extends Omit<SessionParts, 'onObjects' | 'onError'> {
   readonly settings: WorkSettings;
@@ -159,7 +159,7 @@ export class ClusterExecutor {
   #addWhenWaiting(workName: string): void {
     const work = this.#work(workName);
     const appliedWork = this.#appliedWorks.of(workName);
-    if (work !== undefined && (appliedWork === undefined || isDeleting(work))) this.addWork(workName);
+    if (work !== undefined && (appliedWork === undefined || work.isDeleting)) this.addWork(workName);
   }
 
   /** Adds all ManifestWorks of the cluster to the queue when `obstacle` gives another answer than before. */
@@ -184,7 +184,7 @@ export class ClusterExecutor {
     this.#soon.set(work, setTimeout(add, gatherMs).unref());
   }
 
-  #work(name: string): ApiObject | undefined {
+  #work(name: string): Work | undefined {
     return this.#options.settings.work(this.#options.cluster, name);
   }
 
@@ -205,17 +205,17 @@ export class ClusterExecutor {
     const work = this.#work(key.slice(workPrefix.length));
     if (work === undefined) return 'done';
     if (obstacle !== undefined) {
-      await this.#tellObstacle(work, obstacle);
+      await this.#reportObstacle(work, obstacle);
       return 'done';
     }
-    if (isDeleting(work)) return await endWork(parts, work);
+    if (work.isDeleting) return await endWork(parts, work);
     const startMs = performance.now();
-    const outcome = await passWork(parts, work);
+    const outcome = await applyWork(parts, work);
     this.#options.onPass((performance.now() - startMs) / 1000);
     return outcome;
   }
 
-  async #tellObstacle(work: ApiObject, obstacle: Finding): Promise<void> {
+  async #reportObstacle(work: Work, obstacle: Finding): Promise<void> {
     // No condition is written before the first list of AppliedManifestWorks, which takes only a moment.
     if (obstacle.reason === 'NotReached') return;
     await writeOwnConditions(this.#options.settings, work, [obstacle]);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiObject } from '../../kube/types.ts';
+import { readWork, type Work } from '../work/work.ts';
 import { executorFor, executorOf } from '../member/executor-identity.ts';
 import { authorFrom } from '../stamp/authors.ts';
 import { modifierAnnotation } from '../work/last-modifier.ts';
@@ -11,13 +11,14 @@ const agentName = 'system:serviceaccount:open-cluster-management-agent:klusterle
 const named = (name: string): object => ({
   executor: { subject: { type: 'ServiceAccount', serviceAccount: { namespace: 'team-a', name } } },
 });
-const work = (stamp?: string, spec: object = {}): ApiObject => ({
-  metadata: {
-    ...{ name: 'w', namespace: 'm1', uid: '1', resourceVersion: '1' },
-    ...(stamp !== undefined && { annotations: { [modifierAnnotation]: stamp } }),
-  },
-  spec,
-});
+const work = (stamp?: string, spec: object = {}): Work =>
+  readWork({
+    metadata: {
+      ...{ name: 'w', namespace: 'm1', uid: '1', resourceVersion: '1' },
+      ...(stamp !== undefined && { annotations: { [modifierAnnotation]: stamp } }),
+    },
+    spec,
+  });
 const alice = JSON.stringify({ user: 'alice', groups: ['devs'] });
 
 /** Parts of a hub that allows these names to alice, and writes down what it is asked. */
@@ -42,7 +43,7 @@ test('whoever changed a work last is asked about, for each executor by its name 
   ];
   for (const [spec, fallback, name] of cases) {
     const given = work(alice, spec);
-    const executor = executorOf(given, fallback);
+    const executor = executorOf(given.object, fallback);
     const yes = hubThat([name], proven);
     assert.equal((await rightOf(yes.parts, given, executor)).refused, undefined, name);
     assert.deepEqual(yes.asked, [`alice m1 ${name}`]);

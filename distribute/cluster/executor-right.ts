@@ -1,6 +1,7 @@
 // Decides whether a ManifestWork may be executed as its executor: the hub is asked whether the user who changed the
 // work last may `execute-as` it. Without a proven user nobody can be asked about, and the work is not executed.
 import type { ApiObject } from '../../kube/types.ts';
+import type { Work } from '../work/work.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { User } from '../../model/user.ts';
 import type { Finding } from '../../kube/objects/conditions.ts';
@@ -31,11 +32,14 @@ export interface Right {
 const unasked: Right = { refused: undefined, conditions: [] };
 
 /** Answers for a ManifestWork that is about to be executed as `executor`, whether the work names it or not. */
-export async function rightOf(parts: RightParts, work: ApiObject, executor: Executor): Promise<Right> {
+export async function rightOf(
+  parts: RightParts,
+  { object: work, namespace }: Work,
+  executor: Executor,
+): Promise<Right> {
   const author = parts.authors === undefined ? believed(work) : parts.authors.of(work);
   if (author === undefined) return unasked;
   if ('fault' in author) return unproven(work, author.fault);
-  const { namespace = '' } = work.metadata;
   const conditions = parts.authors === undefined ? [] : [acceptance(work)];
   if (await parts.mayExecuteAs(author.user, namespace, executor.key)) return { refused: undefined, conditions };
   const { account } = executor;

@@ -1,10 +1,10 @@
 // Settings that are the same for all clusters whose ManifestWorks are executed.
-import type { ApiObject } from '../../kube/types.ts';
 import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
 import type { HubMark } from '../inventory/applied-works.ts';
 import type { RuleEvaluator } from '../feedback/rule-evaluator.ts';
 import type { DefaultExecutor } from '../member/executor-identity.ts';
 import type { Authors } from '../stamp/authors.ts';
+import type { Work } from '../work/work.ts';
 import type { RightParts } from './executor-right.ts';
 
 /** What the gateway's operator configured about the execution of ManifestWorks. */
@@ -32,5 +32,5 @@ export interface WorkSettings extends HubMark, ExecutionRules, RightParts {
   readonly ruleEvaluator: RuleEvaluator;
   readonly writer: ObjectWriter;
   /** Returns the ManifestWork as the hub has it now; undefined when there is none. */
-  readonly work: (namespace: string, name: string) => ApiObject | undefined;
+  readonly work: (namespace: string, name: string) => Work | undefined;
 }

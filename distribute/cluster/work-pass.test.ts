@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { ApiObject } from '../../kube/types.ts';
+import { readWork } from '../work/work.ts';
 import { HubRefusal, type ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { makeRuleEvaluator } from '../feedback/rule-evaluator.ts';
 import { FakeMember, fakeAppliedWorks } from '../member/fake-member.fixture.ts';
@@ -8,7 +9,7 @@ import { workFinalizer } from '../work/manifest-work.ts';
 import { DeniedWorks } from './denied-works.ts';
 import { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
-import { passWork } from './work-pass.ts';
+import { applyWork } from './work-pass.ts';
 
 type Json = Record<string, any>;
 
@@ -70,7 +71,7 @@ function startCluster(appliedResources: readonly Json[] = []) {
       status['resourceStatus'].manifests.map(
         ({ conditions }: Json) => conditions.find(({ type }: Json) => type === 'Applied')?.message ?? '',
       ),
-    pass: (given: ApiObject) => passWork(parts, given),
+    pass: (given: ApiObject) => applyWork(parts, readWork(given)),
   };
 }
 

@@ -1,11 +1,9 @@
 // Handles one ManifestWork once: applies its manifests, records its objects in the AppliedManifestWork, and writes the
 // results into the work's status.
 import { isDeepStrictEqual } from 'node:util';
-import type { ApiObject } from '../../kube/types.ts';
-import { conditionsOf, findCondition, type Condition, type Finding } from '../../kube/objects/conditions.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
+import { findCondition, type Condition, type Finding } from '../../kube/objects/conditions.ts';
 import { HubRefusal, setFinalizer } from '../../kube/objects/object-writer.ts';
-import { isDeleting, textsAt } from '../../kube/objects/objects.ts';
+import { isDeleting } from '../../kube/objects/objects.ts';
 import type { ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { faultOf } from '../apply/apply-fault.ts';
@@ -15,21 +13,14 @@ import { announceObjects, keepInventory } from '../inventory/keep-inventory.ts';
 import { recordedIn } from '../inventory/inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
 import type { ObjectName } from '../member/member-objects.ts';
-import type { MemberSession, WorkReference } from '../member/member-session.ts';
+import type { MemberSession } from '../member/member-session.ts';
 import { acceptedBefore } from '../stamp/authors.ts';
 import { keepRevision } from '../work/history.ts';
-import { completeType, isComplete } from '../work/manifest-config.ts';
+import { completeType } from '../work/manifest-config.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
-import {
-  manifestsOf,
-  manifestWorks,
-  metaOf,
-  objectKey,
-  replicaSetLabel,
-  workFinalizer,
-} from '../work/manifest-work.ts';
+import { manifestWorks, objectKey, replicaSetLabel, workFinalizer } from '../work/manifest-work.ts';
+import { readWork, type Work } from '../work/work.ts';
 import { isTooDeep, mostLevels } from '../../lib/json/nesting.ts';
-import { isJsonObject } from '../../lib/objects/json-object.ts';
 import { statusOf, withOwnConditions } from '../work/work-status.ts';
 import { runApplyPass, type ApplyPass } from './apply-pass.ts';
 import type { DeniedWorks } from './denied-works.ts';
@@ -54,17 +45,17 @@ const pendingMs = 1_000;
 const refusedMs = 60_000;
 
 /** Handles one ManifestWork once. @throws HubRefusal, GatewayError */
-export async function passWork(parts: WorkPassParts, work: ApiObject): Promise<Outcome> {
+export async function applyWork(parts: WorkPassParts, work: Work): Promise<Outcome> {
   const { settings } = parts;
-  if (!textsAt(work, 'metadata', 'finalizers').includes(workFinalizer)) {
+  if (!work.hasFinalizer) {
     // The event of the changed finalizer causes the next call. Nothing is applied before the finalizer is set, since
     // nothing would delete the objects again.
-    await setFinalizer(settings.writer, manifestWorks, work, { finalizer: workFinalizer, wanted: true });
+    await setFinalizer(settings.writer, manifestWorks, work.object, { finalizer: workFinalizer, wanted: true });
     return 'done';
   }
   const deep = depthFault(work);
   if (deep !== undefined) {
-    await writeStatus(settings, shallow(work), refusedResults(work, deep), acceptedBefore(work));
+    await writeStatus(settings, shallow(work), refusedResults(work, deep), acceptedBefore(work.object));
     return { afterMs: refusedMs };
   }
   // Nobody is refused before the hub's policies have been read, which takes only a moment.
@@ -81,44 +72,37 @@ export async function passWork(parts: WorkPassParts, work: ApiObject): Promise<O
  * Why a work cannot be handled because of its nesting. All that is hashed, compared and copied of a work comes through
  * here first.
  */
-function depthFault(work: ApiObject): string | undefined {
-  if (!isTooDeep(work)) return undefined;
-  const ordinal = manifestsOf(work).findIndex(isTooDeep);
+function depthFault({ object, manifests }: Work): string | undefined {
+  if (!isTooDeep(object)) return undefined;
+  const ordinal = manifests.findIndex((manifest) => isTooDeep(manifest.object));
   const what = ordinal < 0 ? 'the work' : `manifest ${ordinal}`;
   return `${what} is nested deeper than ${mostLevels} levels, which this gateway does not handle`;
 }
 
 /** The work without a status that is nested too deeply, which is then written anew. */
-function shallow(work: ApiObject): ApiObject {
-  return isTooDeep(work['status']) ? { ...work, status: {} } : work;
-}
-
-export function referenceOf({ metadata: { namespace = '', name, uid } }: ApiObject): WorkReference {
-  return { namespace, name, uid };
+function shallow(work: Work): Work {
+  return isTooDeep(work.object['status']) ? readWork({ ...work.object, status: {} }) : work;
 }
 
 /** Returns the executor of the ManifestWork, and whether it may write the work's objects. */
-async function chosenExecutor(
-  settings: WorkSettings,
-  work: ApiObject,
-): Promise<Right & { readonly executor?: Executor }> {
+async function chosenExecutor(settings: WorkSettings, work: Work): Promise<Right & { readonly executor?: Executor }> {
   try {
-    const executor = executorOf(work, settings.defaultExecutor);
+    const executor = executorOf(work.object, settings.defaultExecutor);
     return { executor, ...(await rightOf(settings, work, executor)) };
   } catch (error) {
-    if (error instanceof ExecutorRefused) return { refused: error.message, conditions: acceptedBefore(work) };
+    if (error instanceof ExecutorRefused) return { refused: error.message, conditions: acceptedBefore(work.object) };
     throw error;
   }
 }
 
 async function executeAs(
   parts: WorkPassParts,
-  given: ApiObject,
+  given: Work,
   executor: Executor,
   conditions: readonly Finding[],
 ): Promise<Outcome> {
   const { settings, session, appliedWorks, known } = parts;
-  const hasEnded = isComplete(given);
+  const hasEnded = given.isComplete;
   const work = hasEnded ? given : await keepRevision(settings.writer, given, settings.historyLimit);
   const ensured = await appliedWorks.ensure(work, executor.key);
   // Somebody is deleting the AppliedManifestWork in the member. The objects that it records are deleted first. The
@@ -126,22 +110,22 @@ async function executeAs(
   if (isDeleting(ensured)) return 'done';
   const appliedWork = hasEnded ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
   const owner = ownerReferenceTo(appliedWork.metadata);
-  const objects = session.objects(executor, referenceOf(work));
+  const objects = session.objects(executor, work);
   const { rawJson, ruleEvaluator, holdOnDenied } = settings;
-  const before = known.keysOf(work.metadata.name);
+  const before = known.keysOf(work.name);
   const pass = await runApplyPass({
     ...{ work, executor, session, objects, known, owner },
     ...{ rawJson, ruleEvaluator, isComplete: hasEnded, recorded: recordedIn(appliedWork) },
   });
-  session.follow(executor, work.metadata.name, pass.objects);
-  parts.denied.note(work.metadata.name, executor, pass.denied);
+  session.follow(executor, work.name, pass.objects);
+  parts.denied.note(work.name, executor, pass.denied);
   if (hasEnded) {
     const written = await writeStatus(settings, work, pass.results, conditions);
     // The rules were just evaluated anew: somebody else may have written that it was complete.
     if (findCondition(written, completeType)?.status !== 'True') return { afterMs: pendingMs };
     return sooner(outcomeOf(pass, false), await expire(settings, work));
   }
-  const ownObjects = holdOnDenied ? undefined : session.objects(executorFor('gateway', false), referenceOf(work));
+  const ownObjects = holdOnDenied ? undefined : session.objects(executorFor('gateway', false), work);
   const isOfWork = ({ kind, namespace, name }: ObjectName): boolean =>
     before.has(objectKey({ group: kind.group, resource: kind.resource, namespace, name }));
   const inventory = { kinds: session.kinds, objects, ownObjects, isOfWork, owner, appliedWorks, appliedWork, work };
@@ -155,15 +139,15 @@ async function executeAs(
 }
 
 /** Deletes a complete ManifestWork once `ttlSecondsAfterFinished` seconds have passed since it was complete. */
-async function expire({ writer }: WorkSettings, work: ApiObject): Promise<Outcome> {
-  const ttlSeconds = fieldOf(work, 'spec', 'deleteOption', 'ttlSecondsAfterFinished');
-  const end = findCondition(conditionsOf(work), completeType)?.lastTransitionTime;
+async function expire({ writer }: WorkSettings, work: Work): Promise<Outcome> {
+  const { ttlSeconds } = work.deleteOption;
+  const end = findCondition(work.conditions, completeType)?.lastTransitionTime;
   // A work that a ManifestWorkReplicaSet made stays: the ManifestWorkReplicaSet would only create it again.
-  if (typeof ttlSeconds !== 'number' || end === undefined || work.metadata.labels?.[replicaSetLabel] !== undefined)
-    return 'done';
+  const isOfReplicaSet = work.object.metadata.labels?.[replicaSetLabel] !== undefined;
+  if (ttlSeconds === undefined || end === undefined || isOfReplicaSet) return 'done';
   const leftMs = Date.parse(end) + ttlSeconds * 1000 - Date.now();
   if (leftMs > 0) return { afterMs: leftMs };
-  await writer.remove(manifestWorks, work);
+  await writer.remove(manifestWorks, work.object);
   return 'done';
 }
 
@@ -180,10 +164,10 @@ function outcomeOf({ failed, againMs }: ApplyPass, isPending: boolean): Outcome 
 }
 
 /** Returns a failed result for each manifest, for a ManifestWork whose executor is refused. */
-function refusedResults(work: ApiObject, message: string): readonly ManifestResult[] {
+function refusedResults({ manifests }: Work, message: string): readonly ManifestResult[] {
   const { reason, message: words } = faultOf(new Error(message), undefined);
-  return manifestsOf(work).map((manifest, ordinal) => ({
-    meta: metaOf(ordinal, isJsonObject(manifest) ? manifest : {}),
+  return manifests.map(({ meta }) => ({
+    meta,
     applied: { reason, message: words },
     seen: { state: 'unserved' },
   }));
@@ -195,29 +179,34 @@ function refusedResults(work: ApiObject, message: string): readonly ManifestResu
  */
 export async function writeOwnConditions(
   { writer }: Pick<WorkSettings, 'writer'>,
-  work: ApiObject,
+  work: Work,
   own: readonly Finding[],
 ): Promise<void> {
-  const conditions = withOwnConditions(work, [...own, ...acceptedBefore(work)]);
-  if (isDeepStrictEqual(conditions, conditionsOf(work))) return;
-  const { resourceVersion } = work.metadata;
-  await writer.patch(manifestWorks, work, { metadata: { resourceVersion }, status: { conditions } }, '/status');
+  const { object } = work;
+  const conditions = withOwnConditions(work, [...own, ...acceptedBefore(object)]);
+  if (isDeepStrictEqual(conditions, work.conditions)) return;
+  const { resourceVersion } = object.metadata;
+  await writer.patch(manifestWorks, object, { metadata: { resourceVersion }, status: { conditions } }, '/status');
 }
 
 async function writeStatus(
   { writer }: WorkSettings,
-  work: ApiObject,
+  work: Work,
   results: readonly ManifestResult[],
   own: readonly Finding[],
 ): Promise<readonly Condition[]> {
+  const { object } = work;
   const write = async (told: readonly ManifestResult[]): Promise<readonly Condition[]> => {
     const status = statusOf(work, told, own);
-    const { conditions, resourceStatus } = (work['status'] ?? {}) as { conditions?: unknown; resourceStatus?: unknown };
+    const { conditions, resourceStatus } = (object['status'] ?? {}) as {
+      conditions?: unknown;
+      resourceStatus?: unknown;
+    };
     if (isDeepStrictEqual({ conditions, resourceStatus }, status)) return status.conditions;
     // With the resourceVersion, the hub refuses the status with a conflict if the ManifestWork has changed since it was
     // read.
-    const { resourceVersion } = work.metadata;
-    await writer.patch(manifestWorks, work, { metadata: { resourceVersion }, status }, '/status');
+    const { resourceVersion } = object.metadata;
+    await writer.patch(manifestWorks, object, { metadata: { resourceVersion }, status }, '/status');
     return status.conditions;
   };
   try {

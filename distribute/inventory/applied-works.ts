@@ -9,6 +9,7 @@ import { makeObjectWriter, setFinalizer, type ObjectWriter } from '../../kube/ob
 import { textAt } from '../../kube/objects/objects.ts';
 import type { MemberClient } from '../member/member-client.ts';
 import { appliedWorkFinalizer, appliedWorks, ownPrefix, workApiVersion } from '../work/manifest-work.ts';
+import type { Work } from '../work/work.ts';
 
 /** What marks the AppliedManifestWorks of this gateway, beside those of other hubs and other agents. */
 export interface HubMark {
@@ -35,7 +36,7 @@ export interface AppliedWorks {
    * Creates the AppliedManifestWork of a ManifestWork if needed, and records in it the executor, the identity that
    * writes the objects. @throws HubRefusal, GatewayError
    */
-  ensure(work: ApiObject, executor: string): Promise<ApiObject>;
+  ensure(work: Work, executor: string): Promise<ApiObject>;
   annotate(appliedWork: ApiObject, annotations: Readonly<Record<string, string>>): Promise<void>;
   writeStatus(appliedWork: ApiObject, status: object): Promise<void>;
   remove(appliedWork: ApiObject): Promise<void>;
@@ -107,7 +108,7 @@ export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {
     of: (workName) => get(nameOf(workName)),
     get,
     async ensure(work, executor) {
-      const name = nameOf(work.metadata.name);
+      const name = nameOf(work.name);
       const present = get(name);
       if (present === undefined)
         return keep(await writer.create(appliedWorks, newAppliedWork(options, name, work, executor)));
@@ -151,8 +152,8 @@ async function annotated(
   return await writer.patch(appliedWorks, appliedWork, { metadata: { annotations } });
 }
 
-function newAppliedWork({ hubHash, agentId }: HubMark, name: string, work: ApiObject, executor: string): object {
-  const { labels } = work.metadata;
+function newAppliedWork({ hubHash, agentId }: HubMark, name: string, work: Work, executor: string): object {
+  const { labels } = work.object.metadata;
   return {
     apiVersion: workApiVersion,
     kind: 'AppliedManifestWork',
@@ -162,6 +163,6 @@ function newAppliedWork({ hubHash, agentId }: HubMark, name: string, work: ApiOb
       annotations: { [executorAnnotation]: executor },
       finalizers: [appliedWorkFinalizer],
     },
-    spec: { hubHash, agentID: agentId, manifestWorkName: work.metadata.name },
+    spec: { hubHash, agentID: agentId, manifestWorkName: work.name },
   };
 }

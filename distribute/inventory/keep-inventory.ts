@@ -3,13 +3,13 @@
 // read.
 import type { ApiObject } from '../../kube/types.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { conditionsOf, findCondition, generationOf, type Finding } from '../../kube/objects/conditions.ts';
+import { findCondition, type Finding } from '../../kube/objects/conditions.ts';
 import { textAt } from '../../kube/objects/objects.ts';
 import { hashOf } from '../work/content-hash.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
-import { isJsonObject } from '../../lib/objects/json-object.ts';
-import { faultOfMeta, manifestsOf, metaOf, objectKey, ownPrefix } from '../work/manifest-work.ts';
+import { faultOfMeta, objectKey, ownPrefix } from '../work/manifest-work.ts';
+import type { Work } from '../work/work.ts';
 import { appliedSpecAnnotation, type AppliedWorks } from './applied-works.ts';
 import {
   foundIn,
@@ -28,7 +28,7 @@ import { removeObjects, type RemoveParts } from './remove-objects.ts';
 export interface KeepInventoryParts extends RemoveParts {
   readonly appliedWorks: AppliedWorks;
   readonly appliedWork: ApiObject;
-  readonly work: ApiObject;
+  readonly work: Work;
 }
 
 /**
@@ -40,7 +40,7 @@ export interface KeepInventoryParts extends RemoveParts {
 export async function announceObjects(
   appliedWorks: AppliedWorks,
   appliedWork: ApiObject,
-  work: ApiObject,
+  work: Work,
   kinds: RestMapper,
 ): Promise<ApiObject> {
   if (textAt(appliedWork, 'metadata', 'annotations', appliedSpecAnnotation) === textOfSpec(specOf(work)))
@@ -48,10 +48,8 @@ export async function announceObjects(
   const recorded = recordedIn(appliedWork);
   const known = new Set(recorded.map(objectKey));
   const announced: AppliedResource[] = [];
-  for (const [ordinal, manifest] of manifestsOf(work).entries()) {
-    if (!isJsonObject(manifest)) continue;
-    const meta = metaOf(ordinal, manifest);
-    if (faultOfMeta(meta) !== undefined) continue;
+  for (const { meta, object: manifest } of work.manifests) {
+    if (manifest === undefined || faultOfMeta(meta) !== undefined) continue;
     const { group, version, kind, name, namespace } = meta;
     const served = await kinds.find(group, version, kind);
     if (served === undefined) continue;
@@ -134,9 +132,9 @@ function obstacleTo(
 ): Obstacle | undefined {
   // A ManifestWork without the condition Applied is new to this hub. The recorded objects may come from another hub, or
   // from the time before this hub was restored or lost its state, so they are not deleted yet.
-  if (findCondition(conditionsOf(work), 'Applied') === undefined) return { held: undefined, isPending: true };
-  if (textAt(work, 'metadata', 'annotations', allowAnnotation) === String(generationOf(work))) return undefined;
-  const allow = `set the annotation ${allowAnnotation}: "${generationOf(work)}" if they are to go`;
+  if (findCondition(work.conditions, 'Applied') === undefined) return { held: undefined, isPending: true };
+  if (textAt(work.object, 'metadata', 'annotations', allowAnnotation) === String(work.generation)) return undefined;
+  const allow = `set the annotation ${allowAnnotation}: "${work.generation}" if they are to go`;
   if (isOlderThan(specOf(work), textAt(appliedWork, 'metadata', 'annotations', appliedSpecAnnotation))) {
     if (gone.length === 0) return { held: undefined, isPending: false };
     const message = `the work is older than what was applied before, so that ${gone.length} objects that it does not have are kept: ${allow}`;
@@ -152,6 +150,6 @@ export function heldBecause(reason: string, message: string): Finding {
   return { type: `${ownPrefix}PruneHeld`, status: 'True', reason, message };
 }
 
-function specOf(work: ApiObject): AppliedSpec {
-  return { uid: work.metadata.uid, generation: generationOf(work) ?? 0, hash: hashOf(work['spec']) };
+function specOf({ uid, generation = 0, object }: Work): AppliedSpec {
+  return { uid, generation, hash: hashOf(object['spec']) };
 }

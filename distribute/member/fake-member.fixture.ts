@@ -120,7 +120,7 @@ export function fakeAppliedWorks(...given: readonly JsonObject[]): AppliedWorks 
     foreign: () => undefined,
     of: (work) => held.get(`hub-${work}`),
     get: (name) => held.get(name),
-    ensure: (work) => Promise.resolve(held.get(`hub-${work.metadata.name}`)!),
+    ensure: (work) => Promise.resolve(held.get(`hub-${work.name}`)!),
     annotate: (object, annotations) => change(object, { metadata: { annotations } }),
     writeStatus: (object, status) => change(object, { status }),
     remove: ({ metadata: { name } }) => Promise.resolve(void gone.push(`removed ${name}`)),

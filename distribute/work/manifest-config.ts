@@ -1,8 +1,6 @@
 // Reads what a ManifestWork configures for single manifests: update strategy, feedback rules, and whether the object is
 // deleted with the work.
-import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
-import { conditionsOf, findCondition } from '../../kube/objects/conditions.ts';
 import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { objectAt, type ResourceMeta } from './manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
@@ -41,18 +39,56 @@ export interface ManifestConfig {
  */
 export const defaultFieldManager = 'work-agent';
 
-export function configOf(work: ApiObject, meta: ResourceMeta): ManifestConfig {
-  const matching = listAt(work, 'spec', 'manifestConfigs').filter((entry) => isFor(entry, meta));
-  const firstList = (field: string): readonly unknown[] =>
-    matching.map((entry) => listAt(entry, field)).find((list) => list.length > 0) ?? [];
+/** One entry of `spec.manifestConfigs`. */
+export interface ConfigEntry {
+  /** Which objects it is for; namespace and name may be patterns with `*`. */
+  readonly identifier: ResourceIdentifier;
+  /** Undefined when the entry says nothing of the strategy. */
+  readonly strategy: UpdateStrategy | undefined;
+  readonly feedbackRules: readonly unknown[];
+  readonly conditionRules: readonly unknown[];
+  /** Whether one of its rules says when the work is complete. */
+  readonly completes: boolean;
+}
+
+/** Names an object of a cluster without the version of its kind. */
+export type ResourceIdentifier = Pick<ResourceMeta, 'group' | 'resource' | 'namespace' | 'name'>;
+
+/** Reads `spec.manifestConfigs`. */
+export function readConfigs(list: readonly unknown[]): readonly ConfigEntry[] {
+  return list.map((entry) => {
+    const strategy = fieldOf(entry, 'updateStrategy');
+    const conditionRules = listAt(entry, 'conditionRules');
+    return {
+      identifier: readIdentifier(fieldOf(entry, 'resourceIdentifier')),
+      strategy: isJsonObject(strategy) ? strategyOf(strategy) : undefined,
+      feedbackRules: listAt(entry, 'feedbackRules'),
+      conditionRules,
+      completes: conditionRules.some((rule) => textAt(rule, 'condition') === completeType),
+    };
+  });
+}
+
+function readIdentifier(written: unknown): ResourceIdentifier {
   return {
-    strategy: strategyOf(matching.map((entry) => fieldOf(entry, 'updateStrategy')).find(isJsonObject)),
-    feedbackRules: firstList('feedbackRules'),
-    conditionRules: firstList('conditionRules'),
+    group: textAt(written, 'group'),
+    resource: textAt(written, 'resource'),
+    namespace: textAt(written, 'namespace'),
+    name: textAt(written, 'name'),
   };
 }
 
-function strategyOf(written: JsonObject | undefined): UpdateStrategy {
+/** The configuration of the manifest of this object. */
+export function configOf(configs: readonly ConfigEntry[], object: ResourceIdentifier): ManifestConfig {
+  const matching = configs.filter(({ identifier }) => isFor(identifier, object));
+  return {
+    strategy: matching.find(({ strategy }) => strategy !== undefined)?.strategy ?? strategyOf({}),
+    feedbackRules: matching.find(({ feedbackRules }) => feedbackRules.length > 0)?.feedbackRules ?? [],
+    conditionRules: matching.find(({ conditionRules }) => conditionRules.length > 0)?.conditionRules ?? [],
+  };
+}
+
+function strategyOf(written: JsonObject): UpdateStrategy {
   const type = textAt(written, 'type');
   const options = objectAt(written, 'serverSideApply');
   return {
@@ -72,41 +108,41 @@ function textsOf(value: unknown, field: string): readonly string[] {
   return listAt(value, field).filter((each) => typeof each === 'string');
 }
 
-function isFor(entry: unknown, meta: ResourceMeta): boolean {
-  const wanted = objectAt(entry, 'resourceIdentifier');
+function isFor(wanted: ResourceIdentifier, object: ResourceIdentifier): boolean {
   return (
-    textAt(wanted, 'group') === meta.group &&
-    textAt(wanted, 'resource') === meta.resource &&
-    matches(textAt(wanted, 'namespace'), meta.namespace) &&
-    matches(textAt(wanted, 'name'), meta.name)
+    wanted.group === object.group &&
+    wanted.resource === object.resource &&
+    matches(wanted.namespace, object.namespace) &&
+    matches(wanted.name, object.name)
   );
 }
 
 /** Type of the condition of a work whose objects have done what they were made for. Condition rules give it. */
 export const completeType = 'Complete';
 
-/**
- * Whether the ManifestWork is complete: its status says so, and its rules ask for it. Without such rules somebody else
- * wrote the condition.
- */
-export function isComplete(work: ApiObject): boolean {
-  const hasRule = listAt(work, 'spec', 'manifestConfigs').some((entry) =>
-    listAt(entry, 'conditionRules').some((rule) => textAt(rule, 'condition') === completeType),
-  );
-  return hasRule && findCondition(conditionsOf(work), completeType)?.status === 'True';
+/** `spec.deleteOption` of a ManifestWork: what becomes of its objects and of itself. */
+export interface DeleteOption {
+  readonly orphans: 'none' | 'all' | readonly ResourceIdentifier[];
+  /** Seconds after which a complete work is deleted; undefined: never. */
+  readonly ttlSeconds: number | undefined;
+}
+
+/** Reads `spec.deleteOption`. */
+export function readDeleteOption(option: unknown): DeleteOption {
+  const policy = textAt(option, 'propagationPolicy');
+  const ttlSeconds = fieldOf(option, 'ttlSecondsAfterFinished');
+  const rules = listAt(option, 'selectivelyOrphans', 'orphaningRules');
+  return {
+    orphans: policy === 'Orphan' ? 'all' : policy === 'SelectivelyOrphan' ? rules.map(readIdentifier) : 'none',
+    ttlSeconds: typeof ttlSeconds === 'number' ? ttlSeconds : undefined,
+  };
 }
 
 /** Whether the ManifestWork owns the object, so that the object is deleted with the work. */
-export function isOwned(work: ApiObject, meta: Omit<ResourceMeta, 'ordinal' | 'kind' | 'version'>): boolean {
-  const policy = textAt(work, 'spec', 'deleteOption', 'propagationPolicy');
-  if (policy === 'Orphan') return false;
-  if (policy !== 'SelectivelyOrphan') return true;
-  const rules = listAt(work, 'spec', 'deleteOption', 'selectivelyOrphans', 'orphaningRules');
-  return !rules.some(
-    (rule) =>
-      textAt(rule, 'group') === meta.group &&
-      textAt(rule, 'resource') === meta.resource &&
-      textAt(rule, 'name') === meta.name &&
-      textAt(rule, 'namespace') === meta.namespace,
+export function isOwned({ orphans }: DeleteOption, object: ResourceIdentifier): boolean {
+  if (typeof orphans === 'string') return orphans === 'none';
+  return !orphans.some(
+    ({ group, resource, namespace, name }) =>
+      group === object.group && resource === object.resource && namespace === object.namespace && name === object.name,
   );
 }

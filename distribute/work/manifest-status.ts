@@ -1,12 +1,10 @@
 // Makes the entry of one manifest in the status of its ManifestWork. Types, reasons and messages are those of OCM's
 // agent, since programs on the hub read them.
 import { isDeepStrictEqual } from 'node:util';
-import type { ApiObject } from '../../kube/types.ts';
-import { conditionsOf, withConditions, type Condition, type Finding } from '../../kube/objects/conditions.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { listAt } from '../../kube/objects/objects.ts';
+import { withConditions, type Condition, type Finding } from '../../kube/objects/conditions.ts';
 import type { Readiness } from '../../lib/objects/readiness/readiness.ts';
-import { objectAt, type ResourceMeta } from './manifest-work.ts';
+import type { ResourceMeta } from './manifest-work.ts';
+import type { ReportedManifest, Work } from './work.ts';
 import { type JsonObject } from '../../lib/objects/json-object.ts';
 
 /** What the gateway read from an object, by the feedback rules and condition rules of its ManifestWork. */
@@ -58,23 +56,22 @@ export const rulePrefix = 'ConditionRule';
  * its `lastTransitionTime` from the old status.
  */
 export function entriesOf(
-  work: ApiObject,
+  { reported, generation }: Work,
   results: readonly ManifestResult[],
-  generation: number | undefined,
 ): readonly ManifestEntry[] {
-  const before = makeEntryFinder(listAt(work, 'status', 'resourceStatus', 'manifests'));
+  const before = makeReportFinder(reported);
   return results
     .toSorted((one, other) => one.meta.ordinal - other.meta.ordinal)
     .map((result) => entryOf(before(result.meta), result, generation));
 }
 
 function entryOf(
-  before: unknown,
+  before: ReportedManifest | undefined,
   { meta, applied, seen }: ManifestResult,
   generation: number | undefined,
 ): ManifestEntry {
-  const oldValues = listAt(before, 'statusFeedback', 'values') as readonly JsonObject[];
-  let conditions = conditionsIn(before);
+  const oldValues = before?.values ?? [];
+  let conditions = before?.conditions ?? [];
   if (applied !== 'kept') {
     // When the generation of the ManifestWork has changed, the condition Applied gets a new `lastTransitionTime`, even
     // if its status stays.
@@ -98,15 +95,15 @@ function feedbackField(values: readonly JsonObject[]): ManifestEntry['statusFeed
 }
 
 /**
- * Returns a function that finds the old entry of a manifest: the one with the same ordinal, or else the only entry for
- * the same object.
+ * Returns a function that finds what was reported of a manifest: the entry with the same ordinal, or else the only one
+ * for the same object.
  */
-function makeEntryFinder(entries: readonly unknown[]): (meta: ResourceMeta) => unknown {
-  const exact = new Map<string, unknown>();
-  const alone = new Map<string, unknown>();
+function makeReportFinder(reported: readonly ReportedManifest[]): (meta: ResourceMeta) => ReportedManifest | undefined {
+  const exact = new Map<string, ReportedManifest>();
+  const alone = new Map<string, ReportedManifest>();
   const repeated = new Set<string>();
-  for (const entry of entries) {
-    const meta = objectAt(entry, 'resourceMeta') as unknown as ResourceMeta;
+  for (const entry of reported) {
+    const { meta } = entry;
     exact.set(keyOf(meta, meta.ordinal), entry);
     const key = keyOf(meta, 0);
     if (alone.has(key)) repeated.add(key);
@@ -120,10 +117,6 @@ function makeEntryFinder(entries: readonly unknown[]): (meta: ResourceMeta) => u
 
 function keyOf({ group, version, kind, resource, name, namespace }: ResourceMeta, ordinal: number): string {
   return JSON.stringify([group, version, kind, resource, name, namespace, ordinal]);
-}
-
-function conditionsIn(entry: unknown): readonly Condition[] {
-  return conditionsOf({ status: { conditions: fieldOf(entry, 'conditions') } } as unknown as ApiObject);
 }
 
 function appliedFinding(applied: Exclude<ManifestResult['applied'], 'kept'>): Finding {

@@ -1,7 +1,6 @@
 // ManifestWork and AppliedManifestWork of OCM's API: names of the types, and functions that read the parts of a work.
-import type { ApiObject } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
-import { listAt, textAt, type ResourceType } from '../../kube/objects/objects.ts';
+import { textAt, type ResourceType } from '../../kube/objects/objects.ts';
 import { isGroup, isKind, isLabel, isName } from '../../lib/objects/api-names.ts';
 import { groupKindOf } from '../../lib/objects/group-kind.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
@@ -38,11 +37,6 @@ export interface ResourceMeta {
 export function objectAt(value: unknown, ...path: readonly string[]): JsonObject {
   const found = fieldOf(value, ...path);
   return isJsonObject(found) ? found : {};
-}
-
-/** The manifests of a ManifestWork, in the order of its spec. */
-export function manifestsOf(work: ApiObject): readonly unknown[] {
-  return listAt(work, 'spec', 'workload', 'manifests');
 }
 
 /** Reads the group, version, kind and name of a manifest. `ordinal` is its index in the ManifestWork. */

@@ -5,12 +5,14 @@ import type { Finding } from '../../kube/objects/conditions.ts';
 import type { Readiness } from '../../lib/objects/readiness/readiness.ts';
 import type { ManifestResult, Seen } from './manifest-status.ts';
 import { statusOf, type WorkStatus } from './work-status.ts';
+import { readWork, type Work } from './work.ts';
 
 const old = '2020-01-01T00:00:00Z';
-const work = (status: object, generation = 1): ApiObject => ({
-  metadata: { name: 'w', namespace: 'm1', uid: 'u', resourceVersion: '1', generation } as ApiObject['metadata'],
-  status,
-});
+const work = (status: object, generation = 1): Work =>
+  readWork({
+    metadata: { name: 'w', namespace: 'm1', uid: 'u', resourceVersion: '1', generation } as ApiObject['metadata'],
+    status,
+  });
 const present = (
   rules: readonly Finding[] = [],
   values: readonly object[] = [],

@@ -1,16 +1,9 @@
 // Makes the status of a ManifestWork: one entry for each manifest, and conditions that sum up the entries.
-import type { ApiObject } from '../../kube/types.ts';
-import {
-  conditionsOf,
-  generationOf,
-  withConditions,
-  type Condition,
-  type ConditionStatus,
-  type Finding,
-} from '../../kube/objects/conditions.ts';
+import { withConditions, type Condition, type ConditionStatus, type Finding } from '../../kube/objects/conditions.ts';
 import { entriesOf, rulePrefix, type ManifestEntry, type ManifestResult } from './manifest-status.ts';
 import { completeType } from './manifest-config.ts';
 import { ownPrefix } from './manifest-work.ts';
+import type { Work } from './work.ts';
 
 /** `status` of a ManifestWork. */
 export interface WorkStatus {
@@ -22,12 +15,12 @@ export interface WorkStatus {
  * Returns the status of a ManifestWork after its manifests were applied.
  * @param own conditions whose types begin with {@link ownPrefix}; those that are not in this list are removed
  */
-export function statusOf(work: ApiObject, results: readonly ManifestResult[], own: readonly Finding[]): WorkStatus {
-  const generation = generationOf(work);
-  const manifests = entriesOf(work, results, generation);
+export function statusOf(work: Work, results: readonly ManifestResult[], own: readonly Finding[]): WorkStatus {
+  const { generation } = work;
+  const manifests = entriesOf(work, results);
   const rules = ruleFindings(manifests);
   const isApplied = results.some(({ applied }) => applied !== 'kept');
-  const kept = conditionsOf(work).filter(
+  const kept = work.conditions.filter(
     ({ type, reason }) =>
       (!type.startsWith(ownPrefix) || own.some((each) => each.type === type)) &&
       (type !== completeType || rules.some((each) => each.type === type)) &&
@@ -50,11 +43,9 @@ export function statusOf(work: ApiObject, results: readonly ManifestResult[], ow
  * agent executes the works.
  * @param own conditions whose types begin with {@link ownPrefix}; those that are not in this list are removed
  */
-export function withOwnConditions(work: ApiObject, own: readonly Finding[]): readonly Condition[] {
-  const kept = conditionsOf(work).filter(
-    ({ type }) => !type.startsWith(ownPrefix) || own.some((each) => each.type === type),
-  );
-  return withConditions(kept, own, generationOf(work));
+export function withOwnConditions({ conditions, generation }: Work, own: readonly Finding[]): readonly Condition[] {
+  const kept = conditions.filter(({ type }) => !type.startsWith(ownPrefix) || own.some((each) => each.type === type));
+  return withConditions(kept, own, generation);
 }
 
 export const deletingFinding: Finding = {

@@ -24,7 +24,11 @@ const maxMessageLength = 2048;
 
 /** Returns the conditions in an object's status without malformed ones. */
 export function conditionsOf(object: ApiObject): readonly Condition[] {
-  const list = fieldOf(object, 'status', 'conditions');
+  return readConditions(fieldOf(object, 'status', 'conditions'));
+}
+
+/** Returns the conditions in a list without malformed ones; none when it is no list. */
+export function readConditions(list: unknown): readonly Condition[] {
   if (!Array.isArray(list)) return [];
   return (list as readonly Condition[]).filter((each) => typeof fieldOf(each, 'type') === 'string');
 }
