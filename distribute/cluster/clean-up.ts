@@ -2,21 +2,18 @@
 // and then removes the work's finalizer. An AppliedManifestWork whose work is missing on the hub is deleted after a
 // grace period. Easy to get wrong: whoever may write AppliedManifestWorks in the member may have written this one. As
 // whom its objects are deleted is said by the work on the hub, which its finalizer keeps there until they are gone.
-import type { ApiObject } from '../../kube/types.ts';
 import { findCondition, withConditions } from '../../kube/objects/conditions.ts';
 import { setFinalizer } from '../../kube/objects/object-writer.ts';
-import { isDeleting, textAt, textsAt } from '../../kube/objects/objects.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { isGroup, isLabel, isName } from '../../lib/objects/api-names.ts';
 import { ownerReferenceTo, setOwner } from '../apply/owners.ts';
-import { executorAnnotation } from '../inventory/applied-works.ts';
-import { evictionStart, recordedIn, type AppliedResource } from '../inventory/inventory.ts';
+import type { AppliedResource, AppliedWork } from '../inventory/inventory.ts';
 import { removeObjects, type RemoveParts } from '../inventory/remove-objects.ts';
 import { heldBecause } from '../inventory/keep-inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
 import type { ObjectName } from '../member/member-objects.ts';
 import { defaultFieldManager, isOwned } from '../work/manifest-config.ts';
-import { appliedWorkFinalizer, manifestWorks, workFinalizer } from '../work/manifest-work.ts';
+import { manifestWorks, workFinalizer } from '../work/manifest-work.ts';
 import type { Work } from '../work/work.ts';
 import { deletingFinding } from '../work/work-status.ts';
 import { rightOf } from './executor-right.ts';
@@ -50,7 +47,7 @@ export async function endWork(parts: WorkPassParts, work: Work): Promise<Outcome
     await setFinalizer(writer, manifestWorks, present.object, { finalizer: workFinalizer, wanted: false });
     return 'done';
   }
-  if (isDeleting(appliedWork)) return 'done';
+  if (appliedWork.isDeleting) return 'done';
   const remover = await removerOf(parts, appliedWork, work);
   if ('held' in remover) return await hold(parts, appliedWork, work, remover.held);
   await orphan(removeParts(parts, appliedWork, work, remover.executor), work, appliedWork);
@@ -62,8 +59,8 @@ export async function endWork(parts: WorkPassParts, work: Work): Promise<Outcome
  * Removes the ManifestWork's owner reference from objects that must stay, since the work's `deleteOption` orphans them.
  * The option may have changed after the last apply.
  */
-async function orphan({ kinds, objects, owner }: RemoveParts, work: Work, appliedWork: ApiObject): Promise<void> {
-  for (const resource of recordedIn(appliedWork)) {
+async function orphan({ kinds, objects, owner }: RemoveParts, work: Work, { resources }: AppliedWork): Promise<void> {
+  for (const resource of resources) {
     if (isOwned(work.deleteOption, resource) || !isUsable(resource)) continue;
     const kind = await kinds.findResource(resource.group, resource.version, resource.resource);
     if (kind === undefined) continue;
@@ -81,18 +78,18 @@ async function orphan({ kinds, objects, owner }: RemoveParts, work: Work, applie
 export async function endAppliedWork(parts: WorkPassParts, namespace: string, name: string): Promise<Outcome> {
   const { settings, appliedWorks } = parts;
   const appliedWork = appliedWorks.get(name);
-  if (appliedWork === undefined || textAt(appliedWork, 'spec', 'agentID') !== settings.agentId) return 'done';
-  const workName = textAt(appliedWork, 'spec', 'manifestWorkName');
+  if (appliedWork === undefined || appliedWork.agentId !== settings.agentId) return 'done';
+  const { workName } = appliedWork;
   // One that names a work under whose name it would not have been made is the record of no work.
   const work = name === `${settings.hubHash}-${workName}` ? settings.work(namespace, workName) : undefined;
-  if (!isDeleting(appliedWork)) return await evict(parts, appliedWork, work !== undefined);
-  if (!textsAt(appliedWork, 'metadata', 'finalizers').includes(appliedWorkFinalizer)) return 'done';
+  if (!appliedWork.isDeleting) return await evict(parts, appliedWork, work !== undefined);
+  if (!appliedWork.hasFinalizer) return 'done';
   const remover = await removerOf(parts, appliedWork, work);
   if ('held' in remover) return await hold(parts, appliedWork, work, remover.held);
   // The objects are being deleted, so what is remembered of them must not be used when the ManifestWork is applied
   // again.
   parts.known.forget(workName);
-  const recorded = recordedIn(appliedWork);
+  const recorded = appliedWork.resources;
   const left = await removeObjects(removeParts(parts, appliedWork, work, remover.executor), recorded);
   if (left.resources.length === 0) {
     await appliedWorks.removeFinalizer(appliedWork);
@@ -114,10 +111,10 @@ type Remover = { readonly executor: Executor } | { readonly held: string };
  */
 async function removerOf(
   { settings }: WorkPassParts,
-  appliedWork: ApiObject,
+  appliedWork: AppliedWork,
   work: Work | undefined,
 ): Promise<Remover> {
-  const recorded = textAt(appliedWork, 'metadata', 'annotations', executorAnnotation);
+  const recorded = appliedWork.executor;
   const { defaultExecutor } = settings;
   try {
     if (work !== undefined) {
@@ -126,7 +123,7 @@ async function removerOf(
       return refused === undefined ? { executor } : { held: refused };
     }
     // Without objects, no request is sent.
-    if (recordedIn(appliedWork).length === 0) return { executor: executorFor('gateway', false) };
+    if (appliedWork.resources.length === 0) return { executor: executorFor('gateway', false) };
     const fallback = typeof defaultExecutor === 'string' ? undefined : executorFor(defaultExecutor, false);
     if (fallback?.key === recorded) return { executor: fallback };
   } catch (error) {
@@ -141,13 +138,13 @@ async function removerOf(
 /** Says why objects are not deleted: in a condition of the work, or in the log when the hub has none. */
 async function hold(
   { settings, log }: WorkPassParts,
-  appliedWork: ApiObject,
+  appliedWork: AppliedWork,
   work: Work | undefined,
   fault: string,
 ): Promise<Outcome> {
   const message = `what was applied for the work is not deleted: ${fault}`;
   if (work === undefined) {
-    log.warn({ record: appliedWork.metadata.name, fault }, 'works: what a record in a cluster names is not deleted');
+    log.warn({ record: appliedWork.name, fault }, 'works: what a record in a cluster names is not deleted');
     return { afterMs: untoldMs };
   }
   await writeOwnConditions(settings, work, [heldBecause('DeletionFailed', message)]);
@@ -161,27 +158,26 @@ function isUsable({ group, version, resource, namespace, name }: AppliedResource
 
 function removeParts(
   { settings, session }: WorkPassParts,
-  appliedWork: ApiObject,
+  appliedWork: AppliedWork,
   work: Work | undefined,
   executor: Executor,
 ): RemoveParts {
   const namespace = work?.namespace ?? '';
-  const reference =
-    work === undefined ? { namespace, name: textAt(appliedWork, 'spec', 'manifestWorkName'), uid: '' } : work;
+  const reference = work === undefined ? { namespace, name: appliedWork.workName, uid: '' } : work;
   const ofHub = work !== undefined && !settings.holdOnDenied;
   return {
     kinds: session.kinds,
     objects: session.objects(executor, reference),
     ownObjects: ofHub ? session.objects(executorFor('gateway', false), reference) : undefined,
     isOfWork: (object) => work !== undefined && hasManifestOf(work, object),
-    owner: ownerReferenceTo(appliedWork.metadata),
+    owner: ownerReferenceTo(appliedWork),
   };
 }
 
-async function evict(parts: WorkPassParts, appliedWork: ApiObject, hasWork: boolean): Promise<Outcome> {
+async function evict(parts: WorkPassParts, appliedWork: AppliedWork, hasWork: boolean): Promise<Outcome> {
   const { appliedWorks } = parts;
   const { evictionGraceMs } = parts.settings;
-  const start = evictionStart(appliedWork);
+  const start = appliedWork.evictionStart;
   if (hasWork || evictionGraceMs === Infinity) {
     if (start !== undefined) await appliedWorks.writeStatus(appliedWork, { evictionStartTime: null });
     return 'done';

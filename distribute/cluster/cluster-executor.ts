@@ -3,11 +3,9 @@
 // changes.
 import type { ReflectorTiming } from '../../kube/reflector/reflector-types.ts';
 import type { Finding } from '../../kube/objects/conditions.ts';
-import { isDeleting, textAt } from '../../kube/objects/objects.ts';
 import { makeQueue, type ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../../controllers/queue/work-queue.ts';
 import { followAppliedWorks, type AppliedWorks } from '../inventory/applied-works.ts';
-import { evictionStart } from '../inventory/inventory.ts';
 import { MemberSession, type SessionParts } from '../member/member-session.ts';
 import { ownPrefix } from '../work/manifest-work.ts';
 import type { Work } from '../work/work.ts';
@@ -88,8 +86,8 @@ export class ClusterExecutor {
     // If the ManifestWork was missing on the hub before, its AppliedManifestWork was going to be deleted, which must
     // end now. If that is under way already, it may have waited for the work to say as whom.
     const appliedWork = this.#appliedWorks.of(name);
-    if (appliedWork !== undefined && (isDeleting(appliedWork) || evictionStart(appliedWork) !== undefined))
-      this.#queue.add(appliedPrefix + appliedWork.metadata.name);
+    if (appliedWork !== undefined && (appliedWork.isDeleting || appliedWork.evictionStart !== undefined))
+      this.#queue.add(appliedPrefix + appliedWork.name);
     this.#queue.add(workPrefix + name);
   }
 
@@ -125,8 +123,7 @@ export class ClusterExecutor {
     }
     const foreign = this.#appliedWorks.foreign();
     if (foreign === undefined) return undefined;
-    const agent = textAt(foreign, 'spec', 'agentID');
-    const message = `the agent ${JSON.stringify(agent)} executes works of this hub in the cluster; end it and delete its AppliedManifestWorks, or switch execution by the gateway off`;
+    const message = `the agent ${JSON.stringify(foreign.agentId)} executes works of this hub in the cluster; end it and delete its AppliedManifestWorks, or switch execution by the gateway off`;
     return { ...executed, reason: 'OtherAgent', message };
   }
 
@@ -172,7 +169,7 @@ export class ClusterExecutor {
     if (obstacle === undefined) log.info({ cluster }, 'works: works of the cluster are executed');
     else log.warn({ cluster, fault: obstacle.message }, 'works: works of the cluster are not executed');
     for (const name of works()) this.addWork(name);
-    for (const { metadata } of this.#appliedWorks.own()) this.#queue.add(appliedPrefix + metadata.name);
+    for (const { name } of this.#appliedWorks.own()) this.#queue.add(appliedPrefix + name);
   }
 
   #addSoon(work: string): void {

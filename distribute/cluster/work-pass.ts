@@ -3,14 +3,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findCondition, type Condition, type Finding } from '../../kube/objects/conditions.ts';
 import { HubRefusal, setFinalizer } from '../../kube/objects/object-writer.ts';
-import { isDeleting } from '../../kube/objects/objects.ts';
 import type { ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { faultOf } from '../apply/apply-fault.ts';
 import { ownerReferenceTo } from '../apply/owners.ts';
 import type { AppliedWorks } from '../inventory/applied-works.ts';
 import { announceObjects, keepInventory } from '../inventory/keep-inventory.ts';
-import { recordedIn } from '../inventory/inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
 import type { ObjectName } from '../member/member-objects.ts';
 import type { MemberSession } from '../member/member-session.ts';
@@ -107,15 +105,15 @@ async function executeAs(
   const ensured = await appliedWorks.ensure(work, executor.key);
   // Somebody is deleting the AppliedManifestWork in the member. The objects that it records are deleted first. The
   // event of its end causes the next call, which makes a new one.
-  if (isDeleting(ensured)) return 'done';
+  if (ensured.isDeleting) return 'done';
   const appliedWork = hasEnded ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
-  const owner = ownerReferenceTo(appliedWork.metadata);
+  const owner = ownerReferenceTo(appliedWork);
   const objects = session.objects(executor, work);
   const { rawJson, ruleEvaluator, holdOnDenied } = settings;
   const before = known.keysOf(work.name);
   const pass = await runApplyPass({
     ...{ work, executor, session, objects, known, owner },
-    ...{ rawJson, ruleEvaluator, isComplete: hasEnded, recorded: recordedIn(appliedWork) },
+    ...{ rawJson, ruleEvaluator, isComplete: hasEnded, recorded: appliedWork.resources },
   });
   session.follow(executor, work.name, pass.objects);
   parts.denied.note(work.name, executor, pass.denied);

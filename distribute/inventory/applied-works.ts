@@ -6,10 +6,10 @@ import type { ReflectorState, ReflectorTiming } from '../../kube/reflector/refle
 import { isOlder, type ObjectChange } from '../../kube/reflector/object-set.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import { makeObjectWriter, setFinalizer, type ObjectWriter } from '../../kube/objects/object-writer.ts';
-import { textAt } from '../../kube/objects/objects.ts';
 import type { MemberClient } from '../member/member-client.ts';
-import { appliedWorkFinalizer, appliedWorks, ownPrefix, workApiVersion } from '../work/manifest-work.ts';
+import { appliedWorkFinalizer, appliedWorks, workApiVersion } from '../work/manifest-work.ts';
 import type { Work } from '../work/work.ts';
+import { executorAnnotation, readAppliedWork, type AppliedWork } from './inventory.ts';
 
 /** What marks the AppliedManifestWorks of this gateway, beside those of other hubs and other agents. */
 export interface HubMark {
@@ -23,24 +23,24 @@ export interface AppliedWorks {
   /** Lists and watches again at once, without waiting for the next attempt, because the member may be reachable now. */
   lookAgain(): void;
   /** Returns the AppliedManifestWorks that this gateway made. */
-  own(): readonly ApiObject[];
+  own(): readonly AppliedWork[];
   /**
    * Returns one AppliedManifestWork that another agent made for ManifestWorks of this hub; undefined when there is
    * none.
    */
-  foreign(): ApiObject | undefined;
+  foreign(): AppliedWork | undefined;
   /** Returns the AppliedManifestWork of a ManifestWork; undefined when there is none. */
-  of(workName: string): ApiObject | undefined;
-  get(name: string): ApiObject | undefined;
+  of(workName: string): AppliedWork | undefined;
+  get(name: string): AppliedWork | undefined;
   /**
    * Creates the AppliedManifestWork of a ManifestWork if needed, and records in it the executor, the identity that
    * writes the objects. @throws HubRefusal, GatewayError
    */
-  ensure(work: Work, executor: string): Promise<ApiObject>;
-  annotate(appliedWork: ApiObject, annotations: Readonly<Record<string, string>>): Promise<void>;
-  writeStatus(appliedWork: ApiObject, status: object): Promise<void>;
-  remove(appliedWork: ApiObject): Promise<void>;
-  removeFinalizer(appliedWork: ApiObject): Promise<void>;
+  ensure(work: Work, executor: string): Promise<AppliedWork>;
+  annotate(appliedWork: AppliedWork, annotations: Readonly<Record<string, string>>): Promise<void>;
+  writeStatus(appliedWork: AppliedWork, status: object): Promise<void>;
+  remove(appliedWork: AppliedWork): Promise<void>;
+  removeFinalizer(appliedWork: AppliedWork): Promise<void>;
   close(): void;
 }
 
@@ -52,17 +52,6 @@ export interface AppliedWorksOptions extends HubMark {
   readonly onError: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
 }
-
-/**
- * Annotation with the executor, the identity that wrote the objects of the ManifestWork, so that the same identity
- * deletes them.
- */
-export const executorAnnotation = `${ownPrefix}executor`;
-/**
- * Annotation with the state of the ManifestWork that was last applied without failures, as `textOfSpec` in inventory.ts
- * writes it.
- */
-export const appliedSpecAnnotation = `${ownPrefix}applied-spec`;
 
 /** Hashes a hub's address as OCM's agent does. */
 export function hashOfHub(url: string): string {
@@ -93,18 +82,20 @@ export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {
     onError: options.onError,
   });
   const nameOf = (workName: string): string => `${hubHash}-${workName}`;
-  const get = (name: string): ApiObject | undefined => written.get(name) ?? reflector.objects.get(name);
-  const keep = (object: ApiObject): ApiObject => {
-    written.set(object.metadata.name, object);
-    return object;
+  const get = (name: string): AppliedWork | undefined => {
+    const object = written.get(name) ?? reflector.objects.get(name);
+    return object && readAppliedWork(object);
   };
-  const isOfHub = (each: ApiObject): boolean => textAt(each, 'spec', 'hubHash') === hubHash;
+  const all = (): readonly AppliedWork[] => [...reflector.objects.values()].map(readAppliedWork);
+  const keep = (object: ApiObject): AppliedWork => {
+    written.set(object.metadata.name, object);
+    return readAppliedWork(object);
+  };
   return {
     state: () => reflector.state(),
     lookAgain: () => reflector.lookAgain(),
-    own: () => [...reflector.objects.values()].filter((each) => textAt(each, 'spec', 'agentID') === agentId),
-    foreign: () =>
-      [...reflector.objects.values()].find((each) => isOfHub(each) && textAt(each, 'spec', 'agentID') !== agentId),
+    own: () => all().filter((each) => each.agentId === agentId),
+    foreign: () => all().find((each) => each.hubHash === hubHash && each.agentId !== agentId),
     of: (workName) => get(nameOf(workName)),
     get,
     async ensure(work, executor) {
@@ -112,21 +103,21 @@ export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {
       const present = get(name);
       if (present === undefined)
         return keep(await writer.create(appliedWorks, newAppliedWork(options, name, work, executor)));
-      if (textAt(present, 'metadata', 'annotations', executorAnnotation) === executor) return present;
+      if (present.executor === executor) return present;
       return keep(await annotated(writer, present, { [executorAnnotation]: executor }));
     },
     annotate: async (appliedWork, annotations) => void keep(await annotated(writer, appliedWork, annotations)),
-    async writeStatus(appliedWork, status) {
-      const { resourceVersion } = appliedWork.metadata;
-      keep(await writer.patch(appliedWorks, appliedWork, { metadata: { resourceVersion }, status }, '/status'));
+    async writeStatus({ object }, status) {
+      const { resourceVersion } = object.metadata;
+      keep(await writer.patch(appliedWorks, object, { metadata: { resourceVersion }, status }, '/status'));
     },
-    async remove(appliedWork) {
-      await writer.remove(appliedWorks, appliedWork);
-      written.delete(appliedWork.metadata.name);
+    async remove({ object, name }) {
+      await writer.remove(appliedWorks, object);
+      written.delete(name);
     },
-    async removeFinalizer(appliedWork) {
-      await setFinalizer(writer, appliedWorks, appliedWork, { finalizer: appliedWorkFinalizer, wanted: false });
-      written.delete(appliedWork.metadata.name);
+    async removeFinalizer({ object, name }) {
+      await setFinalizer(writer, appliedWorks, object, { finalizer: appliedWorkFinalizer, wanted: false });
+      written.delete(name);
     },
     close: () => reflector.close(),
   };
@@ -146,10 +137,10 @@ function forgetOlder(written: Map<string, ApiObject>, { type, object }: ObjectCh
 
 async function annotated(
   writer: ObjectWriter,
-  appliedWork: ApiObject,
+  { object }: AppliedWork,
   annotations: Readonly<Record<string, string>>,
 ): Promise<ApiObject> {
-  return await writer.patch(appliedWorks, appliedWork, { metadata: { annotations } });
+  return await writer.patch(appliedWorks, object, { metadata: { annotations } });
 }
 
 function newAppliedWork({ hubHash, agentId }: HubMark, name: string, work: Work, executor: string): object {

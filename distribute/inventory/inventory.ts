@@ -1,10 +1,9 @@
 // Reads the objects that an AppliedManifestWork records, and finds those that the ManifestWork does not contain any
 // more.
-import { fieldOf } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
-import { listAt, textAt } from '../../kube/objects/objects.ts';
+import { isDeleting, listAt, textAt, textsAt } from '../../kube/objects/objects.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
-import { objectKey } from '../work/manifest-work.ts';
+import { appliedWorkFinalizer, objectKey, ownPrefix } from '../work/manifest-work.ts';
 
 /** An entry of `status.appliedResources`: an object that was applied for the ManifestWork. */
 export interface AppliedResource {
@@ -17,15 +16,66 @@ export interface AppliedResource {
   readonly uid: string;
 }
 
-export function recordedIn(appliedWork: ApiObject): readonly AppliedResource[] {
-  return listAt(appliedWork, 'status', 'appliedResources').map((each) => ({
-    group: textAt(each, 'group'),
-    version: textAt(each, 'version'),
-    resource: textAt(each, 'resource'),
-    namespace: textAt(each, 'namespace'),
-    name: textAt(each, 'name'),
-    uid: textAt(each, 'uid'),
-  }));
+/** An AppliedManifestWork, read once. Whoever may write it in the member may have written what it says. */
+export interface AppliedWork {
+  /** The AppliedManifestWork as the member has it, for what is written to it. */
+  readonly object: ApiObject;
+  readonly name: string;
+  readonly uid: string;
+  readonly isDeleting: boolean;
+  readonly hasFinalizer: boolean;
+  /** Hash of the hub's address. */
+  readonly hubHash: string;
+  /** Who executes the work. */
+  readonly agentId: string;
+  /** Name of the ManifestWork on the hub. */
+  readonly workName: string;
+  /** The executor, the identity that wrote the objects; '' when none is recorded. */
+  readonly executor: string;
+  /** The state of the work that was last applied without failures, as {@link textOfSpec} writes it; '' for none. */
+  readonly appliedSpec: string;
+  /** `status.appliedResources`. */
+  readonly resources: readonly AppliedResource[];
+  /** When the ManifestWork was first found missing on the hub; undefined when it is not, or when that is no time. */
+  readonly evictionStart: string | undefined;
+}
+
+/**
+ * Annotation with the executor, the identity that wrote the objects of the ManifestWork, so that the same identity
+ * deletes them.
+ */
+export const executorAnnotation = `${ownPrefix}executor`;
+/**
+ * Annotation with the state of the ManifestWork that was last applied without failures, as `textOfSpec` writes it.
+ */
+export const appliedSpecAnnotation = `${ownPrefix}applied-spec`;
+
+/** Reads an AppliedManifestWork. What is missing or of another type is read as absent. */
+export function readAppliedWork(object: ApiObject): AppliedWork {
+  const { name, uid } = object.metadata;
+  const start = textAt(object, 'status', 'evictionStartTime');
+  return {
+    ...{ object, name, uid, isDeleting: isDeleting(object) },
+    hasFinalizer: textsAt(object, 'metadata', 'finalizers').includes(appliedWorkFinalizer),
+    hubHash: textAt(object, 'spec', 'hubHash'),
+    agentId: textAt(object, 'spec', 'agentID'),
+    workName: textAt(object, 'spec', 'manifestWorkName'),
+    executor: textAt(object, 'metadata', 'annotations', executorAnnotation),
+    appliedSpec: textAt(object, 'metadata', 'annotations', appliedSpecAnnotation),
+    resources: listAt(object, 'status', 'appliedResources').map(readResource),
+    evictionStart: Number.isNaN(Date.parse(start)) ? undefined : start,
+  };
+}
+
+function readResource(entry: unknown): AppliedResource {
+  return {
+    group: textAt(entry, 'group'),
+    version: textAt(entry, 'version'),
+    resource: textAt(entry, 'resource'),
+    namespace: textAt(entry, 'namespace'),
+    name: textAt(entry, 'name'),
+    uid: textAt(entry, 'uid'),
+  };
 }
 
 /** Returns those objects of the ManifestWork that exist after its manifests were applied. */
@@ -109,13 +159,4 @@ export function isOlderThan(work: AppliedSpec, applied: string): boolean {
   const [uid = '', generation = '', hash = ''] = applied.split('/');
   if (uid !== work.uid || !/^\d+$/.test(generation)) return false;
   return work.generation < Number(generation) || (work.generation === Number(generation) && work.hash !== hash);
-}
-
-/**
- * Returns when the ManifestWork was first found missing on the hub; undefined when it is not missing, or when what is
- * written there is no time.
- */
-export function evictionStart(appliedWork: ApiObject): string | undefined {
-  const start = fieldOf(appliedWork, 'status', 'evictionStartTime');
-  return typeof start === 'string' && !Number.isNaN(Date.parse(start)) ? start : undefined;
 }

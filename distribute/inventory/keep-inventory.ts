@@ -1,7 +1,6 @@
 // After a ManifestWork was applied, records its objects in the AppliedManifestWork, and deletes recorded objects that
 // the work does not contain any more. Nothing is deleted unless every manifest was applied and every object could be
 // read.
-import type { ApiObject } from '../../kube/types.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { findCondition, type Finding } from '../../kube/objects/conditions.ts';
 import { textAt } from '../../kube/objects/objects.ts';
@@ -10,24 +9,25 @@ import type { ManifestResult } from '../work/manifest-status.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { faultOfMeta, objectKey, ownPrefix } from '../work/manifest-work.ts';
 import type { Work } from '../work/work.ts';
-import { appliedSpecAnnotation, type AppliedWorks } from './applied-works.ts';
+import type { AppliedWorks } from './applied-works.ts';
 import {
+  appliedSpecAnnotation,
   foundIn,
   inOrder,
   isClean,
   isOlderThan,
   isTooMuch,
-  recordedIn,
   textOfSpec,
   untracked,
   type AppliedResource,
   type AppliedSpec,
+  type AppliedWork,
 } from './inventory.ts';
 import { removeObjects, type RemoveParts } from './remove-objects.ts';
 
 export interface KeepInventoryParts extends RemoveParts {
   readonly appliedWorks: AppliedWorks;
-  readonly appliedWork: ApiObject;
+  readonly appliedWork: AppliedWork;
   readonly work: Work;
 }
 
@@ -39,13 +39,12 @@ export interface KeepInventoryParts extends RemoveParts {
  */
 export async function announceObjects(
   appliedWorks: AppliedWorks,
-  appliedWork: ApiObject,
+  appliedWork: AppliedWork,
   work: Work,
   kinds: RestMapper,
-): Promise<ApiObject> {
-  if (textAt(appliedWork, 'metadata', 'annotations', appliedSpecAnnotation) === textOfSpec(specOf(work)))
-    return appliedWork;
-  const recorded = recordedIn(appliedWork);
+): Promise<AppliedWork> {
+  if (appliedWork.appliedSpec === textOfSpec(specOf(work))) return appliedWork;
+  const recorded = appliedWork.resources;
   const known = new Set(recorded.map(objectKey));
   const announced: AppliedResource[] = [];
   for (const { meta, object: manifest } of work.manifests) {
@@ -59,7 +58,7 @@ export async function announceObjects(
   }
   if (announced.length === 0) return appliedWork;
   await appliedWorks.writeStatus(appliedWork, { appliedResources: inOrder([...recorded, ...announced]) });
-  return appliedWorks.get(appliedWork.metadata.name) ?? appliedWork;
+  return appliedWorks.get(appliedWork.name) ?? appliedWork;
 }
 
 export interface KeptInventory {
@@ -90,7 +89,7 @@ export async function keepInventory(
   results: readonly ManifestResult[],
 ): Promise<KeptInventory> {
   const { appliedWorks, appliedWork, work } = parts;
-  const recorded = recordedIn(appliedWork);
+  const recorded = appliedWork.resources;
   const found = foundIn(results);
   const gone = untracked(recorded, found);
   const record = async (kept: readonly AppliedResource[]): Promise<void> => {
@@ -106,8 +105,8 @@ export async function keepInventory(
   const left = gone.length === 0 ? { resources: [], faults: [] } : await removeObjects(parts, gone);
   await record(left.resources);
   const applied = textOfSpec(specOf(work));
-  if (textAt(appliedWork, 'metadata', 'annotations', appliedSpecAnnotation) !== applied)
-    await appliedWorks.annotate(appliedWorks.get(appliedWork.metadata.name) ?? appliedWork, {
+  if (appliedWork.appliedSpec !== applied)
+    await appliedWorks.annotate(appliedWorks.get(appliedWork.name) ?? appliedWork, {
       [appliedSpecAnnotation]: applied,
     });
   const held = left.faults.length === 0 ? undefined : heldBecause('DeletionFailed', left.faults.join('; '));
@@ -135,7 +134,7 @@ function obstacleTo(
   if (findCondition(work.conditions, 'Applied') === undefined) return { held: undefined, isPending: true };
   if (textAt(work.object, 'metadata', 'annotations', allowAnnotation) === String(work.generation)) return undefined;
   const allow = `set the annotation ${allowAnnotation}: "${work.generation}" if they are to go`;
-  if (isOlderThan(specOf(work), textAt(appliedWork, 'metadata', 'annotations', appliedSpecAnnotation))) {
+  if (isOlderThan(specOf(work), appliedWork.appliedSpec)) {
     if (gone.length === 0) return { held: undefined, isPending: false };
     const message = `the work is older than what was applied before, so that ${gone.length} objects that it does not have are kept: ${allow}`;
     return { held: heldBecause('WorkIsOlder', message), isPending: false };

@@ -3,6 +3,7 @@
 import type { ApiAnswer, ApiCall, ApiObject } from '../../kube/types.ts';
 import { HubRefusal } from '../../kube/objects/object-writer.ts';
 import type { AppliedWorks } from '../inventory/applied-works.ts';
+import { readAppliedWork, type AppliedWork } from '../inventory/inventory.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { memberMapper } from './discovery.ts';
 import type { MemberClient } from './member-client.ts';
@@ -102,9 +103,12 @@ export function fakeAppliedWorks(...given: readonly JsonObject[]): AppliedWorks 
   const held = new Map<string, ApiObject>(
     given.map((each) => [(each as unknown as ApiObject).metadata.name, each as unknown as ApiObject]),
   );
+  const get = (name: string): AppliedWork | undefined => {
+    const object = held.get(name);
+    return object && readAppliedWork(object);
+  };
   const gone: string[] = [];
-  const change = (object: ApiObject, part: Json): Promise<void> => {
-    const { name } = object.metadata;
+  const change = ({ name }: AppliedWork, part: Json): Promise<void> => {
     const old = held.get(name) as Json | undefined;
     if (old === undefined) return Promise.reject(new HubRefusal(404, 'NotFound', 'it is gone'));
     const status = { ...old['status'], ...part['status'] };
@@ -116,15 +120,15 @@ export function fakeAppliedWorks(...given: readonly JsonObject[]): AppliedWorks 
     gone,
     state: () => ({ phase: 'watching', synced: true }) as ReturnType<AppliedWorks['state']>,
     lookAgain: () => undefined,
-    own: () => [...held.values()],
+    own: () => [...held.values()].map(readAppliedWork),
     foreign: () => undefined,
-    of: (work) => held.get(`hub-${work}`),
-    get: (name) => held.get(name),
-    ensure: (work) => Promise.resolve(held.get(`hub-${work.name}`)!),
+    of: (work) => get(`hub-${work}`),
+    get,
+    ensure: (work) => Promise.resolve(get(`hub-${work.name}`)!),
     annotate: (object, annotations) => change(object, { metadata: { annotations } }),
     writeStatus: (object, status) => change(object, { status }),
-    remove: ({ metadata: { name } }) => Promise.resolve(void gone.push(`removed ${name}`)),
-    removeFinalizer: ({ metadata: { name } }) => Promise.resolve(void gone.push(`finalizer ${name}`)),
+    remove: ({ name }) => Promise.resolve(void gone.push(`removed ${name}`)),
+    removeFinalizer: ({ name }) => Promise.resolve(void gone.push(`finalizer ${name}`)),
     close: () => undefined,
   };
 }
