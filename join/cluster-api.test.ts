@@ -61,7 +61,7 @@ test('nobody leaves because the hub does not serve Clusters of Cluster API', asy
   const started = start();
   t.after(() => started.close());
   for (let round = 0; round < 20; round += 1) {
-    started.look('edge');
+    started.check('edge');
     await new Promise(setImmediate);
   }
   assert.deepEqual(hub.names(joins).toSorted(), ['edge', 'other']);
@@ -76,7 +76,7 @@ test('a Cluster in a namespace that is not for bootstraps neither joins nor lets
     t.after(() => started.close());
     await waitFor(() => told.length > 0);
     for (let round = 0; round < 20; round += 1) {
-      for (const name of ['edge', 'gone']) started.look(name);
+      for (const name of ['edge', 'gone']) started.check(name);
       await new Promise(setImmediate);
     }
     assert.deepEqual(hub.names(joins), ['gone'], `${namespaces}`);
@@ -111,9 +111,9 @@ test("a ClusterJoin goes with its Cluster only while it joins by that Cluster's 
   const isOf = (name: string): boolean =>
     hub.get(joins, name)?.['metadata'].annotations[uidOfCluster] === hub.get(clusters, name, 'ns')!['metadata'].uid;
   await waitFor(() => !hub.names(joins).includes('gone') && isOf('older'));
-  started.look('anew');
+  started.check('anew');
   await waitFor(() => !hub.names(joins).includes('anew') || isOf('anew'));
-  started.look('anew');
+  started.check('anew');
   await waitFor(() => hub.names(joins).includes('anew') && isOf('anew'));
   hub.remove(clusters, 'a', 'ns');
   hub.remove(clusters, 'older', 'ns');

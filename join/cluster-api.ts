@@ -54,7 +54,7 @@ export class ClusterApiImport {
         {
           metadataOnly: true,
           onEach: ({ type, object }) => {
-            if (type === 'ADDED' && !this.#isInPlace(object)) this.#tellPlace(object);
+            if (type === 'ADDED' && !this.#isInPlace(object)) this.#warnOfPlace(object);
             this.#queue.add(object.metadata.name);
           },
           onState: ({ synced }) => {
@@ -67,7 +67,7 @@ export class ClusterApiImport {
   }
 
   /** Checks the ClusterJoin of this name again: the Cluster for which it was made may be gone. */
-  look(name: string): void {
+  check(name: string): void {
     this.#queue.add(name);
   }
 
@@ -107,7 +107,7 @@ export class ClusterApiImport {
     );
   }
 
-  #tellPlace(cluster: ApiObject): void {
+  #warnOfPlace(cluster: ApiObject): void {
     const fault = 'its namespace is none of --joins-bootstrap-namespaces';
     this.#options.log.warn({ cluster: originOf(cluster), fault }, 'join: the label of a Cluster does nothing');
   }

@@ -13,14 +13,14 @@ import type { Connections } from '../routing/members/target.ts';
 import { makeAuthorities, type Authorities } from './authorities.ts';
 import { ClusterApiImport, type ClusterApiOptions } from './cluster-api.ts';
 import { accessIn, addressOf, readSecret } from './hub/cluster-secret.ts';
-import { keepManagedCluster, managedClusters, tellReady } from './hub/managed-cluster.ts';
+import { keepManagedCluster, managedClusters, recordReady } from './hub/managed-cluster.ts';
 import { clusterJoins, installHash, isMadeFor, joinFinalizer, joinKind, joinSpecOf } from './object/cluster-join.ts';
 import { makeClaims, type Claims } from './pass/claims.ts';
-import { installPass } from './pass/install-pass.ts';
+import { installMember } from './pass/install-member.ts';
 import { StepFault, type JoinParts } from './pass/join-parts.ts';
 import { JoinStatus } from './pass/join-status.ts';
-import { keepPass } from './pass/keep-pass.ts';
-import { leavePass } from './pass/leave-pass.ts';
+import { keepMember } from './pass/keep-member.ts';
+import { leaveMember } from './pass/leave-member.ts';
 import { readinessOf } from './pass/ready.ts';
 
 export interface JoinsOptions extends Omit<JoinParts, 'writer'>, Pick<ClusterApiOptions, 'bootstrapNamespaces'> {
@@ -34,7 +34,7 @@ export interface JoinsOptions extends Omit<JoinParts, 'writer'>, Pick<ClusterApi
 export type JoinNumbers = Readonly<Record<'ready' | 'waiting' | 'leaving', number>>;
 
 /** When one ClusterJoin's member is contacted again; until then an event of the hub costs the member no request. */
-interface NextLook {
+interface NextContact {
   atMs: number;
   /** Whether something has changed since the last contact began, so that the next one is due at once. */
   isAsked: boolean;
@@ -43,7 +43,7 @@ interface NextLook {
 }
 
 /** Longest time in milliseconds between two contacts with a member that has joined. */
-const lookMs = 3_600_000;
+const contactMs = 3_600_000;
 const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
 
@@ -57,7 +57,7 @@ export class Joins {
   readonly #authorities: Authorities;
   readonly #claims: Claims;
   readonly #clusterApi: ClusterApiImport;
-  readonly #looks = new Map<string, NextLook>();
+  readonly #contacts = new Map<string, NextContact>();
 
   constructor(options: JoinsOptions) {
     const { client, store, connections, log } = options;
@@ -68,7 +68,7 @@ export class Joins {
     this.#joins = controller.follow(clusterJoins, {
       onEach: ({ object: { metadata } }) => {
         this.#queue.add(metadata.name);
-        this.#clusterApi.look(metadata.name);
+        this.#clusterApi.check(metadata.name);
       },
     });
     this.#managed = controller.follow(managedClusters, { onEach: ({ object }) => this.#add(object.metadata.name) });
@@ -78,7 +78,7 @@ export class Joins {
     this.#authorities = makeAuthorities({
       store,
       connections,
-      onChange: (name) => this.#lookNow(name),
+      onChange: (name) => this.#contactNow(name),
       onFault: (cluster, fault) => log.warn({ cluster, fault }, 'join: a certificate authority cannot be read'),
       onError: (error) => log.error({ err: error }, 'join: a certificate authority could not be handled'),
     });
@@ -105,9 +105,9 @@ export class Joins {
     if (this.#joins.objects.has(name)) this.#queue.add(name);
   }
 
-  #lookNow(name: string): void {
-    const look = this.#looks.get(name);
-    if (look !== undefined) look.isAsked = true;
+  #contactNow(name: string): void {
+    const contact = this.#contacts.get(name);
+    if (contact !== undefined) contact.isAsked = true;
     this.#add(name);
   }
 
@@ -122,7 +122,7 @@ export class Joins {
     const status = new JoinStatus(join);
     if (isDeleting(join)) {
       this.#authorities.unfollow(name);
-      return await leavePass(this.#parts, join, status, managed);
+      return await leaveMember(this.#parts, join, status, managed);
     }
     if (managed !== undefined && isDeleting(managed) && isMadeFor(managed, join)) {
       await writer.remove(clusterJoins, join);
@@ -131,10 +131,10 @@ export class Joins {
     await setFinalizer(writer, clusterJoins, join, { finalizer: joinFinalizer, wanted: true });
     if (!hasFinalizer(join)) return 'done';
     try {
-      return { afterMs: await this.#lookAndTell(join, status, managed) };
+      return { afterMs: await this.#contactAndRecord(join, status, managed) };
     } catch (error) {
       // The results were not written, for example because of a conflict, so the member must be contacted again.
-      this.#lookOf(join).isAsked = true;
+      this.#contactOf(join).isAsked = true;
       throw error;
     }
   }
@@ -143,13 +143,13 @@ export class Joins {
    * Contacts the member if it is time to, and writes the results into the status. Returns the milliseconds until the
    * next contact.
    */
-  async #lookAndTell(join: ApiObject, status: JoinStatus, managed: ApiObject | undefined): Promise<number> {
+  async #contactAndRecord(join: ApiObject, status: JoinStatus, managed: ApiObject | undefined): Promise<number> {
     const { writer } = this.#parts;
-    const waitMs = await this.#look(join, status);
+    const waitMs = await this.#contact(join, status);
     const ready = readinessOf(join, status, this.#recordOf(join.metadata.name), managed);
-    status.find('Ready', ready.status, ready.reason, ready.message);
+    status.setCondition('Ready', ready.status, ready.reason, ready.message);
     await status.save(writer);
-    if (managed !== undefined) await tellReady(writer, managed, ready);
+    if (managed !== undefined) await recordReady(writer, managed, ready);
     return waitMs;
   }
 
@@ -157,31 +157,32 @@ export class Joins {
    * Contacts the member if it is time to, and puts the results into `status`. Returns the milliseconds until the next
    * contact.
    */
-  async #look(join: ApiObject, status: JoinStatus): Promise<number> {
+  async #contact(join: ApiObject, status: JoinStatus): Promise<number> {
     const { name } = join.metadata;
-    const look = this.#lookOf(join);
+    const contact = this.#contactOf(join);
     const generation = generationOf(join);
-    if (!look.isAsked && look.generation === generation && look.atMs > Date.now()) return look.atMs - Date.now();
-    look.isAsked = false;
+    if (!contact.isAsked && contact.generation === generation && contact.atMs > Date.now())
+      return contact.atMs - Date.now();
+    contact.isAsked = false;
     let waitMs: number;
     try {
-      await this.#pass(join, status);
-      look.backoff.reset();
+      await this.#installOrKeep(join, status);
+      contact.backoff.reset();
       const rotateMs = Date.parse(status.memory.credential?.rotateAt ?? '') - Date.now();
-      waitMs = Math.max(500, Math.min(lookMs, Number.isNaN(rotateMs) ? lookMs : rotateMs));
+      waitMs = Math.max(500, Math.min(contactMs, Number.isNaN(rotateMs) ? contactMs : rotateMs));
       this.#authorities.follow(name, joinSpecOf(join).memberNamespace);
     } catch (error) {
       if (!(error instanceof StepFault)) throw error;
-      status.find(error.step, 'False', error.reason, error.message);
-      waitMs = look.backoff.next();
+      status.setCondition(error.step, 'False', error.reason, error.message);
+      waitMs = contact.backoff.next();
     }
-    look.generation = generation;
-    look.atMs = Date.now() + waitMs;
+    contact.generation = generation;
+    contact.atMs = Date.now() + waitMs;
     return waitMs;
   }
 
-  #lookOf({ metadata: { name } }: ApiObject): NextLook {
-    const known = this.#looks.get(name);
+  #contactOf({ metadata: { name } }: ApiObject): NextContact {
+    const known = this.#contacts.get(name);
     if (known !== undefined) return known;
     const made = {
       atMs: 0,
@@ -189,11 +190,11 @@ export class Joins {
       generation: undefined,
       backoff: makeBackoff(firstRetryMs, maxRetryMs, Math.random),
     };
-    this.#looks.set(name, made);
+    this.#contacts.set(name, made);
     return made;
   }
 
-  async #pass(join: ApiObject, status: JoinStatus): Promise<void> {
+  async #installOrKeep(join: ApiObject, status: JoinStatus): Promise<void> {
     const { client, secretNamespace } = this.#parts;
     const { name } = join.metadata;
     const spec = joinSpecOf(join);
@@ -205,13 +206,18 @@ export class Joins {
       if (!hasJoined) return await this.#keepManaged(join, status);
     }
     try {
-      await keepPass(this.#parts, join, status, secret!, this.#authorities.of(name));
+      await keepMember(this.#parts, join, status, secret!, this.#authorities.of(name));
     } catch (error) {
       if (!(error instanceof StepFault) || error.reason !== 'CredentialRefused') throw error;
       // The token has expired, or its ServiceAccount is gone. The bootstrap credential, if its Secret still exists, can
       // make both anew.
-      status.find('CredentialIssued', 'False', 'CredentialExpired', 'the cluster refuses the token of the gateway');
-      await installPass(this.#parts, join, status, this.#claims);
+      status.setCondition(
+        'CredentialIssued',
+        'False',
+        'CredentialExpired',
+        'the cluster refuses the token of the gateway',
+      );
+      await installMember(this.#parts, join, status, this.#claims);
     }
     await this.#keepManaged(join, status);
   }
@@ -222,11 +228,11 @@ export class Joins {
    */
   async #install(join: ApiObject, status: JoinStatus, hasJoined: boolean): Promise<void> {
     try {
-      await installPass(this.#parts, join, status, this.#claims);
+      await installMember(this.#parts, join, status, this.#claims);
     } catch (error) {
       if (!hasJoined || !(error instanceof StepFault) || error.reason !== 'BootstrapMissing') throw error;
       const message = `the spec has changed, and only a bootstrap credential may change rights in the cluster: ${error.message}`;
-      status.find('Installed', 'False', 'BootstrapNeeded', message);
+      status.setCondition('Installed', 'False', 'BootstrapNeeded', message);
     }
   }
 
@@ -255,7 +261,7 @@ export class Joins {
 
   #forget(name: string): void {
     this.#authorities.unfollow(name);
-    this.#looks.delete(name);
+    this.#contacts.delete(name);
     this.#claims.release(name);
   }
 }

@@ -146,7 +146,7 @@ export class Grants {
     }
     const standing = this.#standingOf(kind, object);
     const undecided = this.#assign(key, held, object, standing);
-    const now = await this.#tell(held, object, standing, undecided);
+    const now = await this.#record(held, object, standing, undecided);
     held.written = { base: found.object, now };
     if (isDeleting(object) && [...held.results.values()].every(({ objects }) => objects.length === 0)) {
       await setFinalizer(writer, kind.type, now, { finalizer: grantFinalizer, wanted: false });
@@ -283,7 +283,7 @@ export class Grants {
   /**
    * Writes results and conditions to the hub, if they have changed. Returns the object as the hub has it afterwards.
    */
-  async #tell(
+  async #record(
     held: Held,
     object: ApiObject,
     { fault, isExpired }: Standing,

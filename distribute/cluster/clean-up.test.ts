@@ -9,7 +9,7 @@ import { endAppliedWork, endWork } from './clean-up.ts';
 import { DeniedWorks } from './denied-works.ts';
 import { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
-import type { WorkPassParts } from './work-pass.ts';
+import type { ReconcileParts } from './reconcile-work.ts';
 
 type Json = Record<string, any>;
 
@@ -63,7 +63,7 @@ async function ended(of: ApiObject | undefined, applied: Json, settings: Partial
       return Promise.resolve(object);
     },
   } as unknown as ObjectWriter;
-  const parts: WorkPassParts = {
+  const parts: ReconcileParts = {
     settings: {
       ...{ hubHash: 'hub', agentId: 'us', defaultExecutor: 'deny', holdOnDenied: false, evictionGraceMs: 0, writer },
       ...{ authors: undefined, mayExecuteAs: () => Promise.resolve(true), work: () => of && readWork(of) },

@@ -17,7 +17,7 @@ import { manifestWorks, workFinalizer } from '../work/manifest-work.ts';
 import type { Work } from '../work/work.ts';
 import { deletingFinding } from '../work/work-status.ts';
 import { rightOf } from './executor-right.ts';
-import { writeOwnConditions, type WorkPassParts } from './work-pass.ts';
+import { writeOwnConditions, type ReconcileParts } from './reconcile-work.ts';
 
 const pendingMs = 500;
 const refusedMs = 30_000;
@@ -28,7 +28,7 @@ const untoldMs = 600_000;
  * Handles a ManifestWork that is being deleted: deletes its AppliedManifestWork, whose events cause the next call, and
  * at last removes the work's finalizer.
  */
-export async function endWork(parts: WorkPassParts, work: Work): Promise<Outcome> {
+export async function endWork(parts: ReconcileParts, work: Work): Promise<Outcome> {
   const { settings, session, appliedWorks, known, denied } = parts;
   const { writer } = settings;
   const { object, name, namespace } = work;
@@ -75,7 +75,7 @@ async function orphan({ kinds, objects, owner }: RemoveParts, work: Work, { reso
  * Handles one AppliedManifestWork that this gateway made. If it is being deleted, deletes the objects that it records.
  * If its ManifestWork is missing on the hub, deletes it after the grace period.
  */
-export async function endAppliedWork(parts: WorkPassParts, namespace: string, name: string): Promise<Outcome> {
+export async function endAppliedWork(parts: ReconcileParts, namespace: string, name: string): Promise<Outcome> {
   const { settings, appliedWorks } = parts;
   const appliedWork = appliedWorks.get(name);
   if (appliedWork === undefined || appliedWork.agentId !== settings.agentId) return 'done';
@@ -110,7 +110,7 @@ type Remover = { readonly executor: Executor } | { readonly held: string };
  * gateway's own credential is never used then.
  */
 async function removerOf(
-  { settings }: WorkPassParts,
+  { settings }: ReconcileParts,
   appliedWork: AppliedWork,
   work: Work | undefined,
 ): Promise<Remover> {
@@ -137,7 +137,7 @@ async function removerOf(
 
 /** Says why objects are not deleted: in a condition of the work, or in the log when the hub has none. */
 async function hold(
-  { settings, log }: WorkPassParts,
+  { settings, log }: ReconcileParts,
   appliedWork: AppliedWork,
   work: Work | undefined,
   fault: string,
@@ -157,7 +157,7 @@ function isUsable({ group, version, resource, namespace, name }: AppliedResource
 }
 
 function removeParts(
-  { settings, session }: WorkPassParts,
+  { settings, session }: ReconcileParts,
   appliedWork: AppliedWork,
   work: Work | undefined,
   executor: Executor,
@@ -174,7 +174,7 @@ function removeParts(
   };
 }
 
-async function evict(parts: WorkPassParts, appliedWork: AppliedWork, hasWork: boolean): Promise<Outcome> {
+async function evict(parts: ReconcileParts, appliedWork: AppliedWork, hasWork: boolean): Promise<Outcome> {
   const { appliedWorks } = parts;
   const { evictionGraceMs } = parts.settings;
   const start = appliedWork.evictionStart;

@@ -13,7 +13,7 @@ import { endAppliedWork, endWork } from './clean-up.ts';
 import { DeniedWorks } from './denied-works.ts';
 import { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
-import { applyWork, writeOwnConditions, type WorkPassParts } from './work-pass.ts';
+import { reconcileWork, writeOwnConditions, type ReconcileParts } from './reconcile-work.ts';
 
 export interface ClusterExecutorOptions extends Omit<SessionParts, 'onObjects' | 'onError'> {
   readonly settings: WorkSettings;
@@ -186,7 +186,7 @@ export class ClusterExecutor {
   }
 
   async #reconcile(key: string): Promise<Outcome> {
-    const parts: WorkPassParts = {
+    const parts: ReconcileParts = {
       settings: this.#options.settings,
       session: this.#session,
       appliedWorks: this.#appliedWorks,
@@ -207,7 +207,7 @@ export class ClusterExecutor {
     }
     if (work.isDeleting) return await endWork(parts, work);
     const startMs = performance.now();
-    const outcome = await applyWork(parts, work);
+    const outcome = await reconcileWork(parts, work);
     this.#options.onPass((performance.now() - startMs) / 1000);
     return outcome;
   }

@@ -1,4 +1,4 @@
-// The manifests that one pass over a ManifestWork applies, or those of the objects that it only looks at.
+// The objects of a complete ManifestWork, and the manifests of one that are not applied because others replace them.
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { faultOfMeta } from '../work/manifest-work.ts';
 import type { Manifest, Work } from '../work/work.ts';

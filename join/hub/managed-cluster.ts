@@ -61,7 +61,7 @@ export async function keepManagedCluster(
 /**
  * Writes the condition `gateway.portcullis.io/Ready` into the ManagedCluster's status. @throws HubRefusal, GatewayError
  */
-export async function tellReady(
+export async function recordReady(
   writer: ObjectWriter,
   managed: ApiObject,
   finding: Omit<Finding, 'type'>,

@@ -36,7 +36,7 @@ export class JoinStatus {
     return memoryOf({ ...this.#join, status: this.#fields });
   }
 
-  find(...finding: readonly [type: string, status: Finding['status'], reason: string, message: string]): void {
+  setCondition(...finding: readonly [type: string, status: Finding['status'], reason: string, message: string]): void {
     const [type, status, reason, message] = finding;
     this.#conditions = withConditions(this.#conditions, [{ type, status, reason, message }], generationOf(this.#join));
   }
@@ -55,12 +55,12 @@ export class JoinStatus {
   }
 
   /** Adds an object of the member to `installed`, in place of an earlier one with the same kind and name. */
-  installed(object: InstalledObject): void {
+  recordInstalled(object: InstalledObject): void {
     this.set({ installed: [...this.memory.installed.filter((each) => !isSame(each, object)), object] });
   }
 
   /** Removes an object that is gone from `installed`. */
-  removed(object: InstalledObject): void {
+  recordRemoved(object: InstalledObject): void {
     this.set({ installed: this.memory.installed.filter((each) => !isSame(each, object)) });
   }
 

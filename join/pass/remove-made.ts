@@ -24,7 +24,7 @@ export async function removeUnwanted(
     if (own !== undefined && wanted.has(`${own.kind}/${own.name}`)) continue;
     const made = own && (await madeObject(objects, join, own));
     if (made !== undefined) await objects.remove(nameOf(made), made.uid);
-    status.removed(each);
+    status.recordRemoved(each);
   }
 }
 
@@ -41,9 +41,14 @@ export async function removeInOrder(
   const removed = await madeInOrder(objects, join, status);
   for (const each of removed.filter((other) => !isLast(other))) {
     await objects.remove(nameOf(each), each.uid);
-    status.removed(each);
+    status.recordRemoved(each);
   }
-  status.find('Left', 'False', 'RemovingAccess', 'the last objects are removed, by which the gateway had access');
+  status.setCondition(
+    'Left',
+    'False',
+    'RemovingAccess',
+    'the last objects are removed, by which the gateway had access',
+  );
   await status.save(writer);
   for (const each of removed.filter(isLast)) {
     try {
@@ -52,7 +57,7 @@ export async function removeInOrder(
       // An earlier attempt has removed the object, and with it the right to read or remove it.
       if (!isDenied(error)) throw error;
     }
-    status.removed(each);
+    status.recordRemoved(each);
   }
   status.set({ installed: [] });
 }

@@ -58,7 +58,7 @@ const fieldsOnly = [
   'gateway/workers/plugin-runs.ts',
   'import/hub/discovery.ts',
   'join/member/token.ts',
-  'join/pass/install-pass.ts',
+  'join/pass/install-member.ts',
   'search/member-reviews.ts',
   'rights/mirror.ts',
   'sync/discover/custom-resources.ts',

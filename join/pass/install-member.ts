@@ -43,7 +43,7 @@ interface Wanted {
  * issues a new token.
  * @throws StepFault with the step that cannot be done; HubRefusal 409 when the ClusterJoin has changed meanwhile
  */
-export async function installPass(
+export async function installMember(
   parts: JoinParts,
   join: ApiObject,
   status: JoinStatus,
@@ -95,7 +95,12 @@ async function reach({ join, spec, status, claims }: Installation, member: Reach
       `this cluster has joined already, by the ClusterJoin "${first}"; delete one of the two, or set allowAlias`,
     );
   status.set({ clusterUID: uid, server: addressOf(access) });
-  status.find('Reached', 'True', 'Reached', `the cluster answers; the UID of its Namespace kube-system is ${uid}`);
+  status.setCondition(
+    'Reached',
+    'True',
+    'Reached',
+    `the cluster answers; the UID of its Namespace kube-system is ${uid}`,
+  );
 }
 
 function parse(body: Buffer): unknown {
@@ -138,7 +143,12 @@ async function checkRights({ spec, status }: Installation, { objects, access, bu
       'RightsMissing',
       `the bootstrap credential may not ${missing.join(', ')}; nothing was changed in the cluster`,
     );
-  status.find('RightsSufficient', 'True', 'Sufficient', 'the bootstrap credential may do everything that is needed');
+  status.setCondition(
+    'RightsSufficient',
+    'True',
+    'Sufficient',
+    'the bootstrap credential may do everything that is needed',
+  );
 }
 
 async function checkNames({ parts, join, spec }: Installation, { objects, access }: Wanted): Promise<void> {
@@ -162,7 +172,7 @@ async function checkNames({ parts, join, spec }: Installation, { objects, access
 async function installAll(look: Installation, { objects, access, bundle, kinds }: Wanted): Promise<void> {
   const { parts, spec, status } = look;
   try {
-    await install(objects, access, (object) => status.installed(object));
+    await install(objects, access, (object) => status.recordInstalled(object));
     await applyBundle(objects, kinds, bundle);
   } finally {
     // The status must list what exists in the member even if a later step fails, so that it can be removed.
@@ -171,7 +181,7 @@ async function installAll(look: Installation, { objects, access, bundle, kinds }
   await removeUnwanted(objects, look.join, status, access);
   status.set({ installedHash: installHash(spec) });
   const count = `${access.length} objects`;
-  status.find('Installed', 'True', 'Installed', `the cluster has the ${count} by which the gateway has access`);
+  status.setCondition('Installed', 'True', 'Installed', `the cluster has the ${count} by which the gateway has access`);
 }
 
 async function issueToken({ parts, join, spec, status }: Installation, member: ReachedMember, access: Access) {
@@ -179,13 +189,18 @@ async function issueToken({ parts, join, spec, status }: Installation, member: R
   const issued = await inStep('CredentialIssued', () =>
     requestToken(member.own, spec.memberNamespace, spec.tokenSeconds, timeScale),
   );
-  status.find('CredentialIssued', 'True', 'Issued', 'the cluster issued a token for the ServiceAccount of the gateway');
+  status.setCondition(
+    'CredentialIssued',
+    'True',
+    'Issued',
+    'the cluster issued a token for the ServiceAccount of the gateway',
+  );
   await inStep('Verified', async () => {
     const own = withToken(access, issued.token);
     const fault = await withMember(join, own, rule, (itself) => tokenFault(itself, spec.memberNamespace));
     if (fault !== undefined) throw new StepFault('Verified', 'TokenRefused', fault);
     await storeSecret(client, writer, join, secretNamespace, own, issued.token);
   });
-  status.find('Verified', 'True', 'Verified', 'the token answers as itself and may impersonate');
+  status.setCondition('Verified', 'True', 'Verified', 'the token answers as itself and may impersonate');
   status.set({ credential: issued.times });
 }

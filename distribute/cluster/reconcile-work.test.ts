@@ -9,7 +9,7 @@ import { workFinalizer } from '../work/manifest-work.ts';
 import { DeniedWorks } from './denied-works.ts';
 import { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
-import { applyWork } from './work-pass.ts';
+import { reconcileWork } from './reconcile-work.ts';
 
 type Json = Record<string, any>;
 
@@ -71,7 +71,7 @@ function startCluster(appliedResources: readonly Json[] = []) {
       status['resourceStatus'].manifests.map(
         ({ conditions }: Json) => conditions.find(({ type }: Json) => type === 'Applied')?.message ?? '',
       ),
-    pass: (given: ApiObject) => applyWork(parts, readWork(given)),
+    pass: (given: ApiObject) => reconcileWork(parts, readWork(given)),
   };
 }
 

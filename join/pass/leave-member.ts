@@ -33,7 +33,7 @@ const lookAgain = { afterMs: 2_000 } as const;
  * Does those steps of leaving that can be done now. Returns 'done' when the ClusterJoin's finalizer is removed.
  * @param managed the ManagedCluster of the same name, if any
  */
-export async function leavePass(
+export async function leaveMember(
   parts: JoinParts,
   join: ApiObject,
   status: JoinStatus,
@@ -87,8 +87,8 @@ async function wait(
   message = `waiting for: ${remaining.join(', ')}`,
 ): Promise<Outcome> {
   status.set({ remaining });
-  status.find('Ready', 'False', 'Leaving', 'the cluster leaves');
-  status.find('Left', 'False', reason, message);
+  status.setCondition('Ready', 'False', 'Leaving', 'the cluster leaves');
+  status.setCondition('Left', 'False', reason, message);
   await status.save(writer);
   return lookAgain;
 }

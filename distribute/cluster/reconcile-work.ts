@@ -20,13 +20,13 @@ import { manifestWorks, objectKey, replicaSetLabel, workFinalizer } from '../wor
 import { readWork, type Work } from '../work/work.ts';
 import { isTooDeep, mostLevels } from '../../lib/json/nesting.ts';
 import { statusOf, withOwnConditions } from '../work/work-status.ts';
-import { runApplyPass, type ApplyPass } from './apply-pass.ts';
+import { applyManifests, type ApplyResult } from './apply-manifests.ts';
 import type { DeniedWorks } from './denied-works.ts';
 import { rightOf, type Right } from './executor-right.ts';
 import type { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
 
-export interface WorkPassParts {
+export interface ReconcileParts {
   readonly settings: WorkSettings;
   readonly session: MemberSession;
   readonly appliedWorks: AppliedWorks;
@@ -43,7 +43,7 @@ const pendingMs = 1_000;
 const refusedMs = 60_000;
 
 /** Handles one ManifestWork once. @throws HubRefusal, GatewayError */
-export async function applyWork(parts: WorkPassParts, work: Work): Promise<Outcome> {
+export async function reconcileWork(parts: ReconcileParts, work: Work): Promise<Outcome> {
   const { settings } = parts;
   if (!work.hasFinalizer) {
     // The event of the changed finalizer causes the next call. Nothing is applied before the finalizer is set, since
@@ -94,7 +94,7 @@ async function chosenExecutor(settings: WorkSettings, work: Work): Promise<Right
 }
 
 async function executeAs(
-  parts: WorkPassParts,
+  parts: ReconcileParts,
   given: Work,
   executor: Executor,
   conditions: readonly Finding[],
@@ -111,29 +111,29 @@ async function executeAs(
   const objects = session.objects(executor, work);
   const { rawJson, ruleEvaluator, holdOnDenied } = settings;
   const before = known.keysOf(work.name);
-  const pass = await runApplyPass({
+  const applied = await applyManifests({
     ...{ work, executor, session, objects, known, owner },
     ...{ rawJson, ruleEvaluator, isComplete: hasEnded, recorded: appliedWork.resources },
   });
-  session.follow(executor, work.name, pass.objects);
-  parts.denied.note(work.name, executor, pass.denied);
+  session.follow(executor, work.name, applied.objects);
+  parts.denied.note(work.name, executor, applied.denied);
   if (hasEnded) {
-    const written = await writeStatus(settings, work, pass.results, conditions);
+    const written = await writeStatus(settings, work, applied.results, conditions);
     // The rules were just evaluated anew: somebody else may have written that it was complete.
     if (findCondition(written, completeType)?.status !== 'True') return { afterMs: pendingMs };
-    return sooner(outcomeOf(pass, false), await expire(settings, work));
+    return sooner(outcomeOf(applied, false), await expire(settings, work));
   }
   const ownObjects = holdOnDenied ? undefined : session.objects(executorFor('gateway', false), work);
   const isOfWork = ({ kind, namespace, name }: ObjectName): boolean =>
     before.has(objectKey({ group: kind.group, resource: kind.resource, namespace, name }));
   const inventory = { kinds: session.kinds, objects, ownObjects, isOfWork, owner, appliedWorks, appliedWork, work };
-  const { held, isPending } = await keepInventory(inventory, pass.results);
+  const { held, isPending } = await keepInventory(inventory, applied.results);
   const own = held === undefined ? conditions : [...conditions, held];
-  const written = await writeStatus(settings, work, pass.results, own);
+  const written = await writeStatus(settings, work, applied.results, own);
   // A ManifestWork that has just become complete is handled once more soon, since complete works are handled
   // differently.
   const endsNow = findCondition(written, completeType)?.status === 'True';
-  return endsNow ? { afterMs: pendingMs } : outcomeOf(pass, isPending);
+  return endsNow ? { afterMs: pendingMs } : outcomeOf(applied, isPending);
 }
 
 /** Deletes a complete ManifestWork once `ttlSecondsAfterFinished` seconds have passed since it was complete. */
@@ -155,7 +155,7 @@ function sooner(one: Outcome, other: Outcome): Outcome {
   return { afterMs: Math.min(one.afterMs, other.afterMs) };
 }
 
-function outcomeOf({ failed, againMs }: ApplyPass, isPending: boolean): Outcome {
+function outcomeOf({ failed, againMs }: ApplyResult, isPending: boolean): Outcome {
   if (failed) return 'retry';
   if (isPending) return { afterMs: Math.min(pendingMs, againMs ?? pendingMs) };
   return againMs === undefined ? 'done' : { afterMs: againMs };

@@ -23,7 +23,7 @@ import type { Manifest, Work } from '../work/work.ts';
 import { repeatedIn, reportedManifests } from './manifests.ts';
 import type { KnownObject, KnownObjects } from './known-objects.ts';
 
-export interface ApplyPassParts {
+export interface ApplyParts {
   readonly work: Work;
   readonly executor: Executor;
   readonly session: MemberSession;
@@ -39,7 +39,7 @@ export interface ApplyPassParts {
   readonly recorded: readonly AppliedResource[];
 }
 
-export interface ApplyPass {
+export interface ApplyResult {
   readonly results: readonly ManifestResult[];
   /**
    * The objects of the ManifestWork. The caller has them watched, so that a change of one causes the work to be applied
@@ -64,13 +64,12 @@ const parallel = 8;
  * Applies all manifests of a ManifestWork once.
  * @throws GatewayError when the member cannot be reached; `known` then keeps what it remembers of the objects
  */
-export async function runApplyPass(parts: ApplyPassParts): Promise<ApplyPass> {
-  const pass = new Pass(parts);
-  return await pass.run();
+export async function applyManifests(parts: ApplyParts): Promise<ApplyResult> {
+  return await new ManifestApplier(parts).run();
 }
 
-class Pass {
-  readonly #parts: ApplyPassParts;
+class ManifestApplier {
+  readonly #parts: ApplyParts;
   readonly #results: ManifestResult[] = [];
   readonly #objects: ObjectName[] = [];
   readonly #keys = new Set<string>();
@@ -78,16 +77,17 @@ class Pass {
   #failed = false;
   readonly #denied = new Set<string>();
 
-  constructor(parts: ApplyPassParts) {
+  constructor(parts: ApplyParts) {
     this.#parts = parts;
   }
 
-  async run(): Promise<ApplyPass> {
+  async run(): Promise<ApplyResult> {
     const { work, known, isComplete } = this.#parts;
     const manifests = isComplete ? reportedManifests(work) : work.manifests;
     const instead = isComplete ? new Map<Manifest, Manifest>() : await repeatedIn(manifests, this.#parts.session.kinds);
     const applied = manifests.filter((manifest) => !instead.has(manifest));
-    for (const group of inApplyOrder(applied)) await eachOf(group, parallel, (manifest) => this.#one(manifest));
+    for (const group of inApplyOrder(applied))
+      await eachOf(group, parallel, (manifest) => this.#applyManifest(manifest));
     for (const [{ meta }, { meta: last }] of instead) {
       const result = this.#results.find((each) => each.meta.ordinal === last.ordinal)!;
       const { resource, namespace } = result.meta;
@@ -103,9 +103,9 @@ class Pass {
     };
   }
 
-  async #one({ meta, object: manifest }: Manifest): Promise<void> {
+  async #applyManifest({ meta, object: manifest }: Manifest): Promise<void> {
     if (manifest === undefined && !this.#parts.isComplete) {
-      this.#unserved(meta, faultOf(new Error('the manifest is no object'), undefined));
+      this.#recordUnserved(meta, faultOf(new Error('the manifest is no object'), undefined));
       return;
     }
     const { session } = this.#parts;
@@ -113,30 +113,33 @@ class Pass {
     if (unusable !== undefined) {
       // It stood in the status, which names no object that was applied.
       if (this.#parts.isComplete) return;
-      this.#unserved(meta, faultOf(new Error(unusable), undefined));
+      this.#recordUnserved(meta, faultOf(new Error(unusable), undefined));
       return;
     }
     const kind = await session.kinds.find(meta.group, meta.version, meta.kind);
     if (kind === undefined) {
       if (this.#parts.isComplete && !this.#parts.recorded.some((each) => isSameName(each, meta))) return;
-      this.#unserved(meta, faultOf(new Error(`the server doesn't have a resource type "${meta.kind}"`), undefined));
+      this.#recordUnserved(
+        meta,
+        faultOf(new Error(`the server doesn't have a resource type "${meta.kind}"`), undefined),
+      );
       return;
     }
     const namespace = kind.namespaced ? meta.namespace : '';
     const full: ResourceMeta = { ...meta, resource: kind.resource, namespace };
     if (kind.namespaced && namespace === '') {
       const fault = faultOf(new Error('an empty namespace may not be set during creation'), undefined);
-      this.#tell(full, fault, { state: 'unreadable', message: 'it has no namespace' });
+      this.#record(full, fault, { state: 'unreadable', message: 'it has no namespace' });
       return;
     }
     if (this.#parts.isComplete && this.#recordedUid(full) === '') return;
     const object: ObjectName = { kind, namespace, name: meta.name };
     this.#objects.push(object);
-    await this.#bring(full, object, manifest);
+    await this.#reconcileObject(full, object, manifest);
   }
 
   /** Applies one manifest, unless the watch shows that its object is unchanged since the last time. */
-  async #bring(meta: ResourceMeta, object: ObjectName, manifest: JsonObject | undefined): Promise<void> {
+  async #reconcileObject(meta: ResourceMeta, object: ObjectName, manifest: JsonObject | undefined): Promise<void> {
     const { work, executor, session, known, owner } = this.#parts;
     const config = configOf(work.configs, meta);
     const isOwn = config.strategy.type !== 'ReadOnly' && isOwned(work.deleteOption, meta);
@@ -144,20 +147,20 @@ class Pass {
     this.#keys.add(key);
     const taskHash = hashOf([manifest ?? null, config, isOwn, executor.key, owner.uid]);
     const before = known.get(work.name, key, taskHash);
-    if (!session.isFollowable(executor, object)) this.#again(unwatchedMs);
+    if (!session.isFollowable(executor, object)) this.#retryWithin(unwatchedMs);
     const watched = session.versionOf(executor, object);
     const leftMs = (before?.lookAtMs ?? Infinity) - performance.now();
     if (before !== undefined && before.version === watched && !mayTryAgain(before) && leftMs > 0) {
-      if (leftMs < Infinity) this.#again(Math.ceil(leftMs));
-      this.#tell(meta, before.fault, before.seen);
+      if (leftMs < Infinity) this.#retryWithin(Math.ceil(leftMs));
+      this.#record(meta, before.fault, before.seen);
       return;
     }
-    const after = await this.#look({ meta, object, manifest, config, isOwn, taskHash, before });
+    const after = await this.#applyObject({ meta, object, manifest, config, isOwn, taskHash, before });
     known.set(work.name, key, after);
-    this.#tell(meta, after.fault, after.seen);
+    this.#record(meta, after.fault, after.seen);
   }
 
-  async #look(task: Task): Promise<KnownObject> {
+  async #applyObject(task: Task): Promise<KnownObject> {
     const { objects } = this.#parts;
     const { object, before, taskHash } = task;
     let live: JsonObject | undefined;
@@ -272,23 +275,23 @@ class Pass {
   /** When the object is looked at again after so many milliseconds; undefined for Infinity. */
   #lookAtMs(waitMs: number): number | undefined {
     if (waitMs === Infinity) return undefined;
-    this.#again(Math.ceil(waitMs));
+    this.#retryWithin(Math.ceil(waitMs));
     return performance.now() + waitMs;
   }
 
-  #unserved(meta: ResourceMeta, fault: ApplyFault): void {
-    this.#tell(meta, fault, { state: 'unserved' });
+  #recordUnserved(meta: ResourceMeta, fault: ApplyFault): void {
+    this.#record(meta, fault, { state: 'unserved' });
   }
 
-  #tell(meta: ResourceMeta, fault: ApplyFault | undefined, seen: Seen): void {
+  #record(meta: ResourceMeta, fault: ApplyFault | undefined, seen: Seen): void {
     if (fault?.isDenial === true) this.#denied.add(meta.namespace);
-    if (fault?.againMs !== undefined) this.#again(fault.againMs);
+    if (fault?.againMs !== undefined) this.#retryWithin(fault.againMs);
     else if (fault !== undefined) this.#failed = true;
     const applied = fault === undefined ? 'done' : { reason: fault.reason, message: fault.message };
     this.#results.push({ meta, applied: this.#parts.isComplete ? 'kept' : applied, seen });
   }
 
-  #again(ms: number): void {
+  #retryWithin(ms: number): void {
     this.#againMs = Math.min(ms, this.#againMs ?? ms);
   }
 }

@@ -5,7 +5,7 @@ import { executorFor } from '../member/executor-identity.ts';
 import { FakeMember } from '../member/fake-member.fixture.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import { readWork } from '../work/work.ts';
-import { runApplyPass, type ApplyPass } from './apply-pass.ts';
+import { applyManifests, type ApplyResult } from './apply-manifests.ts';
 import { KnownObjects } from './known-objects.ts';
 
 type Json = Record<string, any>;
@@ -32,9 +32,9 @@ function start() {
     data: (): unknown => member.objects.get(place)?.['data'],
     change: (part: Json): void => void member.put(place, { ...member.objects.get(place), ...part }),
     writes: (): string[] => member.requests.filter((each) => !/ GET /.test(each)),
-    pass: (...manifests: readonly Json[]): Promise<ApplyPass> => {
+    pass: (...manifests: readonly Json[]): Promise<ApplyResult> => {
       const work = { metadata: { name: 'w', namespace: 'm1' }, spec: { workload: { manifests } } };
-      return runApplyPass({ ...rest, work: readWork(work as unknown as ApiObject), isComplete: false, recorded: [] });
+      return applyManifests({ ...rest, work: readWork(work as unknown as ApiObject), isComplete: false, recorded: [] });
     },
   };
 }

@@ -15,7 +15,7 @@ import type { JoinStatus } from './join-status.ts';
  * @param authority the member's own certificate authority as PEM text; undefined while unknown
  * @throws StepFault with the step that fails now
  */
-export async function keepPass(
+export async function keepMember(
   parts: JoinParts,
   join: ApiObject,
   status: JoinStatus,
@@ -34,7 +34,12 @@ export async function keepPass(
           'OtherCluster',
           `another cluster (${uid}) answers at this address than the one that joined (${status.memory.clusterUID})`,
         );
-      status.find('Reached', 'True', 'Reached', `the cluster answers; the UID of its Namespace kube-system is ${uid}`);
+      status.setCondition(
+        'Reached',
+        'True',
+        'Reached',
+        `the cluster answers; the UID of its Namespace kube-system is ${uid}`,
+      );
       await rotate(parts, join, status, secret, trusting, member);
     });
   });
@@ -55,7 +60,12 @@ async function rotate(
   const issued = await inStep('CredentialIssued', () =>
     requestToken(member.own, memberNamespace, tokenSeconds, timeScale),
   );
-  status.find('CredentialIssued', 'True', 'Issued', 'the cluster issued a token for the ServiceAccount of the gateway');
+  status.setCondition(
+    'CredentialIssued',
+    'True',
+    'Issued',
+    'the cluster issued a token for the ServiceAccount of the gateway',
+  );
   await inStep('Verified', async () => {
     const fault = await withMember(join, withToken(access, issued.token), rule, (itself) =>
       tokenFault(itself, memberNamespace),
@@ -63,7 +73,7 @@ async function rotate(
     if (fault !== undefined) throw new StepFault('Verified', 'TokenRefused', fault);
     await replaceKeys(writer, secret, { token: issued.token });
   });
-  status.find('Verified', 'True', 'Verified', 'the token answers as itself and may impersonate');
+  status.setCondition('Verified', 'True', 'Verified', 'the token answers as itself and may impersonate');
   status.set({ credential: issued.times });
 }
 
