@@ -1,5 +1,6 @@
 // Follows the ManifestWorks of a hub: decides in which clusters the gateway executes them, and passes each event on to
 // the ClusterExecutor of its cluster.
+import { textsAt } from '../lib/objects/json-object.ts';
 import type { ApiClient, ApiObject } from '../kube/types.ts';
 import type { ObjectChange } from '../kube/reflector/object-set.ts';
 import type { Reflector } from '../kube/reflector/reflector.ts';
@@ -8,7 +9,7 @@ import type { ClusterReader } from '../model/store.ts';
 import type { ClusterRecord } from '../model/records.ts';
 import { conditionsOf, findCondition, generationOf } from '../kube/objects/conditions.ts';
 import { makeObjectWriter } from '../kube/objects/object-writer.ts';
-import { isDeleting, textsAt, type ResourceType } from '../kube/objects/objects.ts';
+import { isDeleting, type ResourceType } from '../kube/objects/objects.ts';
 import { Controller } from '../controllers/controller.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import { historyAnnotation } from '../lib/work-history.ts';

@@ -1,4 +1,5 @@
 // Starts the controller of PediaClusters, and the watches that tell it which PediaClusters to reconcile.
+import { textAt } from '../lib/objects/json-object.ts';
 import type { ApiClient } from '../kube/types.ts';
 import type { ReflectorTiming } from '../kube/reflector/reflector-types.ts';
 import type { ImportedClusters } from './clusters/cluster-facts.ts';
@@ -6,7 +7,6 @@ import { makeClusterController } from './clusters/cluster-controller.ts';
 import { clusterGroup } from './definitions/clusterpedia.ts';
 import { type ResourceType } from '../kube/objects/objects.ts';
 import { pediaClusters } from './hub/objects.ts';
-import { textAt } from '../kube/objects/objects.ts';
 import { Controller } from '../controllers/controller.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 

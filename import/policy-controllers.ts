@@ -1,5 +1,6 @@
 // Starts the controllers of ClusterImportPolicies and PediaClusterLifecycles with their watches, and decides which
 // objects each watch event causes to be reconciled.
+import { textAt } from '../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiClient } from '../kube/types.ts';
 import { resourceKey } from '../kube/paths.ts';
@@ -12,7 +13,7 @@ import { makeFollowedTypes } from '../kube/reflector/followed-types.ts';
 import { type ResourceType } from '../kube/objects/objects.ts';
 import { makeDependents } from './lifecycles/dependents.ts';
 import { makeLifecycleController } from './lifecycles/lifecycle-controller.ts';
-import { controllerOf, isDeleting, ownersOf, textAt } from '../kube/objects/objects.ts';
+import { controllerOf, isDeleting, ownersOf } from '../kube/objects/objects.ts';
 import { isPolicy, lifecycles, pediaClusters, policies } from './hub/objects.ts';
 import { makeTemplateRenderer, type TemplateRenderer } from './render/renderer.ts';
 import { makePolicyController } from './policies/policy-controller.ts';

@@ -1,10 +1,10 @@
 // Watches the certificate authority of each member that has joined. Kubernetes writes it into the ConfigMap
 // `kube-root-ca.crt` of every namespace; it is read in the namespace of the gateway's ServiceAccount, with the
 // gateway's own credential.
+import { textAt } from '../lib/objects/json-object.ts';
 import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
 import type { ClusterReader } from '../model/store.ts';
 import type { ClusterRecord } from '../model/records.ts';
-import { textAt } from '../kube/objects/objects.ts';
 import { makeMemberClient } from '../distribute/member/member-client.ts';
 import type { Connections } from '../routing/members/target.ts';
 import { authorityConfigMap } from './member/access-objects.ts';

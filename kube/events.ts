@@ -1,7 +1,6 @@
 // Parses the hub's answers: pages of lists, watch events, objects and Status errors. An object without name or uid
 // could not be matched with its later events, so an answer that contains one is rejected as a whole.
-import { isRecord } from '../lib/json/record.ts';
-import type { JsonRecord } from '../lib/json/record.ts';
+import { isJsonObject, type JsonObject } from '../lib/objects/json-object.ts';
 import { MalformedAnswer } from '../lib/json/json-scan.ts';
 import type { ApiObject } from './types.ts';
 import { parseExact } from '../lib/json/exact-json.ts';
@@ -74,7 +73,7 @@ export function readStatus(body: Buffer): StatusAnswer {
   }
 }
 
-function statusOf(status: JsonRecord | undefined): StatusAnswer {
+function statusOf(status: JsonObject | undefined): StatusAnswer {
   if (status?.['kind'] !== 'Status') return { code: 0, reason: '' };
   const { code, reason } = status;
   return { code: typeof code === 'number' ? code : 0, reason: typeof reason === 'string' ? reason : '' };
@@ -106,7 +105,7 @@ function readObject(value: unknown, kind?: string, apiVersion?: unknown): ApiObj
 
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
-function parse(text: string): JsonRecord {
+function parse(text: string): JsonObject {
   let value: unknown;
   try {
     value = parseExact(text);
@@ -119,6 +118,6 @@ function parse(text: string): JsonRecord {
   return record;
 }
 
-function recordOf(value: unknown): JsonRecord | undefined {
-  return isRecord(value) ? value : undefined;
+function recordOf(value: unknown): JsonObject | undefined {
+  return isJsonObject(value) ? value : undefined;
 }

@@ -1,5 +1,6 @@
 // Follows the TenantBindings and ClusterPermissions of a hub: decides which objects each cluster should have, passes
 // that on to the queue of the cluster, and writes the results into the status on the hub.
+import { textAt, textsAt } from '../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiClient, ApiObject, WatchedResource } from '../kube/types.ts';
 import type { Reflector } from '../kube/reflector/reflector.ts';
@@ -7,7 +8,7 @@ import type { ClusterEvent } from '../model/cluster-events.ts';
 import type { ClusterReader } from '../model/store.ts';
 import { conditionsOf, generationOf, withConditions } from '../kube/objects/conditions.ts';
 import { setFinalizer } from '../kube/objects/object-writer.ts';
-import { isDeleting, textAt, textsAt } from '../kube/objects/objects.ts';
+import { isDeleting } from '../kube/objects/objects.ts';
 import { Controller } from '../controllers/controller.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';

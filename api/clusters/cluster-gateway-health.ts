@@ -2,8 +2,7 @@
 // gateway keeps it in two annotations of the cluster's Secret or ManagedCluster on the hub. The gateway's own health
 // probe never writes these annotations. Security: the hub answers a write with the whole Secret, so only
 // `resourceVersion` is taken from its answer.
-import { isRecord } from '../../lib/json/record.ts';
-import type { JsonRecord } from '../../lib/json/record.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ApiClient } from '../../kube/types.ts';
 import type { ClusterGatewayView, ClusterRecord } from '../../model/records.ts';
@@ -135,17 +134,17 @@ interface HealthUpdate {
 }
 
 function readUpdate(body: unknown, name: string): HealthUpdate {
-  if (!isRecord(body)) throw badUpdate(name, 'the body must be a ClusterGateway');
+  if (!isJsonObject(body)) throw badUpdate(name, 'the body must be a ClusterGateway');
   const { apiVersion = groupVersionOf(clusterGatewayGroup), kind = 'ClusterGateway' } = body;
   if (apiVersion !== groupVersionOf(clusterGatewayGroup) || kind !== 'ClusterGateway') {
     throw badUpdate(name, `the body must be a ClusterGateway of ${groupVersionOf(clusterGatewayGroup)}`);
   }
   const { metadata = {}, status = {} } = body;
-  if (!isRecord(metadata) || !isRecord(status)) throw badUpdate(name, 'metadata and status must be objects');
+  if (!isJsonObject(metadata) || !isJsonObject(status)) throw badUpdate(name, 'metadata and status must be objects');
   return { ...readIdentity(metadata, name), ...readHealth(status, name) };
 }
 
-function readIdentity(metadata: JsonRecord, name: string): Pick<HealthUpdate, 'uid' | 'resourceVersion'> {
+function readIdentity(metadata: JsonObject, name: string): Pick<HealthUpdate, 'uid' | 'resourceVersion'> {
   const { name: given = name, uid = '', resourceVersion = '' } = metadata;
   if (given !== name) {
     throw badUpdate(name, `the name of the object (${String(given)}) is not the name in the path (${name})`);
@@ -156,7 +155,7 @@ function readIdentity(metadata: JsonRecord, name: string): Pick<HealthUpdate, 'u
   return { uid, resourceVersion };
 }
 
-function readHealth(status: JsonRecord, name: string): Pick<HealthUpdate, 'healthy' | 'reason'> {
+function readHealth(status: JsonObject, name: string): Pick<HealthUpdate, 'healthy' | 'reason'> {
   const { healthy = false, healthyReason = '' } = status;
   if (typeof healthy !== 'boolean') throw badUpdate(name, 'status.healthy must be true or false');
   if (typeof healthyReason !== 'string') throw badUpdate(name, 'status.healthyReason must be a string');

@@ -1,8 +1,7 @@
 // Joins the discovery documents of several clusters into one that has every version and resource which at least one
 // cluster has. Versions and resources of the first cluster come first, in that cluster's order, so the same clusters
 // always give the same document.
-import { isRecord } from '../../lib/json/record.ts';
-import type { JsonRecord } from '../../lib/json/record.ts';
+import { isJsonObject, listAt, objectsAt, type JsonObject } from '../../lib/objects/json-object.ts';
 
 /**
  * Which discovery document a path asks for: `/api`, `/apis`, one group, the resources of a version, or `/openapi/v3`.
@@ -15,11 +14,11 @@ export type DiscoveryDocument = 'api' | 'apis' | 'group' | 'resources' | 'openap
  * left out
  */
 export function mergedDiscovery(document: DiscoveryDocument | 'aggregated', documents: readonly unknown[]): object {
-  const all = documents.filter(isRecord);
+  const all = documents.filter(isJsonObject);
   const first = all[0] ?? {};
   switch (document) {
     case 'api':
-      return { ...first, versions: [...new Set(all.flatMap((each) => listOf(each['versions'])))] };
+      return { ...first, versions: [...new Set(all.flatMap((each) => listAt(each, 'versions')))] };
     case 'apis':
       return { ...first, groups: byName(objectsOf(all, 'groups'), ({ name }) => name, mergedGroup) };
     case 'group':
@@ -34,13 +33,13 @@ export function mergedDiscovery(document: DiscoveryDocument | 'aggregated', docu
 }
 
 /** One metav1.APIGroup with the versions of all clusters. The preferred version is that of the first cluster. */
-function mergedGroup(groups: readonly JsonRecord[]): JsonRecord {
+function mergedGroup(groups: readonly JsonObject[]): JsonObject {
   const versions = byName(objectsOf(groups, 'versions'), ({ groupVersion }) => groupVersion, firstOf);
   return { ...groups[0], versions };
 }
 
 /** One APIGroupDiscovery (apidiscovery.k8s.io) with the versions and resources of all clusters. */
-function mergedItem(items: readonly JsonRecord[]): JsonRecord {
+function mergedItem(items: readonly JsonObject[]): JsonObject {
   const versions = byName(
     objectsOf(items, 'versions'),
     ({ version }) => version,
@@ -52,22 +51,22 @@ function mergedItem(items: readonly JsonRecord[]): JsonRecord {
   return { ...items[0], versions };
 }
 
-function nameInMetadata({ metadata }: JsonRecord): unknown {
+function nameInMetadata({ metadata }: JsonObject): unknown {
   // In aggregated discovery the core API group has no name; it is found here under ''.
-  return (isRecord(metadata) ? metadata['name'] : undefined) ?? '';
+  return (isJsonObject(metadata) ? metadata['name'] : undefined) ?? '';
 }
 
-function firstOf(same: readonly JsonRecord[]): JsonRecord {
+function firstOf(same: readonly JsonObject[]): JsonObject {
   return same[0]!;
 }
 
 /** Merges objects of the same name into one. Names keep the order in which they first appear. */
 function byName(
-  all: readonly JsonRecord[],
-  nameOf: (each: JsonRecord) => unknown,
-  merge: (same: readonly JsonRecord[]) => JsonRecord,
-): JsonRecord[] {
-  const named = new Map<unknown, JsonRecord[]>();
+  all: readonly JsonObject[],
+  nameOf: (each: JsonObject) => unknown,
+  merge: (same: readonly JsonObject[]) => JsonObject,
+): JsonObject[] {
+  const named = new Map<unknown, JsonObject[]>();
   for (const each of all) {
     const name = nameOf(each);
     if (typeof name !== 'string') continue;
@@ -78,10 +77,6 @@ function byName(
   return [...named.values()].map(merge);
 }
 
-function objectsOf(documents: readonly JsonRecord[], key: string): JsonRecord[] {
-  return documents.flatMap((each) => listOf(each[key])).filter(isRecord);
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? (value as readonly unknown[]) : [];
+function objectsOf(documents: readonly JsonObject[], key: string): JsonObject[] {
+  return documents.flatMap((each) => objectsAt(each, key));
 }

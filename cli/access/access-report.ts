@@ -1,6 +1,6 @@
 // The gateway's answers about rights, as a person reads them. Security: all texts come from clusters; control
 // characters in them are made visible.
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { objectAt, objectsAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { printable } from '../terminal/failure.ts';
 import { printRows } from '../terminal/table.ts';
 
@@ -8,14 +8,14 @@ import { printRows } from '../terminal/table.ts';
 export function describeHolders(answer: JsonObject): string {
   return printRows(
     ['cluster', 'subject', 'namespace', 'binding', 'role'],
-    withoutTwins(listOf(answer['items']).map((row) => [...whoAndWhere(row), bindingText(row), roleText(row)])),
+    withoutTwins(objectsAt(answer, 'items').map((row) => [...whoAndWhere(row), bindingText(row), roleText(row)])),
   );
 }
 
 /** Who could come to a right that they do not have; '' for nobody. */
 export function describeOthers(answer: JsonObject): string {
-  const lines = listOf(answer['mayBecome']).map((row) => {
-    const becomes = listOf(row['becomes']).map(subjectText).join(',');
+  const lines = objectsAt(answer, 'mayBecome').map((row) => {
+    const becomes = objectsAt(row, 'becomes').map(subjectText).join(',');
     return [...whoAndWhere(row), String(row['way'] ?? ''), becomes, bindingText(row)];
   });
   return printRows(['cluster', 'subject', 'namespace', 'could', 'as', 'binding'], withoutTwins(lines));
@@ -23,8 +23,8 @@ export function describeOthers(answer: JsonObject): string {
 
 /** What somebody may do: one line for each rule; '' for nothing. */
 export function describeRules(answer: JsonObject): string {
-  const lines = listOf(answer['items']).map((row) => {
-    const rule = recordOf(row['rule']);
+  const lines = objectsAt(answer, 'items').map((row) => {
+    const rule = objectAt(row['rule']);
     const names = texts(rule['resourceNames']).join(',');
     return [
       String(row['cluster']),
@@ -40,7 +40,7 @@ export function describeRules(answer: JsonObject): string {
 
 /** One line for each reason why the answer may lack something; '' when it is complete. */
 export function describeGaps(answer: JsonObject): string {
-  return listOf(answer['incomplete'])
+  return objectsAt(answer, 'incomplete')
     .map((gap) => printable(`Incomplete: ${gapText(gap)}\n`))
     .join('');
 }
@@ -53,7 +53,7 @@ function gapText({ cluster, reason, message }: JsonObject): string {
 
 /** The groups whose members may do everything, and which no role tells of. */
 export function unrestrictedGroups(answer: JsonObject): readonly string[] {
-  return listOf(answer['unrestricted']).map(({ name }) => printable(String(name)));
+  return objectsAt(answer, 'unrestricted').map(({ name }) => printable(String(name)));
 }
 
 /** Two rules of one role can give the same line. */
@@ -62,7 +62,7 @@ function withoutTwins(lines: readonly (readonly string[])[]): readonly (readonly
 }
 
 function whoAndWhere(row: JsonObject): readonly string[] {
-  return [String(row['cluster']), subjectText(recordOf(row['subject'])), placeText(row)];
+  return [String(row['cluster']), subjectText(objectAt(row['subject'])), placeText(row)];
 }
 
 function subjectText({ kind, name, namespace }: JsonObject): string {
@@ -77,12 +77,12 @@ function placeText({ namespace }: JsonObject): string {
 }
 
 function bindingText(row: JsonObject): string {
-  const { kind, name } = recordOf(recordOf(row['via'])['binding']);
+  const { kind, name } = objectAt(objectAt(row['via'])['binding']);
   return name === undefined ? '' : `${String(kind)}/${String(name)}`;
 }
 
 function roleText(row: JsonObject): string {
-  const { kind, name } = recordOf(recordOf(row['via'])['role']);
+  const { kind, name } = objectAt(objectAt(row['via'])['role']);
   return name === undefined ? '' : `${String(kind)}/${String(name)}`;
 }
 
@@ -95,14 +95,6 @@ function whatText(rule: JsonObject): string {
     return groups.map((group) => (group === '' ? resource : `${type}.${group}${tail}`));
   });
   return [...resources, ...texts(rule['nonResourceURLs'])].join(',');
-}
-
-function recordOf(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
-
-function listOf(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
 function texts(value: unknown): readonly string[] {

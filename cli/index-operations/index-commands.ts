@@ -1,5 +1,6 @@
 // `portcullis index`: shows the status of a gateway's index and runs operations on the index. The gateway answers each
 // operation with a sentence about what it did, which is printed.
+import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
@@ -9,7 +10,6 @@ import { addConnectionFlags } from '../connection/connection-flags.ts';
 import { explainStatus, statusMessage } from '../connection/explain.ts';
 import { askJson } from '../connection/http.ts';
 import type { ExplainStatus } from '../connection/http.ts';
-import type { JsonRecord } from '../../lib/json/record.ts';
 import { Failure, usageFailure } from '../terminal/failure.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { describeIndex, missingOf, readIndexStatus } from './index-status.ts';
@@ -57,7 +57,7 @@ Examples:
 async function showStatus(flags: StatusFlags, terminal: Terminal): Promise<void> {
   const connection = findConnection(flags, terminal);
   const question = { method: 'GET', path: `${indexPath}/status`, headers: { accept: 'application/json' } } as const;
-  const read = (): Promise<JsonRecord> => askJson(connection, question, explainOperation('get', 'status'));
+  const read = (): Promise<JsonObject> => askJson(connection, question, explainOperation('get', 'status'));
   let status = await read();
   const deadline = terminal.nowMs() + flags.timeout * 1000;
   while (flags.wait === true && status['whole'] !== true) {

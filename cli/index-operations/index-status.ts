@@ -1,25 +1,24 @@
 // Prints the status of an index for people. Security: all texts come from outside, so control characters in them are
 // made visible.
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { printable } from '../terminal/failure.ts';
-import { isRecord } from '../../lib/json/record.ts';
-import type { JsonRecord } from '../../lib/json/record.ts';
 import { printRows } from '../terminal/table.ts';
 
 /**
  * The status of an index as received from the gateway. A field that is missing or has an unexpected type is empty here.
  */
 export interface IndexStatus {
-  readonly store: JsonRecord;
+  readonly store: JsonObject;
   readonly isWhole: boolean;
   /** The status of each gateway replica that shares the index; undefined for an index in SQLite. */
-  readonly replicas: readonly JsonRecord[] | undefined;
-  readonly clusters: readonly JsonRecord[];
+  readonly replicas: readonly JsonObject[] | undefined;
+  readonly clusters: readonly JsonObject[];
 }
 
-export function readIndexStatus({ store, whole, replicas, clusters }: JsonRecord): IndexStatus {
-  const list = (value: unknown): readonly JsonRecord[] => (Array.isArray(value) ? value.filter(isRecord) : []);
+export function readIndexStatus({ store, whole, replicas, clusters }: JsonObject): IndexStatus {
+  const list = (value: unknown): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isJsonObject) : []);
   return {
-    store: isRecord(store) ? store : {},
+    store: isJsonObject(store) ? store : {},
     isWhole: whole === true,
     replicas: replicas === undefined ? undefined : list(replicas),
     clusters: list(clusters),
@@ -47,7 +46,7 @@ export function describeIndex(status: IndexStatus): string {
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-function storeText({ kind, name, form, fault, answeredSecondsAgo, logSeconds }: JsonRecord): string {
+function storeText({ kind, name, form, fault, answeredSecondsAgo, logSeconds }: JsonObject): string {
   if (kind !== 'PostgreSQL') return printable(String(kind));
   const answered = `last answered ${Number(answeredSecondsAgo).toFixed(1)} s ago`;
   const log = `log of ${Math.round(Number(logSeconds) / 60)} minutes`;
@@ -57,7 +56,7 @@ function storeText({ kind, name, form, fault, answeredSecondsAgo, logSeconds }: 
 
 const headings: Readonly<Record<string, string>> = { name: 'replica', lagSeconds: 'lag (s)' };
 
-function tableOf(rows: readonly JsonRecord[], columns: readonly string[]): string {
+function tableOf(rows: readonly JsonObject[], columns: readonly string[]): string {
   return printRows(
     columns.map((name) => headings[name] ?? name),
     rows.map((row) => columns.map((name) => String(row[name] ?? ''))),

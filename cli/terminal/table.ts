@@ -1,9 +1,9 @@
 // Prints a `meta.k8s.io/v1` Table as kubectl does. The columns are those that the server sends, in the same order;
 // columns with a priority above 0 appear only with `wide`. Security: cells come from outside, so control characters in
 // them are made visible.
+import { objectsAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { humanDuration } from './duration.ts';
 import { printable } from './failure.ts';
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 // Minimum width of a column, and the space between columns, in characters, as in
 // k8s.io/cli-runtime/pkg/printers/tabwriter.go.
@@ -23,7 +23,7 @@ export interface TableOptions {
  * @param table the object as received. Malformed rows and cells are printed empty
  */
 export function printTable(table: JsonObject, options: TableOptions): string {
-  const columns = listOf(table['columnDefinitions'])
+  const columns = objectsAt(table, 'columnDefinitions')
     .map((definition, index) => ({
       index,
       name: typeof definition['name'] === 'string' ? definition['name'] : '',
@@ -31,7 +31,7 @@ export function printTable(table: JsonObject, options: TableOptions): string {
       isWide: typeof definition['priority'] === 'number' && definition['priority'] !== 0,
     }))
     .filter(({ isWide }) => options.wide || !isWide);
-  const rows = listOf(table['rows']).map((row) => {
+  const rows = objectsAt(table, 'rows').map((row) => {
     const cells: unknown = row['cells'];
     return columns.map(({ index, isDate }) =>
       showCell(Array.isArray(cells) ? cells[index] : undefined, isDate, options.nowMs),
@@ -71,8 +71,4 @@ function showCell(cell: unknown, isDate: boolean, nowMs: number): string {
   if (isDate && /^\d{4}-\d{2}-\d{2}T/.test(text)) return humanDuration(nowMs - Date.parse(text));
   const lineEnd = text.search(/[\f\n\r]/);
   return printable(lineEnd < 0 ? text : `${text.slice(0, lineEnd)}...`).replaceAll('\t', ' ');
-}
-
-function listOf(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }

@@ -1,7 +1,7 @@
 // `portcullis works diff`: shows what executing a ManifestWork would change in its cluster. The answers come from the
 // cluster itself, by dry runs through the gateway with the rights of the person who runs the command; nothing is
 // changed. The update strategy of each manifest is followed.
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { isJsonObject, objectsAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { updatedObject } from '../../lib/objects/updated-object.ts';
 import { matches } from '../../lib/text/star-pattern.ts';
 import { discoverKinds, pathOf, type Kinds, type ServedKind } from '../apply/cluster/kinds.ts';
@@ -169,7 +169,7 @@ function questionOf(
 function strategyOf({ manifestConfigs }: JsonObject, { apiVersion, resource }: ServedKind, manifest: JsonObject) {
   const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
   const { namespace = '', name } = metadataOf(manifest);
-  for (const entry of listOf(manifestConfigs)) {
+  for (const entry of objectsAt(manifestConfigs)) {
     const wanted = isJsonObject(entry['resourceIdentifier']) ? entry['resourceIdentifier'] : {};
     const isFor =
       String(wanted['group'] ?? '') === group &&
@@ -185,7 +185,7 @@ function strategyOf({ manifestConfigs }: JsonObject, { apiVersion, resource }: S
 function goneFrom({ status }: Work, spec: JsonObject): readonly JsonObject[] {
   const wanted = new Set(manifestsIn(spec).map(manifestKey));
   const applied = isJsonObject(status) && isJsonObject(status['resourceStatus']) ? status['resourceStatus'] : {};
-  return listOf(applied['manifests']).flatMap(({ resourceMeta }) => {
+  return objectsAt(applied, 'manifests').flatMap(({ resourceMeta }) => {
     if (!isJsonObject(resourceMeta)) return [];
     const { group = '', version, kind, name, namespace = '' } = resourceMeta;
     const apiVersion = group === '' ? String(version) : `${String(group)}/${String(version)}`;
@@ -210,7 +210,7 @@ async function deletionOf({ client, kinds }: Asking, gone: JsonObject): Promise<
     if (read.status === 404) return { object, change: 'none', diff: '' };
     if (read.status !== 200) return { object, change: 'unknown', diff: '', reason: refusal(read) };
     const live = parseExact(read.body) as JsonObject;
-    const owners = listOf(metadataOf(live)['ownerReferences']).filter(
+    const owners = objectsAt(metadataOf(live)['ownerReferences']).filter(
       (owner) => owner['kind'] === 'AppliedManifestWork',
     );
     // An object without an owner was orphaned or only read. An object with two owners is kept for the other
@@ -232,8 +232,4 @@ function asText(manifest: JsonObject): Parameters<typeof withoutSecrets>[1] {
     body: JSON.stringify(manifest),
     source: '',
   };
-}
-
-function listOf(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }

@@ -1,11 +1,9 @@
 // Computes what an object of the member becomes under the update strategy `Update`. The owner in these functions is the
 // AppliedManifestWork, the record in the member of what a ManifestWork has applied.
+import { fieldOf, objectAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { fieldOf } from '../../lib/objects/json-object.ts';
 import type { OwnerReference } from '../../kube/objects/objects.ts';
-import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { mergeTexts, updatedObject } from '../../lib/objects/updated-object.ts';
-import { objectAt } from '../work/manifest-work.ts';
 import { ownersIn, withOwner } from './owners.ts';
 
 export interface WantedOwner {

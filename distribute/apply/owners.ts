@@ -1,11 +1,10 @@
 // Owner references from applied objects to AppliedManifestWorks. An AppliedManifestWork records in the member what one
 // ManifestWork has applied. Several works may own one object, so a reference is added or removed without touching the
 // others.
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { listAt, textAt, type OwnerReference } from '../../kube/objects/objects.ts';
+import { fieldOf, listAt, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
+import type { OwnerReference } from '../../kube/objects/objects.ts';
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
 import { workApiVersion } from '../work/manifest-work.ts';
-import { type JsonObject } from '../../lib/objects/json-object.ts';
 
 const kind = 'AppliedManifestWork';
 

@@ -1,9 +1,6 @@
 // Applies one manifest by server-side apply. Once the object exists, the fields that `ignoreFields` names are left out.
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { listAt, textAt } from '../../kube/objects/objects.ts';
+import { fieldOf, isJsonObject, listAt, objectAt, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { MemberRefusal } from '../member/member-objects.ts';
-import { objectAt } from '../work/manifest-work.ts';
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { ApplyConflict } from './apply-fault.ts';
 import { hashOf } from '../work/content-hash.ts';
 import { withoutIgnored } from './ignore-fields.ts';

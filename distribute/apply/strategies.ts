@@ -1,11 +1,11 @@
 // Applies a manifest by one of the four update strategies. Each strategy gets the object as it was read and returns it
 // as it is after the write.
+import { objectAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { OwnerReference } from '../../kube/objects/objects.ts';
 import { MemberRefusal } from '../member/member-objects.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
-import { groupKindIn, objectAt } from '../work/manifest-work.ts';
-import type { JsonObject } from '../../lib/objects/json-object.ts';
+import { groupKindIn } from '../work/manifest-work.ts';
 import type { ApplyTask } from './apply-task.ts';
 import { contentHash } from '../work/content-hash.ts';
 import { changedObject, isAsWanted, isSameMetadata, newObject } from './desired.ts';

@@ -1,8 +1,9 @@
 // Applies all manifests of one ManifestWork once, and reads the state of their objects. If the watch shows that an
 // object is unchanged since the last time, no request is sent for it.
+import { objectAt, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { findCondition, type Finding } from '../../kube/objects/conditions.ts';
-import { textAt, type OwnerReference } from '../../kube/objects/objects.ts';
+import type { OwnerReference } from '../../kube/objects/objects.ts';
 import { contentHash, hashOf } from '../work/content-hash.ts';
 import { faultOf, MissingRight, type ApplyFault } from '../apply/apply-fault.ts';
 import { uidOf } from '../apply/owners.ts';
@@ -17,8 +18,7 @@ import { readinessOf } from '../../lib/objects/readiness/readiness.ts';
 import { inApplyOrder } from '../work/apply-order.ts';
 import { completeType, configOf, isOwned, type ManifestConfig } from '../work/manifest-config.ts';
 import type { ManifestResult, Seen } from '../work/manifest-status.ts';
-import { faultOfMeta, objectAt, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
-import type { JsonObject } from '../../lib/objects/json-object.ts';
+import { faultOfMeta, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
 import type { Manifest, Work } from '../work/work.ts';
 import { repeatedIn, reportedManifests } from './manifests.ts';
 import type { KnownObject, KnownObjects } from './known-objects.ts';

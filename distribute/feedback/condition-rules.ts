@@ -1,11 +1,9 @@
 // Evaluates the `conditionRules` of a ManifestWork: each gives a condition of an object, by CEL expressions over the
 // object, or by expressions that OCM defines for some kinds (well-known conditions).
+import { fieldOf, isJsonObject, listAt, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Finding } from '../../kube/objects/conditions.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { goNumber } from '../../lib/json/exact-json.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { makeExpressions, type Budget } from './cel/expression.ts';
 import { CelFault, ProgramFault } from './cel/steps.ts';
 

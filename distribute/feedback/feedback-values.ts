@@ -1,10 +1,9 @@
 // Reads the values of an object that the `feedbackRules` of its ManifestWork name: by JSONPath, or by paths that OCM
 // defines for some kinds (well-known statuses).
-import { listAt, textAt } from '../../kube/objects/objects.ts';
+import { listAt, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { parsePrinterPath, ValueBudget } from '../../tables/printer-path.ts';
 import { goNumber } from '../../lib/json/exact-json.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
-import { type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Feedback } from '../work/manifest-status.ts';
 import { goJson } from './go-json.ts';
 

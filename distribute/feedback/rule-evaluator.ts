@@ -1,10 +1,9 @@
 // Evaluates the `conditionRules` of ManifestWorks outside the event loop that serves requests. Their authors write
 // expressions and the patterns in them, and a pattern alone can run for ever.
+import { textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { extname } from 'node:path';
 import type { Finding } from '../../kube/objects/conditions.ts';
-import { textAt } from '../../kube/objects/objects.ts';
 import { BoundExceeded, makeBoundedWorker } from '../../lib/bounded-worker.ts';
-import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { makeRecent } from '../../lib/recent.ts';
 import { hashOf } from '../work/content-hash.ts';
 import { wordsOf, type RulesOf } from './condition-rules.ts';

@@ -1,7 +1,8 @@
 // Reads the objects that an AppliedManifestWork records, and finds those that the ManifestWork does not contain any
 // more.
+import { listAt, textAt, textsAt } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
-import { isDeleting, listAt, textAt, textsAt } from '../../kube/objects/objects.ts';
+import { isDeleting } from '../../kube/objects/objects.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import { appliedWorkFinalizer, objectKey, ownPrefix } from '../work/manifest-work.ts';
 

@@ -1,9 +1,9 @@
 // After a ManifestWork was applied, records its objects in the AppliedManifestWork, and deletes recorded objects that
 // the work does not contain any more. Nothing is deleted unless every manifest was applied and every object could be
 // read.
+import { textAt } from '../../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { findCondition, type Finding } from '../../kube/objects/conditions.ts';
-import { textAt } from '../../kube/objects/objects.ts';
 import { hashOf } from '../work/content-hash.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';

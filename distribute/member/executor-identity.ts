@@ -1,15 +1,13 @@
 // Decides as whom the manifests of a ManifestWork are written: as the ServiceAccount of the member that the work names,
 // by impersonation and by the same identity rules as requests of clients. If the identity could be any other than that
 // ServiceAccount's, the work is refused.
+import { fieldOf, isJsonObject, textAt } from '../../lib/objects/json-object.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterSpec } from '../../model/records.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import { makeUser, type User } from '../../model/user.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
 import { accountUserName, splitAccountName, type AccountName } from '../../auth/callers/reserved.ts';
 import type { OutgoingIdentity } from '../../routing/members/member-request.ts';
-import { textAt } from '../../kube/objects/objects.ts';
-import { isJsonObject } from '../../lib/objects/json-object.ts';
 
 /**
  * Who writes the objects of ManifestWorks that name no executor: a ServiceAccount, or `gateway`, the gateway's own

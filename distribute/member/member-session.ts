@@ -1,9 +1,9 @@
 // Access to one member for the ManifestWorks of its cluster: a client for each executor, the kinds that the member
 // serves, and watches of objects.
+import { listAt } from '../../lib/objects/json-object.ts';
 import type { ReflectorTiming } from '../../kube/reflector/reflector-types.ts';
 import type { WatchedResource } from '../../kube/types.ts';
 import { makeFollowedTypes, type FollowedTypes } from '../../kube/reflector/followed-types.ts';
-import { listAt } from '../../kube/objects/objects.ts';
 import { hashOf } from '../work/content-hash.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
 import { identityOf, type Executor, type OutgoingRule } from './executor-identity.ts';

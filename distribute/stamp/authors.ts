@@ -1,6 +1,7 @@
 // Decides whether the author of an object of the hub (ManifestWork, TenantBinding or ClusterPermission) is proven:
 // whether the hub's admission policy was in force when the annotation with the author's name was written. Nothing is
 // done for an object whose author is not proven.
+import { textAt } from '../../lib/objects/json-object.ts';
 import { longestTimerMs } from '../../lib/duration.ts';
 import { createHash } from 'node:crypto';
 import { startReflector, type Reflector, type ReflectorState } from '../../kube/reflector/reflector.ts';
@@ -8,7 +9,6 @@ import type { ApiClient, ApiObject } from '../../kube/types.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { makeUser, type User } from '../../model/user.ts';
 import { conditionsOf, findCondition, generationOf, type Finding } from '../../kube/objects/conditions.ts';
-import { textAt } from '../../kube/objects/objects.ts';
 import { lastModifierOf, modifierAnnotation, type Modifier } from '../work/last-modifier.ts';
 import type { StampPolicy } from './stamp-policy.ts';
 

@@ -1,10 +1,9 @@
 // Makes the admission policies of the hub by which an object names who changed it last. The mutating policy writes the
 // user of the request into an annotation; the validating policy refuses any other name there. The annotation is trusted
 // only while the validating policy on the hub is exactly the one that is made here.
+import { fieldOf, isJsonObject, listAt, textAt } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { listAt, textAt, type ResourceType } from '../../kube/objects/objects.ts';
-import { isJsonObject } from '../../lib/objects/json-object.ts';
+import type { ResourceType } from '../../kube/objects/objects.ts';
 import { modifierAnnotation } from '../work/last-modifier.ts';
 
 const apiVersion = 'admissionregistration.k8s.io/v1';

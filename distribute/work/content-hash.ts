@@ -1,8 +1,6 @@
 // Hashes by which the gateway sees that an object or a manifest has changed.
+import { fieldOf, isJsonObject, objectAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { createHash } from 'node:crypto';
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { objectAt } from './manifest-work.ts';
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 /**
  * Hashes the fields of an object that a manifest can set: everything except status and metadata, and of the metadata

@@ -1,8 +1,9 @@
 // Keeps the executed specs of a ManifestWork in an annotation of the work, for people who want to go back to an earlier
 // spec.
+import { objectAt } from '../../lib/objects/json-object.ts';
 import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { historyAnnotation, isRecorded, withRevision } from '../../lib/work-history.ts';
-import { manifestWorks, objectAt } from './manifest-work.ts';
+import { manifestWorks } from './manifest-work.ts';
 import { readWork, type Work } from './work.ts';
 
 /**

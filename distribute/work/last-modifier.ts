@@ -1,8 +1,7 @@
 // Reads who last changed a ManifestWork, which an admission policy of the hub records in an annotation.
+import { isJsonObject, textAt } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
-import { textAt } from '../../kube/objects/objects.ts';
 import { ownPrefix } from './manifest-work.ts';
-import { isJsonObject } from '../../lib/objects/json-object.ts';
 
 /** A user of the hub. */
 export interface Modifier {

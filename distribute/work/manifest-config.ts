@@ -1,9 +1,15 @@
 // Reads what a ManifestWork configures for single manifests: update strategy, feedback rules, and whether the object is
 // deleted with the work.
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { listAt, textAt } from '../../kube/objects/objects.ts';
-import { objectAt, type ResourceMeta } from './manifest-work.ts';
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import {
+  fieldOf,
+  isJsonObject,
+  listAt,
+  objectAt,
+  textAt,
+  textsAt,
+  type JsonObject,
+} from '../../lib/objects/json-object.ts';
+import type { ResourceMeta } from './manifest-work.ts';
 import { matches } from '../../lib/text/star-pattern.ts';
 
 /** A rule in `ignoreFields`: fields of an object that server-side apply leaves to other field managers. */
@@ -97,15 +103,11 @@ function strategyOf(written: JsonObject): UpdateStrategy {
     fieldManager: textAt(options, 'fieldManager') || defaultFieldManager,
     ignoreFields: listAt(options, 'ignoreFields').map((each) => ({
       condition: textAt(each, 'condition') === 'OnSpokeChange' ? 'OnSpokeChange' : 'OnSpokePresent',
-      jsonPaths: textsOf(each, 'jsonPaths'),
-      jsonPointers: textsOf(each, 'jsonPointers'),
-      jqPathExpressions: textsOf(each, 'jqPathExpressions'),
+      jsonPaths: textsAt(each, 'jsonPaths'),
+      jsonPointers: textsAt(each, 'jsonPointers'),
+      jqPathExpressions: textsAt(each, 'jqPathExpressions'),
     })),
   };
-}
-
-function textsOf(value: unknown, field: string): readonly string[] {
-  return listAt(value, field).filter((each) => typeof each === 'string');
 }
 
 function isFor(wanted: ResourceIdentifier, object: ResourceIdentifier): boolean {

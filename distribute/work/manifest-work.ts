@@ -1,9 +1,8 @@
 // ManifestWork and AppliedManifestWork of OCM's API: names of the types, and functions that read the parts of a work.
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { textAt, type ResourceType } from '../../kube/objects/objects.ts';
+import { textAt, type JsonObject } from '../../lib/objects/json-object.ts';
+import type { ResourceType } from '../../kube/objects/objects.ts';
 import { isGroup, isKind, isLabel, isName } from '../../lib/objects/api-names.ts';
 import { groupKindOf } from '../../lib/objects/group-kind.ts';
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 const group = 'work.open-cluster-management.io';
 export const workApiVersion = `${group}/v1`;
@@ -31,12 +30,6 @@ export interface ResourceMeta {
   readonly name: string;
   /** Namespace of the object; '' for kinds without namespaces. */
   readonly namespace: string;
-}
-
-/** Returns the object at the path, or an empty object if there is none. */
-export function objectAt(value: unknown, ...path: readonly string[]): JsonObject {
-  const found = fieldOf(value, ...path);
-  return isJsonObject(found) ? found : {};
 }
 
 /** Reads the group, version, kind and name of a manifest. `ordinal` is its index in the ManifestWork. */

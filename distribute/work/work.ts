@@ -1,4 +1,5 @@
 // A ManifestWork of OCM's API, read once: every step of handling it works with what is read here.
+import { fieldOf, isJsonObject, listAt, textAt, textsAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import {
   conditionsOf,
   findCondition,
@@ -6,9 +7,8 @@ import {
   readConditions,
   type Condition,
 } from '../../kube/objects/conditions.ts';
-import { isDeleting, listAt, textAt, textsAt } from '../../kube/objects/objects.ts';
+import { isDeleting } from '../../kube/objects/objects.ts';
 import type { ApiObject } from '../../kube/types.ts';
-import { fieldOf, isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { completeType, readConfigs, readDeleteOption, type ConfigEntry, type DeleteOption } from './manifest-config.ts';
 import { metaOf, workFinalizer, type ResourceMeta } from './manifest-work.ts';
 

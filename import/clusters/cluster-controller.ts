@@ -1,9 +1,10 @@
 // Reconciles PediaClusters as Clusterpedia's clustersynchro-manager does: sets their finalizer, writes their status,
 // and hands a PediaCluster over when it is moved to another shard (a group of gateways that share a name).
+import { textAt } from '../../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject, ApiObjects } from '../../kube/types.ts';
 import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
-import { isDeleting, textAt } from '../../kube/objects/objects.ts';
+import { isDeleting } from '../../kube/objects/objects.ts';
 import { pediaClusters } from '../hub/objects.ts';
 import { setFinalizer } from '../../kube/objects/object-writer.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';

@@ -1,8 +1,7 @@
 // Makes the status of a PediaCluster, with the conditions, reasons and messages that Clusterpedia's tools wait for.
+import { fieldOf, listAt, textAt, textsAt } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import { conditionsOf, generationOf, withConditions, type Finding } from '../../kube/objects/conditions.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { listAt, textAt, textsAt } from '../../kube/objects/objects.ts';
 import type { ClusterFacts, SyncedType } from './cluster-facts.ts';
 
 /**

@@ -1,8 +1,8 @@
 // Finds the objects that the templates of a PediaClusterLifecycle can use: its source and its references. The name of a
 // reference is a template, which can use the source and the references before it.
+import { listAt, textAt } from '../../lib/objects/json-object.ts';
 import type { ApiObject, WatchedResource } from '../../kube/types.ts';
 import type { FollowedTypes } from '../../kube/reflector/followed-types.ts';
-import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { nameFault } from '../hub/objects.ts';
 import type { Dependency } from '../policies/lifecycle-object.ts';
 import { writtenReference } from '../policies/policy-spec.ts';

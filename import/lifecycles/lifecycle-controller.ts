@@ -1,5 +1,6 @@
 // Reconciles one PediaClusterLifecycle: creates its PediaCluster once the `creationCondition` holds, and keeps address
 // and credentials of the PediaCluster equal to what the template prints.
+import { textAt } from '../../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject, ApiObjects } from '../../kube/types.ts';
 import {
@@ -12,7 +13,7 @@ import {
 import { clusterGroup, policyGroup } from '../definitions/clusterpedia.ts';
 import type { FollowedTypes } from '../../kube/reflector/followed-types.ts';
 import { HubRefusal, isConflict, type ObjectWriter } from '../../kube/objects/object-writer.ts';
-import { controllerOf, isDeleting, ownersOf, textAt, type OwnerReference } from '../../kube/objects/objects.ts';
+import { controllerOf, isDeleting, ownersOf, type OwnerReference } from '../../kube/objects/objects.ts';
 import { isPolicy, lifecycles, pediaClusters } from '../hub/objects.ts';
 import { setFinalizer } from '../../kube/objects/object-writer.ts';
 import { lifecycleFinalizer as finalizer, type Dependency } from '../policies/lifecycle-object.ts';

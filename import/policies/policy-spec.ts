@@ -1,9 +1,8 @@
 // Reads a ClusterImportPolicy's spec and parses its templates. The templates of references stay text, since they are
 // copied to the PediaClusterLifecycles, whose controller parses them.
+import { fieldOf, listAt, textAt, textsAt } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
 import type { WantedType } from '../hub/discovery.ts';
-import { listAt, textAt, textsAt } from '../../kube/objects/objects.ts';
 import type { TemplateRenderer } from '../render/renderer.ts';
 import { TemplateError } from '../template/template.ts';
 

@@ -1,9 +1,10 @@
 // Writes the PediaClusterLifecycles of one ClusterImportPolicy: creates, changes and deletes them until they are as the
 // policy wants, several at a time.
+import { textAt } from '../../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject, ApiObjects } from '../../kube/types.ts';
 import { HubRefusal, isConflict, type ObjectWriter } from '../../kube/objects/object-writer.ts';
-import { controllerOf, isDeleting, textAt } from '../../kube/objects/objects.ts';
+import { controllerOf, isDeleting } from '../../kube/objects/objects.ts';
 import { isPolicy, lifecycles } from '../hub/objects.ts';
 import { pathOf, type Choice } from './choose-sources.ts';
 import { lifecycleObject, type LifecycleSpec } from './lifecycle-object.ts';

@@ -1,13 +1,13 @@
 // What a ClusterProfile says about a cluster (multicluster.x-k8s.io/v1alpha1, KEP-4322 and KEP-5339), made from the
 // cluster's record. Security: anybody who may read the namespace sees the profile, so the profile holds no credential
 // and not the cluster's own address; consumers reach the cluster through the gateway, as themselves.
+import { fieldOf, textAt } from '../../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject } from '../../kube/types.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
 import type { ClusterRecord } from '../../model/records.ts';
 import { conditionsOf, generationOf, withConditions } from '../../kube/objects/conditions.ts';
 import type { Finding } from '../../kube/objects/conditions.ts';
-import { textAt, type ResourceType } from '../../kube/objects/objects.ts';
+import type { ResourceType } from '../../kube/objects/objects.ts';
 
 export const clusterProfiles: ResourceType = {
   group: 'multicluster.x-k8s.io',

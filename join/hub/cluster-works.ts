@@ -1,11 +1,12 @@
 // The ManifestWorks and add-ons of a cluster that leaves. They are deleted before the gateway gives up its access, in
 // the order that OCM's own clean-up has: add-ons first, then works by their annotation `cleanup-priority`, lowest
 // first. Works of one priority are deleted only when all works of lower priority are gone.
+import { listAt } from '../../lib/objects/json-object.ts';
 import type { ApiClient, ApiObject } from '../../kube/types.ts';
 import { annotationOf } from '../../cache/sources/objects/hub-object.ts';
 import { collectionPath } from '../../kube/paths.ts';
 import { check, type ObjectWriter } from '../../kube/objects/object-writer.ts';
-import { isDeleting, listAt, type ResourceType } from '../../kube/objects/objects.ts';
+import { isDeleting, type ResourceType } from '../../kube/objects/objects.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 
 export const manifestWorks: ResourceType = {

@@ -1,6 +1,6 @@
+import { textAt } from '../../lib/objects/json-object.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { textAt } from '../../kube/objects/objects.ts';
 import { accessObjects } from './access-objects.ts';
 import { timesOf } from './token.ts';
 

@@ -1,13 +1,12 @@
 // The objects that a ClusterJoin makes in the member: the gateway's ServiceAccount, with the rights to impersonate
 // users, to check the cluster's health, to renew its own token, and to remove these objects again.
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { isJsonObject, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { impersonationRules } from '../../lib/rights/impersonation-rules.ts';
 import { indexRules, reviewRules } from '../../lib/rights/index-rules.ts';
 import type { PolicyRule } from '../../lib/rights/policy-rule.ts';
 import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
 import { rbacGroup as rbac } from '../../lib/objects/api-names.ts';
 import type { ObjectName } from '../../distribute/member/member-objects.ts';
-import { textAt } from '../../kube/objects/objects.ts';
 import { defaultMemberNamespace, type InstalledObject, type JoinSpec } from '../object/cluster-join.ts';
 
 export const accountName = 'portcullis-gateway';

@@ -1,6 +1,6 @@
+import { textAt } from '../../lib/objects/json-object.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { textAt } from '../../kube/objects/objects.ts';
 import { manifestsIn } from './bundle.ts';
 
 test('the manifests of a bundle are applied namespaces and definitions first, whatever key they are in', () => {

@@ -1,14 +1,12 @@
 // The bundle of a ClusterJoin: manifests in a ConfigMap of the hub, which the bootstrap credential applies in the
 // member. An example is an agent with its own bootstrap kubeconfig. The gateway's ServiceAccount gets no rights to
 // these objects, so they stay when the member leaves.
+import { fieldOf, isJsonObject, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { GatewayError } from '../../model/errors.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { textAt } from '../../kube/objects/objects.ts';
 import type { ServedKind } from '../../kube/discovery/documents.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import type { MemberObjects, ObjectName } from '../../distribute/member/member-objects.ts';
 import { inApplyOrder } from '../../distribute/work/apply-order.ts';
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { YamlFault } from '../../lib/yaml/go-yaml.ts';
 import { objectsIn } from '../../lib/yaml/manifest-objects.ts';
 import { fieldManager } from './install.ts';

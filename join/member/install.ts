@@ -1,8 +1,6 @@
 // Makes the objects of a ClusterJoin in the member by server-side apply, and reports each object that was made.
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { textAt } from '../../kube/objects/objects.ts';
+import { fieldOf, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { MemberObjects } from '../../distribute/member/member-objects.ts';
-import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { joinAnnotation, type InstalledObject } from '../object/cluster-join.ts';
 import { nameOf } from './access-objects.ts';
 

@@ -1,10 +1,9 @@
 // Finds the objects in the member that a ClusterJoin has made. The status of the ClusterJoin lists them, but whoever
 // may write that status may list others. So only objects count that a ClusterJoin makes by kind, namespace and name,
 // and that carry the UID of this one.
+import { textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
-import { textAt } from '../../kube/objects/objects.ts';
 import { MemberRefusal, type MemberObjects } from '../../distribute/member/member-objects.ts';
-import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { isMadeFor, joinSpecOf, type InstalledObject } from '../object/cluster-join.ts';
 import { accessObjects, nameOf } from './access-objects.ts';
 

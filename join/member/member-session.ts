@@ -1,5 +1,6 @@
 // Connections to a member for one step of a join, with the bootstrap credential or with a new token that is not stored
 // yet. They are closed when the step ends.
+import { textAt } from '../../lib/objects/json-object.ts';
 import type { AddressRule } from '../../model/address-rule.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterRecord, ClusterSpec } from '../../model/records.ts';
@@ -11,7 +12,6 @@ import type { ApiObject } from '../../kube/types.ts';
 import { makeMemberClient, type MemberClient } from '../../distribute/member/member-client.ts';
 import type { ServedKind } from '../../kube/discovery/documents.ts';
 import { makeMemberObjects, MemberRefusal } from '../../distribute/member/member-objects.ts';
-import { textAt } from '../../kube/objects/objects.ts';
 import { makeTransport, transportParts } from '../../routing/pools/transport.ts';
 import { makeConnections } from '../../routing/members/target.ts';
 

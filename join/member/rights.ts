@@ -1,9 +1,8 @@
 // Checks with SelfSubjectAccessReviews that the bootstrap credential may do everything that a ClusterJoin does, before
 // anything is changed in the member.
-import type { JsonObject } from '../../lib/objects/json-object.ts';
+import { listAt, textsAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { MemberObjects, ObjectName } from '../../distribute/member/member-objects.ts';
 import { accountName, nameOf } from './access-objects.ts';
-import { listAt, textsAt } from '../../kube/objects/objects.ts';
 
 /**
  * Returns the rights that the bootstrap credential lacks, as `verb resource.group`; empty when it lacks none.

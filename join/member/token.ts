@@ -1,8 +1,8 @@
 // Requests a token of the gateway's ServiceAccount from the member, and checks that it works before it is
 // stored.
+import { listAt, textAt } from '../../lib/objects/json-object.ts';
 import { MemberRefusal } from '../../distribute/member/member-objects.ts';
 import type { MemberClient } from '../../distribute/member/member-client.ts';
-import { listAt, textAt } from '../../kube/objects/objects.ts';
 import type { TokenTimes } from '../object/cluster-join.ts';
 import { accountName } from './access-objects.ts';
 import type { ReachedMember } from './member-session.ts';

@@ -1,12 +1,11 @@
 // Reads ClusterJoin objects: the settings in the spec, and what the status remembers from one reconciliation to the
 // next.
+import { fieldOf, isJsonObject, listAt, textAt, textsAt } from '../../lib/objects/json-object.ts';
 import { createHash } from 'node:crypto';
 import type { ApiObject } from '../../kube/types.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { listAt, textAt, textsAt, type ResourceType } from '../../kube/objects/objects.ts';
+import type { ResourceType } from '../../kube/objects/objects.ts';
 import { kubernetesExtraKeys } from '../../lib/rights/impersonation-rules.ts';
 import { parseDuration } from '../../lib/duration.ts';
-import { isJsonObject } from '../../lib/objects/json-object.ts';
 
 /**
  * The API group differs from the gateway's own group, gateway.portcullis.io: an aggregated API serves that group on the

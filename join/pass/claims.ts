@@ -1,6 +1,6 @@
 // Records which ClusterJoin has which member, so that one member does not join under two names.
+import { textAt } from '../../lib/objects/json-object.ts';
 import type { ApiObject, ApiObjects } from '../../kube/types.ts';
-import { textAt } from '../../kube/objects/objects.ts';
 
 export interface Claims {
   /**

@@ -1,10 +1,11 @@
 // The rights that TenantBindings and ClusterPermissions have granted in a cluster that leaves. They are removed before
 // the gateway gives up its access. The controller of the room `tenants` removes them when it sees a label on the
 // cluster's Secret.
+import { listAt, textAt } from '../../lib/objects/json-object.ts';
 import { collectionPath } from '../../kube/paths.ts';
 import type { ApiClient, ApiObject } from '../../kube/types.ts';
 import { check } from '../../kube/objects/object-writer.ts';
-import { listAt, textAt, type ResourceType } from '../../kube/objects/objects.ts';
+import type { ResourceType } from '../../kube/objects/objects.ts';
 import { leavingLabel } from '../../tenants/hub/selection.ts';
 import type { GrantKind } from '../../tenants/object/grant.ts';
 import { clusterPermissions } from '../../tenants/object/cluster-permission.ts';

@@ -1,10 +1,10 @@
 // Lets a member leave. First the ManifestWorks and grants are deleted, which needs the gateway's access to the member;
 // then the gateway's objects in the member. The last of these is the ClusterRoleBinding that permits their deletion.
+import { fieldOf, textAt, textsAt } from '../../lib/objects/json-object.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ApiObject } from '../../kube/types.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
 import { setFinalizer } from '../../kube/objects/object-writer.ts';
-import { isDeleting, textAt, textsAt } from '../../kube/objects/objects.ts';
+import { isDeleting } from '../../kube/objects/objects.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { MemberRefusal } from '../../distribute/member/member-objects.ts';
 import { readBootstrap } from '../hub/bootstrap.ts';

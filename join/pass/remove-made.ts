@@ -1,10 +1,9 @@
 // Removes objects of a ClusterJoin from the member: those that its spec no longer asks for, or all of them. What the
 // status lists is only a hint, see made-objects.ts.
+import { textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
-import { textAt } from '../../kube/objects/objects.ts';
 import type { MemberObjects } from '../../distribute/member/member-objects.ts';
-import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { nameOf } from '../member/access-objects.ts';
 import { isDenied, isSame, madeObject, possibleObjects } from '../member/made-objects.ts';
 import type { InstalledObject } from '../object/cluster-join.ts';

@@ -1,8 +1,8 @@
 // Reads the documents in which an API server says what it serves: aggregated discovery (KEP-3352), which describes all
 // groups in two answers, and the older documents of groups and of one group's version. Their names become parts of
 // request paths, so what cannot be a name in Kubernetes is left out.
+import { isJsonObject, objectsAt, textAt, textsAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { isGroup, isKind, isLabel } from '../../lib/objects/api-names.ts';
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 /** A kind in one version, and the resource that its objects are. */
 export interface ServedKind {
@@ -46,9 +46,9 @@ export function isSubresource({ resource }: Pick<ServedResource, 'resource'>): b
 
 /** Groups of aggregated discovery whose own server is down: what is said of them is old or missing. */
 export function staleGroups(document: JsonObject): readonly string[] {
-  return objectsIn(document['items'])
-    .filter((item) => objectsIn(item['versions']).some(({ freshness }) => freshness === 'Stale'))
-    .map(groupNameOf);
+  return objectsAt(document, 'items')
+    .filter((item) => objectsAt(item, 'versions').some(({ freshness }) => freshness === 'Stale'))
+    .map((item) => textAt(item, 'metadata', 'name'));
 }
 
 /**
@@ -56,16 +56,26 @@ export function staleGroups(document: JsonObject): readonly string[] {
  * group's preferred version first.
  */
 export function aggregatedResources(document: JsonObject): readonly ServedResource[] {
-  const resources = objectsIn(document['items']).flatMap((item) =>
-    objectsIn(item['versions']).flatMap(({ version, resources: listed }) =>
-      objectsIn(listed).flatMap((each) => {
-        const of = { group: groupNameOf(item), version: textOf(version), namespaced: each['scope'] === 'Namespaced' };
-        const resource = textOf(each['resource']);
+  const resources = objectsAt(document, 'items').flatMap((item) =>
+    objectsAt(item, 'versions').flatMap(({ version, resources: listed }) =>
+      objectsAt(listed).flatMap((each) => {
+        const of = {
+          group: textAt(item, 'metadata', 'name'),
+          version: textAt(version),
+          namespaced: each['scope'] === 'Namespaced',
+        };
+        const resource = textAt(each, 'resource');
         return [
-          { ...of, ...wordsOf(each), resource, kind: kindIn(each), singular: textOf(each['singularResource']) },
-          ...objectsIn(each['subresources']).map((sub) => {
-            const name = `${resource}/${textOf(sub['subresource'])}`;
-            return { ...of, ...wordsOf(sub), resource: name, kind: kindIn(sub), singular: '' };
+          {
+            ...of,
+            ...wordsOf(each),
+            resource,
+            kind: textAt(each, 'responseKind', 'kind'),
+            singular: textAt(each, 'singularResource'),
+          },
+          ...objectsAt(each, 'subresources').map((sub) => {
+            const name = `${resource}/${textAt(sub, 'subresource')}`;
+            return { ...of, ...wordsOf(sub), resource: name, kind: textAt(sub, 'responseKind', 'kind'), singular: '' };
           }),
         ];
       }),
@@ -76,11 +86,11 @@ export function aggregatedResources(document: JsonObject): readonly ServedResour
 
 /** The resources and subresources in a metav1.APIResourceList of this group and version. */
 export function listedResources(document: JsonObject, group: string, version: string): readonly ServedResource[] {
-  const resources = objectsIn(document['resources']).map((each) => {
+  const resources = objectsAt(document, 'resources').map((each) => {
     const names = {
-      resource: textOf(each['name']),
-      kind: textOf(each['kind']),
-      singular: textOf(each['singularName']),
+      resource: textAt(each, 'name'),
+      kind: textAt(each, 'kind'),
+      singular: textAt(each, 'singularName'),
     };
     return { group, version, ...names, namespaced: each['namespaced'] === true, ...wordsOf(each) };
   });
@@ -90,13 +100,12 @@ export function listedResources(document: JsonObject, group: string, version: st
 /** The groups in a metav1.APIVersions (the core group), an APIGroupList or one APIGroup. */
 export function groupsIn(document: JsonObject): readonly ServedGroup[] {
   if (document['kind'] === 'APIVersions') {
-    return [{ group: '', versions: textsIn(document['versions']).filter(isLabel) }];
+    return [{ group: '', versions: textsAt(document, 'versions').filter(isLabel) }];
   }
-  const groups = document['kind'] === 'APIGroup' ? [document] : objectsIn(document['groups']);
+  const groups = document['kind'] === 'APIGroup' ? [document] : objectsAt(document, 'groups');
   return groups.map(({ name, preferredVersion, versions }) => {
-    const preferred = isJsonObject(preferredVersion) ? [preferredVersion] : [];
-    const all = [...preferred, ...objectsIn(versions)].map(({ version }) => textOf(version));
-    return { group: textOf(name), versions: [...new Set(all)].filter(isLabel) };
+    const all = [preferredVersion, ...objectsAt(versions)].map((each) => textAt(each, 'version'));
+    return { group: textAt(name), versions: [...new Set(all)].filter(isLabel) };
   });
 }
 
@@ -105,30 +114,10 @@ function wordsOf({
   shortNames,
   categories,
 }: JsonObject): Pick<ServedResource, 'verbs' | 'shortNames' | 'categories'> {
-  return { verbs: textsIn(verbs), shortNames: textsIn(shortNames), categories: textsIn(categories) };
-}
-
-function groupNameOf({ metadata }: JsonObject): string {
-  return isJsonObject(metadata) ? textOf(metadata['name']) : '';
-}
-
-function kindIn({ responseKind }: JsonObject): string {
-  return isJsonObject(responseKind) ? textOf(responseKind['kind']) : '';
+  return { verbs: textsAt(verbs), shortNames: textsAt(shortNames), categories: textsAt(categories) };
 }
 
 function isUsable({ group, version, resource, kind }: ServedResource): boolean {
   // Some subresources have no kind of their own.
   return isGroup(group) && isLabel(version) && resource.split('/').every(isLabel) && (kind === '' || isKind(kind));
-}
-
-function objectsIn(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function textsIn(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 }

@@ -1,10 +1,11 @@
 // Writes objects of an API server, mostly of the hub. The message of an error says what was refused and why, and which
 // RBAC rule is missing. Values that the server quotes are removed from its message, since they may be those of the
 // object.
+import { textsAt } from '../../lib/objects/json-object.ts';
 import { collectionPath, objectPath } from '../paths.ts';
 import type { ApiAnswer, ApiCall, ApiClient, ApiObject, WatchedResource } from '../types.ts';
 import { oneLine } from '../../lib/text/one-line.ts';
-import { textsAt, type ResourceType } from './objects.ts';
+import type { ResourceType } from './objects.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 
 /**

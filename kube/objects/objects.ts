@@ -1,6 +1,6 @@
 // Reads fields and owner references of objects of an API server, and whether an object is being deleted.
 import type { ApiObject } from '../types.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
+import { fieldOf, listAt } from '../../lib/objects/json-object.ts';
 
 /** A type of API objects; `resource` is the plural name, as in paths. */
 export interface ResourceType {
@@ -8,23 +8,6 @@ export interface ResourceType {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
-}
-
-/** Returns the string at the path; '' if there is none. */
-export function textAt(object: unknown, ...path: readonly string[]): string {
-  const value = fieldOf(object, ...path);
-  return typeof value === 'string' ? value : '';
-}
-
-/** Returns the array at the path; an empty one if there is none. */
-export function listAt(object: unknown, ...path: readonly string[]): readonly unknown[] {
-  const value = fieldOf(object, ...path);
-  return Array.isArray(value) ? value : [];
-}
-
-/** Returns the strings in the array at the path, without items of other types. */
-export function textsAt(object: unknown, ...path: readonly string[]): readonly string[] {
-  return listAt(object, ...path).filter((each) => typeof each === 'string');
 }
 
 export function isDeleting(object: ApiObject): boolean {

@@ -2,6 +2,7 @@
 // pkg/apis/rbac/v1), as pure functions over Role and binding objects. Easy to get wrong: a rule without resourceNames
 // allows every name, and also requests without a name. A rule with resourceNames allows only these names, and the
 // entry "" in it means a request without a name.
+import { fieldOf, listAt, textsAt } from '../../lib/objects/json-object.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import { randomUUID } from 'node:crypto';
 import { accountUserName } from '../../auth/callers/reserved.ts';
@@ -133,12 +134,12 @@ export function subjectKeysOf({ name, groups }: Pick<User, 'name' | 'groups'>): 
  * has written into it, as in kube-apiserver.
  */
 export function readRules(role: unknown): readonly PolicyRule[] {
-  return listOf(fieldOf(role, 'rules')).map((rule) => ({
-    verbs: textsOf(fieldOf(rule, 'verbs')),
-    apiGroups: textsOf(fieldOf(rule, 'apiGroups')),
-    resources: textsOf(fieldOf(rule, 'resources')),
+  return listAt(role, 'rules').map((rule) => ({
+    verbs: textsAt(rule, 'verbs'),
+    apiGroups: textsAt(rule, 'apiGroups'),
+    resources: textsAt(rule, 'resources'),
     resourceNames: namesOf(fieldOf(rule, 'resourceNames')),
-    nonResourceURLs: textsOf(fieldOf(rule, 'nonResourceURLs')),
+    nonResourceURLs: textsAt(rule, 'nonResourceURLs'),
   }));
 }
 
@@ -156,7 +157,7 @@ export function readBinding(
   const name = fieldOf(reference, 'name');
   if ((group !== '' && group !== rbacGroup) || typeof name !== 'string') return undefined;
   if (kind !== 'ClusterRole' && (kind !== 'Role' || namespace === '')) return undefined;
-  const subjects = listOf(fieldOf(binding, 'subjects')).flatMap((subject) => subjectKeyOf(subject, namespace) ?? []);
+  const subjects = listAt(binding, 'subjects').flatMap((subject) => subjectKeyOf(subject, namespace) ?? []);
   if (subjects.length === 0) return undefined;
   const role: RoleReference = { kind, namespace: kind === 'Role' ? namespace : '', name };
   return { namespace, name: own, role, subjects: [...new Set(subjects)] };
@@ -184,26 +185,12 @@ function subjectKeyOf(subject: unknown, bindingNamespace: string): SubjectKey | 
   }
 }
 
-function fieldOf(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? (value as Record<string, unknown>)[key]
-    : undefined;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function textsOf(value: unknown): readonly string[] {
-  return listOf(value).filter((item) => typeof item === 'string');
-}
-
 /**
  * Reads resourceNames. A value that is not a list of texts becomes a name that no object has: an empty list would
  * allow every name.
  */
 function namesOf(value: unknown): readonly string[] {
   if (value === undefined || value === null) return [];
-  const names = textsOf(value);
+  const names = textsAt(value);
   return Array.isArray(value) && names.length === value.length ? names : ['\u0000'];
 }

@@ -1,6 +1,7 @@
 // Merges the OpenAPI documents that several clusters have for one group and version, as kube-openapi's pkg/aggregator
 // does with the documents of several servers. Easy to get wrong: two schemas with equal texts are different if a schema
 // that they refer to differs.
+import { isJsonObject, listAt, objectAt } from '../../lib/objects/json-object.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 import { isDeepStrictEqual } from 'node:util';
 
@@ -37,7 +38,7 @@ const otherMethods: ReadonlySet<string> = new Set(['put', 'post', 'delete', 'opt
 /** Parses an OpenAPI document. @throws Error when it is not a JSON object, or is nested too deep */
 export function parseOpenapi(text: Buffer): Json {
   const document = parseExact(text);
-  if (!isObject(document)) throw new Error('not a JSON object');
+  if (!isJsonObject(document)) throw new Error('not a JSON object');
   checkLevels(document, mostLevels);
   return document;
 }
@@ -60,7 +61,7 @@ export function mergeOpenapi(parts: readonly OpenapiPart[], group: string, versi
     for (const [path, item] of own) paths.push([path, withReferences(item, renames)]);
   }
   const [first] = parts;
-  const { securitySchemes } = objectOf(first?.document['components']);
+  const { securitySchemes } = objectAt(first?.document['components']);
   return {
     openapi: '3.0.0',
     info: first?.document['info'] ?? { title: 'Kubernetes', version: 'unknown' },
@@ -84,13 +85,13 @@ export interface OpenapiSurvey {
 export function surveyOpenapi(document: Json, group: string, version: string): OpenapiSurvey {
   const at = root(group, version);
   const last = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
-  const named = Object.keys(objectOf(document['paths']))
+  const named = Object.keys(objectAt(document['paths']))
     .filter((path) => path.startsWith(`${at}/`))
     .map((path) => last(path.endsWith('/{name}') ? path.slice(0, -'/{name}'.length) : path));
   const resources = [...new Set(named)].filter((name) => name !== '' && servedPaths(document, at, name).length > 0);
   const fields = Object.values(schemasIn(document)).flatMap((schema) =>
-    listOf(objectOf(schema)[kindsKey])
-      .filter((each) => isObject(each) && each['group'] === group && each['version'] === version)
+    listAt(objectAt(schema)[kindsKey])
+      .filter((each) => isJsonObject(each) && each['group'] === group && each['version'] === version)
       .map((each): [string, number] => [String((each as Json)['kind']), countFields(schema)]),
   );
   return { resources: new Set(resources), fields: new Map(fields) };
@@ -102,13 +103,13 @@ export function root(group: string, version: string): string {
 }
 
 function servedPaths(document: Json, at: string, resource: string): [string, Json][] {
-  const paths = objectOf(document['paths']);
+  const paths = objectAt(document['paths']);
   const places = [at, `${at}/watch`].flatMap((place) => [place, `${place}/namespaces/{namespace}`]);
   return places
     .flatMap((place) => [`${place}/${resource}`, `${place}/${resource}/{name}`])
     .flatMap((path): [string, Json][] => {
       const item = Object.hasOwn(paths, path) ? paths[path] : undefined;
-      if (!isObject(item) || !Object.hasOwn(item, 'get')) return [];
+      if (!isJsonObject(item) || !Object.hasOwn(item, 'get')) return [];
       return [[path, Object.fromEntries(Object.entries(item).filter(([key]) => !otherMethods.has(key)))]];
     });
 }
@@ -132,10 +133,10 @@ function reachedSchemas(document: Json, from: unknown, group: string, version: s
  * since the caller may not know of the others.
  */
 function withOwnKinds(schema: unknown, group: string, version: string): unknown {
-  if (!isObject(schema) || !Object.hasOwn(schema, kindsKey)) return schema;
-  const kinds = listOf(schema[kindsKey]);
+  if (!isJsonObject(schema) || !Object.hasOwn(schema, kindsKey)) return schema;
+  const kinds = listAt(schema[kindsKey]);
   if (kinds.length === 1) return schema;
-  const own = kinds.filter((kind) => isObject(kind) && kind['group'] === group && kind['version'] === version);
+  const own = kinds.filter((kind) => isJsonObject(kind) && kind['group'] === group && kind['version'] === version);
   return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, key === kindsKey ? own : value]));
 }
 
@@ -186,7 +187,7 @@ function chooseNames(
 
 function* namesIn(value: unknown): Generator<string> {
   if (Array.isArray(value)) for (const each of value as readonly unknown[]) yield* namesIn(each);
-  else if (isObject(value)) {
+  else if (isJsonObject(value)) {
     for (const [key, each] of Object.entries(value)) {
       const name = key === '$ref' ? schemaNamed(each) : undefined;
       if (name === undefined) yield* namesIn(each);
@@ -208,7 +209,7 @@ function schemaNamed(reference: unknown): string | undefined {
 function withReferences(value: unknown, renames: ReadonlyMap<string, string>): unknown {
   if (renames.size === 0) return value;
   if (Array.isArray(value)) return value.map((each) => withReferences(each, renames));
-  if (!isObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => {
       const name = key === '$ref' ? schemaNamed(each) : undefined;
@@ -219,8 +220,8 @@ function withReferences(value: unknown, renames: ReadonlyMap<string, string>): u
 
 function countFields(schema: unknown): number {
   if (Array.isArray(schema)) return schema.reduce((sum: number, each) => sum + countFields(each), 0);
-  if (!isObject(schema)) return 0;
-  const own = Object.keys(objectOf(schema['properties'])).length;
+  if (!isJsonObject(schema)) return 0;
+  const own = Object.keys(objectAt(schema['properties'])).length;
   return Object.values(schema).reduce((sum: number, each) => sum + countFields(each), own);
 }
 
@@ -231,21 +232,9 @@ function checkLevels(value: unknown, left: number): void {
 }
 
 function schemasIn(document: Json): Json {
-  return objectOf(objectOf(document['components'])['schemas']);
+  return objectAt(objectAt(document['components'])['schemas']);
 }
 
 function byFirst([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
   return one < other ? -1 : 1;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? (value as readonly unknown[]) : [];
-}
-
-function objectOf(value: unknown): Json {
-  return isObject(value) ? value : {};
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,7 @@
 // Requests of operators: `indexes/status`, `indexes/move` and `indexes/rebuild`. The gateway has authorized them
 // before, by rules that name these subresources.
+import { isJsonObject } from '../../lib/objects/json-object.ts';
 import { GatewayError } from '../../model/errors.ts';
-import { isRecord } from '../../lib/json/record.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';
 import { searchVersion } from '../catalog/catalog.ts';
 import type { OperationQuestion } from '../api/question.ts';
@@ -21,7 +21,7 @@ export async function readOperation(
   if (request.inbound.method !== 'POST')
     throw new GatewayError('METHOD_NOT_ALLOWED', `indexes/${operation} is POSTed, as a JSON document`);
   const body = await request.body();
-  if (!isRecord(body)) throw wrong('the document is a JSON object');
+  if (!isJsonObject(body)) throw wrong('the document is a JSON object');
   if (operation === 'move') return { kind: 'operation', operation, ...readMove(body) };
   const { clusters, ...rest } = body;
   refuseOthers(rest);

@@ -1,8 +1,8 @@
 // Decides in which clusters a TenantBinding or ClusterPermission grants rights.
+import { listAt, textAt } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import type { ClusterRecord } from '../../model/records.ts';
 import { selectorMatches } from '../../lib/objects/label-selector.ts';
-import { listAt, textAt } from '../../kube/objects/objects.ts';
 import type { ClusterChoice } from '../object/grant.ts';
 
 /** Label of the Secret that registers a cluster which has joined. It is set while the cluster leaves. */

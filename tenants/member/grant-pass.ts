@@ -1,9 +1,8 @@
 // Reconciles one grant (TenantBinding or ClusterPermission) in one member: makes the objects that the member should
 // have, as the author (the user who changed the grant last), and removes those that it should not have any more.
 // Everything is tried by a dry run first, so that a member that refuses one of the bindings gets none of them.
+import { fieldOf, textAt } from '../../lib/objects/json-object.ts';
 import { GatewayError } from '../../model/errors.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { textAt } from '../../kube/objects/objects.ts';
 import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
 import { MemberRefusal, type MemberObjects, type ObjectName } from '../../distribute/member/member-objects.ts';
 import { authorFrom, type Author } from '../../distribute/stamp/authors.ts';

@@ -1,14 +1,12 @@
 // Makes the manifests of one cluster from the pieces of a grant (TenantBinding or ClusterPermission), and compares
 // objects in the cluster with them.
+import { fieldOf, listAt, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject } from '../../kube/types.ts';
-import { fieldOf } from '../../lib/objects/json-object.ts';
 import { selectorMatches } from '../../lib/objects/label-selector.ts';
-import { listAt, textAt } from '../../kube/objects/objects.ts';
 import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import type { ObjectName } from '../../distribute/member/member-objects.ts';
-import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { GrantFault, grantLabel, sourceAnnotation, uidLabel, type GrantedObject, type Piece } from '../object/grant.ts';
 
 /** Label of the namespace in a member that holds the gateway's own ServiceAccount. */

@@ -1,10 +1,8 @@
 // Reads OCM's ClusterPermissions (rbac.open-cluster-management.io/v1alpha1): roles and bindings for one cluster, whose
 // name is the namespace of the object on the hub. Their status has no field for the objects that were made, so an
 // annotation records these.
-import { fieldOf } from '../../lib/objects/json-object.ts';
-import { listAt, textAt } from '../../kube/objects/objects.ts';
+import { fieldOf, isJsonObject, listAt, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import {
   GrantFault,
   readGranted,

@@ -1,12 +1,12 @@
 // What TenantBindings and ClusterPermissions have in common: both are objects of the hub that grant rights in clusters.
 // The controller uses only these types, and not the fields of either kind.
+import { textAt, textsAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import { LabelSelectorFault, readLabelSelector, type LabelSelector } from '../../lib/objects/label-selector.ts';
 import type { Condition } from '../../kube/objects/conditions.ts';
-import { textAt, textsAt, type ResourceType } from '../../kube/objects/objects.ts';
+import type { ResourceType } from '../../kube/objects/objects.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import type { Modifier } from '../../distribute/work/last-modifier.ts';
-import type { JsonObject } from '../../lib/objects/json-object.ts';
 
 /**
  * Finalizer that keeps a deleted TenantBinding or ClusterPermission until its objects are removed from the clusters.

@@ -1,7 +1,6 @@
 // Reads TenantBindings: which subjects get which roles in which clusters, and the results that the status records.
-import { fieldOf } from '../../lib/objects/json-object.ts';
+import { fieldOf, listAt, textAt, textsAt } from '../../lib/objects/json-object.ts';
 import { generationOf } from '../../kube/objects/conditions.ts';
-import { listAt, textAt, textsAt } from '../../kube/objects/objects.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import { lastModifierOf } from '../../distribute/work/last-modifier.ts';
 import {

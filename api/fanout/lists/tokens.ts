@@ -1,9 +1,8 @@
 // The resourceVersion and the continue token of merged lists: how the gateway writes them for the client, and how it
 // reads them when the client sends them back. Security: both name clusters and a client can forge them, so they may
 // only choose among clusters that the caller may reach now.
+import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { createHash } from 'node:crypto';
-import { isRecord } from '../../../lib/json/record.ts';
-import type { JsonRecord } from '../../../lib/json/record.ts';
 import { GatewayError } from '../../../model/errors.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import type { User } from '../../../model/user.ts';
@@ -127,11 +126,11 @@ function digestOf(parts: readonly string[], { user, path, query }: TokenScope): 
 
 const base64url = /^[A-Za-z0-9_-]+$/;
 
-function parseObject(text: string): JsonRecord | undefined {
+function parseObject(text: string): JsonObject | undefined {
   if (!base64url.test(text)) return undefined;
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-    return isRecord(value) ? value : undefined;
+    return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

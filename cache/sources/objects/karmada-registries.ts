@@ -1,9 +1,9 @@
 // Reads Karmada's ResourceRegistry objects: which resources of which clusters are to be indexed. A ResourceRegistry
 // that requests something the index does not support is refused as a whole, so that nobody believes that all of it is
 // in effect when only a part is.
+import { fieldOf, listAt, textsAt } from '../../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../../kube/types.ts';
 import type { SourceIndexing } from '../../../model/records.ts';
-import { fieldOf } from '../../../lib/objects/json-object.ts';
 import { LabelSelectorFault, readLabelSelector, selectorMatches } from '../../../lib/objects/label-selector.ts';
 import { labelsOf } from './hub-object.ts';
 
@@ -57,7 +57,7 @@ export function readRegistry(object: ApiObject): Registry {
         'spec.backendStore.openSearch is not supported: rows are kept in the index of the gateway; remove spec.backendStore',
       );
     }
-    const resources = listOf(object, 'spec', 'resourceSelectors').map(readSelector);
+    const resources = listAt(object, 'spec', 'resourceSelectors').map(readSelector);
     const matches = readAffinity(fieldOf(object, 'spec', 'targetCluster'));
     return { name, resources, refusal: undefined, matches };
   } catch (error) {
@@ -112,7 +112,7 @@ function readAffinity(affinity: unknown): Test {
   const named = textsAt(affinity, 'clusterNames');
   const tests = [
     ...readLabels(fieldOf(affinity, 'labelSelector')),
-    ...listOf(affinity, 'fieldSelector', 'matchExpressions').map(readFieldRequirement),
+    ...listAt(affinity, 'fieldSelector', 'matchExpressions').map(readFieldRequirement),
   ];
   return (cluster) => {
     const { name } = cluster.metadata;
@@ -187,15 +187,6 @@ function testOf({ key, operator, values }: Requirement): (found: readonly string
 
 function valuesOf(value: unknown): readonly string[] {
   return typeof value === 'string' ? [value] : [];
-}
-
-function listOf(value: unknown, ...path: readonly string[]): readonly unknown[] {
-  const list = fieldOf(value, ...path);
-  return Array.isArray(list) ? list : [];
-}
-
-function textsAt(value: unknown, ...path: readonly string[]): readonly string[] {
-  return listOf(value, ...path).filter((each) => typeof each === 'string');
 }
 
 function isText(value: unknown): value is string {

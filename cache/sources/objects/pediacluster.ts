@@ -1,11 +1,11 @@
 // The source that makes one cluster of each PediaCluster of Clusterpedia, which contains address and credential. When
 // `caData` is empty, the system roots verify the API server (rule "verification is never silently off" of
 // docs/rules.md); Clusterpedia would verify nothing.
+import { fieldOf, textsAt } from '../../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../../kube/types.ts';
 import type { HubSource } from '../hub-source.ts';
 import type { SourceIndexing } from '../../../model/records.ts';
 import { onlyPlan, trustIn } from './hub-credential.ts';
-import { fieldOf } from '../../../lib/objects/json-object.ts';
 import {
   about,
   bytesField,
@@ -125,19 +125,15 @@ function groupResources(value: unknown): SourceIndexing['resources'] {
   return value.flatMap((entry: unknown) => {
     const group = fieldOf(entry, 'group') ?? '';
     if (typeof group !== 'string') return [];
-    const versions = textsOf(fieldOf(entry, 'versions'));
-    const resources = textsOf(fieldOf(entry, 'resources')).map((resource) => ({ group, resource, versions }));
+    const versions = textsAt(entry, 'versions');
+    const resources = textsAt(entry, 'resources').map((resource) => ({ group, resource, versions }));
     // Clusterpedia stores Events together with the object they are about. In the index Events are rows of their own, so
     // the resource `events` is added.
-    return textsOf(fieldOf(entry, 'eventsInvolvedResources')).length === 0 ? resources : [...resources, events];
+    return textsAt(entry, 'eventsInvolvedResources').length === 0 ? resources : [...resources, events];
   });
 }
 
 const events = { group: '', resource: 'events', versions: [] };
-
-function textsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
-}
 
 /** A reference to one key of a Secret. */
 interface SecretRef {
