@@ -2,6 +2,7 @@
 // members are killed and restarted on purpose.
 import { request as httpsRequest } from 'node:https';
 
+import { eventually } from '../site/polling.ts';
 import type { KeyPair } from './certificates.ts';
 import type { MemberAnswer } from './fixture-types.ts';
 
@@ -75,8 +76,15 @@ export async function applyObject(access: AdminAccess, object: object): Promise<
   if (resource === undefined) throw new Error(`no resource for ${typed.apiVersion} ${typed.kind}`);
   const namespace = resource.namespaced ? `/namespaces/${typed.metadata.namespace ?? 'default'}` : '';
   const target = `${prefix}${namespace}/${resource.name}/${encodeURIComponent(typed.metadata.name)}`;
-  const answer = await adminRequest(access, 'PATCH', `${target}?fieldManager=fixture&force=true`, object, {
-    'content-type': 'application/apply-patch+yaml',
+  const patch = (): ReturnType<typeof adminRequest> =>
+    adminRequest(access, 'PATCH', `${target}?fieldManager=fixture&force=true`, object, {
+      'content-type': 'application/apply-patch+yaml',
+    });
+  // A kind whose CustomResourceDefinition is new is in discovery before the server can apply objects of it.
+  const answer = await eventually(`apply ${target}`, async () => {
+    const given = await patch();
+    const isTooEarly = given.status === 503 && /delay between when CustomResourceDefinitions/.test(given.body);
+    return isTooEarly ? undefined : given;
   });
   if (answer.status >= 300) throw new Error(`apply ${target}: ${answer.status} ${answer.body}`);
 }
