@@ -206,6 +206,16 @@ test('the catalog is made anew when types of the store or what is followed have 
   assert.equal(await later(), third);
 });
 
+test('an empty catalog is read again as soon as something is known, and not only when it is old', async () => {
+  const sync = { state: () => [], version: 1 };
+  let known: readonly StoredType[] = [];
+  const read = makeCatalogReader({ types: async () => known, sync, isChosen: () => true }, 500, () => 0);
+  assert.deepEqual((await read()).all, []);
+  known = [stored('one', typeOf('v1'))];
+  sync.version = 2;
+  assert.equal((await read()).all.length, 1);
+});
+
 test('pruned fields are told once for all clusters that keep a type without them, and no cluster is named that shows nothing', () => {
   const without = (...pruned: readonly string[]): TypeInfo => ({ ...typeOf('v1'), pruned });
   const names = ['a', 'b', 'c', 'd', 'hidden'];

@@ -74,8 +74,11 @@ export function makeCatalogReader(
     }
     return made.catalog;
   };
+  // Right after a start, and while a damaged store is built anew, nothing is known for a moment. Types that are known
+  // by now must not be told to be missing because of that.
+  const isOutdated = (): boolean => made?.catalog.all.length === 0 && made.version !== sync.version;
   return () => {
-    if (read !== undefined && nowMs() - readAtMs < maxAgeMs) return read;
+    if (read !== undefined && nowMs() - readAtMs < maxAgeMs && !isOutdated()) return read;
     readAtMs = nowMs();
     const reading = readNow();
     read = reading;
