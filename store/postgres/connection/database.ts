@@ -32,6 +32,12 @@ const int8 = 20;
 const graceMs = 5000;
 /** A transaction may take this many times the time limit of a statement; then its connection is closed. */
 const statementsOfTransaction = 10;
+/**
+ * The server ends a transaction that gets no statement for this part of the time limit of a statement. A process that
+ * was stopped, or whose network is gone, would hold its locks until the server notices that the connection is dead, and
+ * keep other processes from taking over what it followed.
+ */
+const pausesOfStatement = 3;
 
 /** Reads int8 as a JavaScript number: ids, times and counts stay below 2^53. Larger values are selected as text. */
 const parsers: { readonly getTypeParser: typeof types.getTypeParser } = {
@@ -156,7 +162,8 @@ export class Database {
 
   #begin(settings: string): string {
     return `BEGIN; SET LOCAL search_path = ${this.schema}; SET LOCAL jit = off;
-      SET LOCAL statement_timeout = ${this.statementTimeoutMs}; ${settings}`;
+      SET LOCAL statement_timeout = ${this.statementTimeoutMs};
+      SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(this.statementTimeoutMs / pausesOfStatement)}; ${settings}`;
   }
 
   /** Runs `work` with a connection, which `work` must release. When `work` throws, its transaction is rolled back. */

@@ -1,6 +1,7 @@
 // The index in PostgreSQL as several processes share it: the order of commits, leases, the log, and a database that
 // goes away. Each test has a database of its own on one real server.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, before, beforeEach, test, type TestContext } from 'node:test';
 import { Client } from 'pg';
 
@@ -9,6 +10,7 @@ import { needsPostgres, startPostgresServer, type PostgresServer } from '../../.
 import { rowWrite, typeInfo } from '../../../../store/conformance/model.fixture.ts';
 import { FencedError } from '../../../../store/fenced-error.ts';
 import { openDatabase } from '../../../../store/postgres/connection/database.ts';
+import { PostgresLeases } from '../../../../store/postgres/leases/leases.ts';
 import { Partitions } from '../../../../store/postgres/feed/partitions.ts';
 import { shardOfIncarnation } from '../../../../store/postgres/connection/shard.ts';
 import { openPostgresStore, type PostgresStoreOptions } from '../../../../store/postgres/store.ts';
@@ -236,3 +238,32 @@ test('processes that start at once make the tables once', needsPostgres, async (
   await Promise.all(stores.map((store, i) => store.apply(batchOf(`c${i}`, 'web'))));
   assert.equal((await stores[0]!.types()).length, 3);
 });
+
+test(
+  'a process that stops in the middle of a transaction keeps the others from planning for seconds, not for ever',
+  { ...needsPostgres, timeout: 60_000 },
+  async (t) => {
+    await open(t);
+    const [stopped, other] = await Promise.all([
+      openDatabase({ url, connections: 1, statementTimeoutMs: 3000 }),
+      openDatabase({ url, connections: 1 }),
+    ]);
+    t.after(() => other.close());
+    const held = Promise.withResolvers<void>();
+    // As a process does that was stopped here: it sends nothing more, and does not close its connection.
+    const ended = assert.rejects(
+      stopped.transaction(async (client) => {
+        await client.query('SELECT 1 FROM planner WHERE one FOR UPDATE');
+        held.resolve();
+        await once(client, 'error');
+      }),
+    );
+    await held.promise;
+    const leases = new PostgresLeases(other, { acknowledged: () => new Map() });
+    const plan = (): Promise<boolean> => leases.plan(() => []);
+    assert.equal(await plan(), false, 'nobody else plans meanwhile');
+    await eventually('another process plans', plan);
+    await ended;
+    await stopped.close();
+  },
+);
