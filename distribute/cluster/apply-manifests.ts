@@ -222,7 +222,7 @@ class ManifestApplier {
 
   async #evaluate(live: JsonObject, rules: readonly unknown[]): Promise<readonly Finding[]> {
     const { ruleEvaluator, work } = this.#parts;
-    return await ruleEvaluator.evaluate(work.namespace ?? '', live, rules);
+    return await ruleEvaluator.evaluate(work.namespace, live, rules);
   }
 
   /** UID of the object in the AppliedManifestWork; '' when it was never applied. */
@@ -266,7 +266,7 @@ class ManifestApplier {
       readiness: readinessOf(live),
     };
     const { ruleEvaluator, work } = this.#parts;
-    const rulesMs = ruleEvaluator.againMs(work.namespace ?? '', config.conditionRules) ?? Infinity;
+    const rulesMs = ruleEvaluator.againMs(work.namespace, config.conditionRules) ?? Infinity;
     const seen: Seen = { state: 'present', uid: uidOf(live), observation };
     const version = textAt(live, 'metadata', 'resourceVersion');
     return { ...known, version, seen, lookAtMs: this.#lookAtMs(Math.min(waitMs, rulesMs)) };

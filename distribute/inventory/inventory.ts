@@ -51,8 +51,19 @@ export const executorAnnotation = `${ownPrefix}executor`;
  */
 export const appliedSpecAnnotation = `${ownPrefix}applied-spec`;
 
-/** Reads an AppliedManifestWork. What is missing or of another type is read as absent. */
+/** What was read of each object: all of them are looked through at each reconcile. */
+const known = new WeakMap<ApiObject, AppliedWork>();
+
+/** Reads an AppliedManifestWork, once. What is missing or of another type is read as absent. */
 export function readAppliedWork(object: ApiObject): AppliedWork {
+  const before = known.get(object);
+  if (before !== undefined) return before;
+  const read = appliedWorkOf(object);
+  known.set(object, read);
+  return read;
+}
+
+function appliedWorkOf(object: ApiObject): AppliedWork {
   const { name, uid } = object.metadata;
   const start = textAt(object, 'status', 'evictionStartTime');
   return {
