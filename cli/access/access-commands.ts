@@ -120,7 +120,7 @@ async function askIndex(
   for (const [name, value] of Object.entries({ ...parameters, clusters: flags.clusters }))
     for (const each of Array.isArray(value) ? value : [value]) if (each !== undefined) query.append(name, String(each));
   const path = `${indexPath}/${question}?${query.toString()}`;
-  return await askJson(connection, { method: 'GET', path, headers: { accept: 'application/json' } }, explainAccess);
+  return await askJson(connection, { method: 'GET', path }, explainAccess);
 }
 
 /** What the gateway says of a bad question is the best explanation. */

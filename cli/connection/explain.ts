@@ -1,5 +1,6 @@
 // Turns errors on the way to the gateway into a sentence and advice. Node has half a dozen error codes for one mistake,
 // the wrong CA, depending on where the verification fails.
+import { fieldOf, textAt } from '../../lib/objects/json-object.ts';
 import { Failure } from '../terminal/failure.ts';
 import type { Connection } from './gateway-connection.ts';
 
@@ -83,7 +84,7 @@ function explainTls(
  * Turns an answer with a status other than 200 into a {@link Failure}. If the body is a `metav1.Status`, the Failure
  * includes its message.
  */
-export function explainStatus(status: number, body: string, connection: Connection): Failure {
+export function explainStatus(status: number, body: Buffer, connection: Connection): Failure {
   const { root } = connection;
   const said = statusMessage(body);
   const reason = said === undefined ? '' : `: ${said}`;
@@ -122,17 +123,27 @@ export function explainStatus(status: number, body: string, connection: Connecti
   );
 }
 
-/** The message of a `metav1.Status`; undefined when the text is not a Status. */
-export function statusMessage(body: string): string | undefined {
+/** The message of a `metav1.Status`; undefined when the body is not a Status. */
+export function statusMessage(body: Buffer): string | undefined {
+  const message = fieldOf(statusIn(body), 'message');
+  return typeof message === 'string' ? message : undefined;
+}
+
+/**
+ * Tells the two causes of a 404 apart: true when the object does not exist, false when the server does not serve the
+ * type. In the second case the Status has no object name in its details.
+ */
+export function isAboutObject(body: Buffer): boolean {
+  return textAt(statusIn(body), 'details', 'name') !== '';
+}
+
+function statusIn(body: Buffer): unknown {
   try {
-    const parsed: unknown = JSON.parse(body);
-    if (typeof parsed === 'object' && parsed !== null && 'message' in parsed && typeof parsed.message === 'string') {
-      return parsed.message;
-    }
+    return JSON.parse(body.toString());
   } catch {
     // The body is not JSON, so another kind of server answered, and the text of its page would not help.
+    return undefined;
   }
-  return undefined;
 }
 
 function codeOf(error: unknown): string | undefined {

@@ -6,6 +6,9 @@ import { getCACertificates } from 'node:tls';
 import { explainConnection, explainStatus } from './explain.ts';
 import { Failure } from '../terminal/failure.ts';
 import type { Connection } from './gateway-connection.ts';
+import { bodyOf } from '../../kube/call-body.ts';
+import type { ApiAnswer, ApiCall } from '../../kube/types.ts';
+import { retryAfterMsOf } from '../../lib/backoff.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 /** Limits of one request. */
@@ -31,11 +34,11 @@ export async function getJson(
   accept: string,
   limits: RequestLimits = defaultLimits,
 ): Promise<JsonObject> {
-  return await askJson(connection, { method: 'GET', path, headers: { accept } }, explainStatus, limits);
+  return await askJson(connection, { method: 'GET', path, accept }, explainStatus, limits);
 }
 
 /** Makes a {@link Failure} from an answer with a status other than 200. */
-export type ExplainStatus = (status: number, body: string, connection: Connection) => Failure;
+export type ExplainStatus = (status: number, body: Buffer, connection: Connection) => Failure;
 
 /**
  * Sends a request and returns the JSON object in the answer.
@@ -44,20 +47,15 @@ export type ExplainStatus = (status: number, body: string, connection: Connectio
  */
 export async function askJson(
   connection: Connection,
-  question: Question,
+  call: Call,
   explain: ExplainStatus,
   limits: RequestLimits = defaultLimits,
 ): Promise<JsonObject> {
-  let answer: Answer;
-  try {
-    answer = await send(connection, question, limits);
-  } catch (error) {
-    throw error instanceof Failure ? error : explainConnection(error, connection, limits.timeoutMs);
-  }
+  const answer = await send(connection, call, limits);
   if (answer.status !== 200) throw explain(answer.status, answer.body, connection);
   let parsed: unknown;
   try {
-    parsed = JSON.parse(answer.body);
+    parsed = JSON.parse(answer.body.toString());
   } catch {
     parsed = undefined;
   }
@@ -70,22 +68,8 @@ export async function askJson(
   return parsed;
 }
 
-/** One HTTP request to the server of a connection. */
-export interface Question {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** The path with a leading slash, without the base URL of the connection, to which it is appended. */
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-}
-
-/** A complete answer with any status. */
-export interface Answer {
-  readonly status: number;
-  readonly body: string;
-  /** Seconds of the header Retry-After; undefined when there is none. */
-  readonly retryAfterS?: number;
-}
+/** One request to the server of a connection; the path is appended to the base URL of the connection. */
+export type Call = Pick<ApiCall, 'method' | 'path' | 'body' | 'accept' | 'contentType'>;
 
 /**
  * Makes an agent for many requests to one server. The agent keeps connections open, so that further requests need no
@@ -97,20 +81,28 @@ export function keepingAgent(connection: Connection, connections: number): Agent
 }
 
 /**
- * Sends one request; resolves with the answer, whatever its status. Rejects with the connection's error, or with a
- * Failure when the body is too long.
+ * Sends one request; resolves with the answer, whatever its status.
  * @param agent from {@link keepingAgent}; without an agent, the request has a connection of its own, which is closed
  * afterwards
+ * @throws Failure (rejects) when the server cannot be reached or the body is too long
  */
-export function send(
+export async function send(
   connection: Connection,
-  question: Question,
+  call: Call,
   limits: RequestLimits = defaultLimits,
   agent?: Agent,
-): Promise<Answer> {
+): Promise<ApiAnswer> {
+  try {
+    return await sendOnce(connection, call, limits, agent);
+  } catch (error) {
+    throw error instanceof Failure ? error : explainConnection(error, connection, limits.timeoutMs);
+  }
+}
+
+function sendOnce(connection: Connection, call: Call, limits: RequestLimits, agent?: Agent): Promise<ApiAnswer> {
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(limits.timeoutMs);
-    const call = open(connection, question, { agent, signal }, (response) => {
+    const request = open(connection, call, { agent, signal }, (response) => {
       const chunks: Buffer[] = [];
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
@@ -120,21 +112,20 @@ export function send(
           // The promise must be rejected before the request is destroyed. When the whole answer has arrived already,
           // the event 'end' follows at once and would resolve the promise.
           reject(new Failure(`${connection.root} answered more than ${limits.maxBytes} bytes`, 'Check --server.'));
-          call.destroy();
+          request.destroy();
         }
       });
       response.once('error', reject);
-      response.once('end', () => {
-        const seconds = Number(response.headers['retry-after'] ?? Number.NaN);
+      response.once('end', () =>
         resolve({
           status: response.statusCode ?? 0,
-          body: Buffer.concat(chunks).toString('utf8'),
-          ...(Number.isFinite(seconds) && { retryAfterS: seconds }),
-        });
-      });
+          body: Buffer.concat(chunks),
+          retryAfterMs: retryAfterMsOf(response.headers['retry-after']),
+        }),
+      );
     });
-    call.once('error', reject);
-    call.end(question.body);
+    request.once('error', reject);
+    request.end(bodyOf(call));
   });
 }
 
@@ -145,18 +136,21 @@ export function send(
  */
 export function open(
   connection: Connection,
-  { method, path, headers, body }: Question,
+  call: Call,
   { agent, signal }: { readonly agent?: Agent | undefined; readonly signal: AbortSignal },
   onAnswer: (response: IncomingMessage) => void,
 ): ClientRequest {
+  const body = bodyOf(call);
   return request(
-    new URL(connection.root + path),
+    new URL(connection.root + call.path),
     {
       agent: agent ?? new Agent({ keepAlive: false, proxyEnv: connection.proxyEnv, ...tlsOf(connection) }),
-      method,
+      method: call.method,
       headers: {
-        ...headers,
-        ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+        accept: call.accept ?? 'application/json',
+        ...(body === undefined
+          ? {}
+          : { 'content-type': call.contentType ?? 'application/json', 'content-length': String(body.length) }),
         'user-agent': 'portcullis-cli',
         ...(connection.token === undefined ? {} : { authorization: `Bearer ${connection.token}` }),
       },

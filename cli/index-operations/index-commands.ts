@@ -56,8 +56,8 @@ Examples:
  */
 async function showStatus(flags: StatusFlags, terminal: Terminal): Promise<void> {
   const connection = findConnection(flags, terminal);
-  const question = { method: 'GET', path: `${indexPath}/status`, headers: { accept: 'application/json' } } as const;
-  const read = (): Promise<JsonObject> => askJson(connection, question, explainOperation('get', 'status'));
+  const call = { method: 'GET', path: `${indexPath}/status` } as const;
+  const read = (): Promise<JsonObject> => askJson(connection, call, explainOperation('get', 'status'));
   let status = await read();
   const deadline = terminal.nowMs() + flags.timeout * 1000;
   while (flags.wait === true && status['whole'] !== true) {
@@ -104,9 +104,8 @@ function explainOperation(verb: string, operation: string): ExplainStatus {
 
 async function change(flags: Flags, terminal: Terminal, operation: string, body: object): Promise<void> {
   const connection = findConnection(flags, terminal);
-  const headers = { accept: 'application/json', 'content-type': 'application/json' };
-  const question = { method: 'POST', path: `${indexPath}/${operation}`, headers, body: JSON.stringify(body) } as const;
-  const { message } = await askJson(connection, question, explainOperation('create', operation));
+  const call = { method: 'POST', path: `${indexPath}/${operation}`, body } as const;
+  const { message } = await askJson(connection, call, explainOperation('create', operation));
   terminal.print(`${String(message)}\n`);
 }
 

@@ -1,10 +1,12 @@
 // Reads and writes objects of the hub for `portcullis join` and `unjoin`, with the rights of the person who runs the
 // command.
-import { explainConnection, statusMessage } from '../connection/explain.ts';
+import { isAboutObject, statusMessage } from '../connection/explain.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
-import { defaultLimits, send, type Answer, type Question } from '../connection/http.ts';
+import { send } from '../connection/http.ts';
 import { Failure } from '../terminal/failure.ts';
-import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import type { JsonObject } from '../../lib/objects/json-object.ts';
+import { createCall, patchCall } from '../../kube/objects/object-calls.ts';
+import type { ApiAnswer } from '../../kube/types.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 
 export const joinsPath = '/apis/join.portcullis.io/v1alpha1/clusterjoins';
@@ -28,52 +30,29 @@ export interface HubObjects {
  * Makes a client for objects of a hub. Every method rejects with a Failure when the hub cannot be reached or refuses.
  */
 export function hubObjects(connection: Connection): HubObjects {
-  const ask = async (method: Question['method'], path: string, body?: object): Promise<Answer> => {
-    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const headers = { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': type }) };
-    const question = { method, path, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
-    try {
-      return await send(connection, question);
-    } catch (error) {
-      throw error instanceof Failure ? error : explainConnection(error, connection, defaultLimits.timeoutMs);
-    }
-  };
-  const read = (answer: Answer, what: string): HubObject => {
+  const read = (answer: ApiAnswer, what: string): HubObject => {
     if (answer.status < 300) return parseExact(answer.body) as HubObject;
     throw refusalOf(answer, connection, what);
   };
   return {
     async get(path) {
-      const answer = await ask('GET', path);
-      if (answer.status === 404 && isAboutObject(answer)) return undefined;
+      const answer = await send(connection, { method: 'GET', path });
+      if (answer.status === 404 && isAboutObject(answer.body)) return undefined;
       return read(answer, `get ${path}`);
     },
-    create: async (collection, object) => read(await ask('POST', collection, object), `create in ${collection}`),
-    patch: async (path, change) => void read(await ask('PATCH', path, change), `change ${path}`),
+    create: async (path, body) => read(await send(connection, createCall(path, body)), `create in ${path}`),
+    patch: async (path, body) =>
+      void read(await send(connection, patchCall(path, { type: 'merge', body })), `change ${path}`),
     async remove(path) {
-      const answer = await ask('DELETE', path);
-      if (answer.status === 404 && isAboutObject(answer)) return false;
+      const answer = await send(connection, { method: 'DELETE', path });
+      if (answer.status === 404 && isAboutObject(answer.body)) return false;
       read(answer, `delete ${path}`);
       return true;
     },
   };
 }
 
-/**
- * Tells the two causes of a 404 apart: true when the object does not exist, false when the hub does not serve the type.
- * In the second case the Status has no object name in its details.
- */
-function isAboutObject({ body }: Answer): boolean {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    const details = isJsonObject(parsed) ? parsed['details'] : undefined;
-    return isJsonObject(details) && typeof details['name'] === 'string';
-  } catch {
-    return false;
-  }
-}
-
-function refusalOf({ status, body }: Answer, { root }: Connection, what: string): Failure {
+function refusalOf({ status, body }: ApiAnswer, { root }: Connection, what: string): Failure {
   const said = statusMessage(body) ?? '';
   const reason = said === '' ? '' : `: ${said}`;
   if (status === 404)

@@ -1,11 +1,12 @@
 // Creates RBAC objects in a member cluster with an administrator's kubeconfig context, one by one, by server-side apply
 // (KEP-555). Easy to get wrong: an API server refuses to let somebody grant more rights than they have. So any of the
 // objects may be refused, and the message says which ones were applied before.
-import { explainConnection, statusMessage } from '../connection/explain.ts';
+import { statusMessage } from '../connection/explain.ts';
 import { Failure } from '../terminal/failure.ts';
-import { defaultLimits, send } from '../connection/http.ts';
+import { send } from '../connection/http.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
-import type { Answer } from '../connection/http.ts';
+import { patchCall } from '../../kube/objects/object-calls.ts';
+import type { ApiAnswer } from '../../kube/types.ts';
 import type { AccessObject } from './member-access.ts';
 
 const plurals = { ClusterRole: 'clusterroles', ClusterRoleBinding: 'clusterrolebindings' } as const;
@@ -25,27 +26,19 @@ export async function applyAccess(
   for (const object of objects) {
     const { kind, metadata, apiVersion } = object;
     const name = `${kind} ${metadata.name}`;
-    const answer = await apply(connection, `/apis/${apiVersion}/${plurals[kind]}/${metadata.name}`, object);
+    // `force` overwrites fields that somebody else has changed, because the person who runs the command asks for
+    // exactly these objects.
+    const patch = { type: 'apply', fieldManager, force: true, body: object } as const;
+    const path = `/apis/${apiVersion}/${plurals[kind]}/${metadata.name}`;
+    const answer = await send(connection, patchCall(path, patch));
     if (answer.status !== 200 && answer.status !== 201) throw refusalOf(answer, connection, name, done);
     done.push(name);
     onApplied(name);
   }
 }
 
-async function apply(connection: Connection, path: string, object: AccessObject): Promise<Answer> {
-  // `force` overwrites fields that somebody else has changed, because the person who runs the command asks for exactly
-  // these objects.
-  const query = `?fieldManager=${fieldManager}&force=true`;
-  const headers = { accept: 'application/json', 'content-type': 'application/apply-patch+yaml' };
-  try {
-    return await send(connection, { method: 'PATCH', path: path + query, headers, body: JSON.stringify(object) });
-  } catch (error) {
-    throw error instanceof Failure ? error : explainConnection(error, connection, defaultLimits.timeoutMs);
-  }
-}
-
 function refusalOf(
-  { status, body }: Answer,
+  { status, body }: ApiAnswer,
   { root, token }: Connection,
   name: string,
   done: readonly string[],

@@ -1,9 +1,11 @@
 // Reads and writes ManifestWorks on the hub for `portcullis works`, with the rights of the person who runs the command.
-import { explainConnection, statusMessage } from '../connection/explain.ts';
+import { isAboutObject, statusMessage } from '../connection/explain.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
-import { defaultLimits, send, type Answer, type Question } from '../connection/http.ts';
+import { send } from '../connection/http.ts';
 import { Failure, usageFailure } from '../terminal/failure.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { patchCall } from '../../kube/objects/object-calls.ts';
+import type { ApiAnswer } from '../../kube/types.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 
 const group = '/apis/work.open-cluster-management.io/v1';
@@ -47,16 +49,8 @@ export interface HubWorks {
 const pageSize = 500;
 
 export function hubWorks(connection: Connection): HubWorks {
-  const ask = async (question: Question): Promise<Answer> => {
-    try {
-      return await send(connection, question);
-    } catch (error) {
-      throw error instanceof Failure ? error : explainConnection(error, connection, defaultLimits.timeoutMs);
-    }
-  };
-  const headers = { accept: 'application/json' };
   const get = async (path: string, what: string): Promise<JsonObject> => {
-    const answer = await ask({ method: 'GET', path, headers });
+    const answer = await send(connection, { method: 'GET', path });
     if (answer.status !== 200) throw refusalOf(answer, connection, what);
     return objectIn(answer, connection);
   };
@@ -91,12 +85,8 @@ export function hubWorks(connection: Connection): HubWorks {
         { op: 'replace', path: '/metadata/resourceVersion', value: metadata['resourceVersion'] },
         { op: 'replace', path: '/spec', value: spec },
       ];
-      const answer = await ask({
-        method: 'PATCH',
-        path: `${pathOf(name)}?fieldManager=portcullis${dryRun ? '&dryRun=All' : ''}`,
-        headers: { ...headers, 'content-type': 'application/json-patch+json' },
-        body: JSON.stringify(operations),
-      });
+      const patch = { type: 'json', fieldManager: 'portcullis', dryRun, body: operations } as const;
+      const answer = await send(connection, patchCall(pathOf(name), patch));
       if (answer.status === 409) return 'changed';
       if (answer.status !== 200) throw refusalOf(answer, connection, `change the ManifestWork ${textOf(name)}`);
       const changed = objectIn(answer, connection);
@@ -136,7 +126,7 @@ function isWork(value: unknown): value is Work {
   return isJsonObject(metadata) && typeof metadata['name'] === 'string' && typeof metadata['namespace'] === 'string';
 }
 
-function objectIn({ body }: Answer, connection: Connection): JsonObject {
+function objectIn({ body }: ApiAnswer, connection: Connection): JsonObject {
   try {
     const parsed = parseExact(body);
     if (isJsonObject(parsed)) return parsed;
@@ -153,7 +143,7 @@ function noObject({ root }: Connection): Failure {
   );
 }
 
-function refusalOf({ status, body }: Answer, { root }: Connection, what: string): Failure {
+function refusalOf({ status, body }: ApiAnswer, { root }: Connection, what: string): Failure {
   const said = statusMessage(body);
   const reason = said === undefined ? '' : `: ${said}`;
   if (status === 404 && isAboutObject(body))
@@ -171,18 +161,4 @@ function refusalOf({ status, body }: Answer, { root }: Connection, what: string)
         : 'Ask an administrator of the hub, or choose another context with --context.',
     );
   return new Failure(`${root} did not ${what} (${status})${reason}`, '');
-}
-
-/**
- * Tells the two causes of a 404 apart: true when the object does not exist, false when the hub does not serve the type.
- * In the second case the Status has no object name in its details.
- */
-function isAboutObject(body: string): boolean {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    const details = isJsonObject(parsed) ? parsed['details'] : undefined;
-    return isJsonObject(details) && typeof details['name'] === 'string' && details['name'] !== '';
-  } catch {
-    return false;
-  }
 }

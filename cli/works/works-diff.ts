@@ -4,6 +4,7 @@
 import { isJsonObject, objectsAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { updatedObject } from '../../lib/objects/updated-object.ts';
 import { matches } from '../../lib/text/star-pattern.ts';
+import { createCall, patchCall, updateCall, type WriteCall } from '../../kube/objects/object-calls.ts';
 import { discoverKinds, pathOf, type Kinds, type ServedKind } from '../apply/cluster/kinds.ts';
 import { makeMemberClient, reasonOf, refusal, type MemberClient } from '../apply/cluster/member-client.ts';
 import { objectDiff } from '../apply/manifests/object-diff.ts';
@@ -99,12 +100,12 @@ async function changeOf(asking: Asking, manifest: JsonObject): Promise<Change> {
   try {
     const { namespace, name } = metadataOf(manifest);
     const path = pathOf(kind, String(namespace ?? ''), String(name));
-    const read = await asking.client.ask({ method: 'GET', path, headers: json });
+    const read = await asking.client.ask({ method: 'GET', path });
     if (read.status !== 200 && read.status !== 404) return unknown(refusal(read));
     const live = read.status === 404 ? undefined : (parseExact(read.body) as JsonObject);
-    const question = questionOf(asking.spec, { manifest, kind, live });
-    if (question === undefined) return { object, change: 'none', diff: '' };
-    const answer = await asking.client.ask(question);
+    const call = dryRunOf(asking.spec, { manifest, kind, live });
+    if (call === undefined) return { object, change: 'none', diff: '' };
+    const answer = await asking.client.ask(call);
     // A dry run stores nothing, so it cannot create an object in a namespace that the same ManifestWork would create
     // first.
     if (answer.status === 404 && live === undefined && makesNamespace(asking.spec, namespace)) return asWritten;
@@ -129,16 +130,14 @@ function makesKind(spec: JsonObject, { apiVersion, kind }: JsonObject): boolean 
   });
 }
 
-const json = { accept: 'application/json' };
-
 /**
  * The dry-run request whose answer is the object as it would become; undefined when the ManifestWork would not write
  * the object.
  */
-function questionOf(
+function dryRunOf(
   spec: JsonObject,
   { manifest, kind, live }: { manifest: JsonObject; kind: ServedKind; live: JsonObject | undefined },
-): Parameters<MemberClient['ask']>[0] | undefined {
+): WriteCall | undefined {
   const { namespace, name } = metadataOf(manifest);
   const path = pathOf(kind, String(namespace ?? ''), String(name));
   const strategy = strategyOf(spec, kind, manifest);
@@ -146,20 +145,12 @@ function questionOf(
   if (type === 'ReadOnly' || (type === 'CreateOnly' && live !== undefined)) return undefined;
   if (type === 'ServerSideApply') {
     const { force, fieldManager = 'work-agent' } = isJsonObject(serverSideApply) ? serverSideApply : {};
-    const query = new URLSearchParams({
-      dryRun: 'All',
-      fieldManager: String(fieldManager),
-      force: String(force === true),
-    });
-    const headers = { ...json, 'content-type': 'application/apply-patch+yaml' };
-    return { method: 'PATCH', path: `${path}?${query.toString()}`, headers, body: JSON.stringify(manifest) };
+    const options = { fieldManager: String(fieldManager), force: force === true, dryRun: true };
+    return patchCall(path, { type: 'apply', ...options, body: manifest });
   }
-  const headers = { ...json, 'content-type': 'application/json' };
-  const query = '?dryRun=All&fieldManager=work-agent';
-  if (live !== undefined)
-    return { method: 'PUT', path: path + query, headers, body: JSON.stringify(updatedObject(live, manifest)) };
-  const collection = pathOf(kind, String(namespace ?? ''));
-  return { method: 'POST', path: collection + query, headers, body: JSON.stringify(manifest) };
+  const options = { fieldManager: 'work-agent', dryRun: true };
+  if (live !== undefined) return updateCall(path, updatedObject(live, manifest), options);
+  return createCall(pathOf(kind, String(namespace ?? '')), manifest, options);
 }
 
 /**
@@ -206,7 +197,7 @@ async function deletionOf({ client, kinds }: Asking, gone: JsonObject): Promise<
   try {
     const { namespace, name } = metadataOf(gone);
     const path = pathOf(kind, String(namespace ?? ''), String(name));
-    const read = await client.ask({ method: 'GET', path, headers: json });
+    const read = await client.ask({ method: 'GET', path });
     if (read.status === 404) return { object, change: 'none', diff: '' };
     if (read.status !== 200) return { object, change: 'unknown', diff: '', reason: refusal(read) };
     const live = parseExact(read.body) as JsonObject;

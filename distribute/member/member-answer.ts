@@ -1,19 +1,12 @@
 // Reads what a member answers: an object, or why there is none.
+import { ApiRefusal } from '../../kube/objects/api-refusal.ts';
 import { isTooDeep, mostLevels } from '../../lib/json/nesting.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 
 /** Thrown when the member answers with an error status. The message is the member's own. */
-export class MemberRefusal extends Error {
+export class MemberRefusal extends ApiRefusal {
   override readonly name = 'MemberRefusal';
-  readonly status: number;
-  /** `reason` of the metav1.Status in the answer; '' when it has none. */
-  readonly reason: string;
-  constructor(status: number, reason: string, message: string) {
-    super(message);
-    this.status = status;
-    this.reason = reason;
-  }
 }
 
 /**

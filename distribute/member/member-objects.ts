@@ -1,6 +1,14 @@
 // Reads and writes objects of one member as one identity. Each write is passed to `onWrite` before it is sent, for the
 // audit log.
 import { randomUUID } from 'node:crypto';
+import {
+  createCall,
+  deleteCall,
+  patchCall,
+  updateCall,
+  type Patch,
+  type WriteCall,
+} from '../../kube/objects/object-calls.ts';
 import { collectionPath, objectPath } from '../../kube/paths.ts';
 import type { ApiAnswer, ApiCall, WatchedResource } from '../../kube/types.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
@@ -53,22 +61,7 @@ export interface MemberObjects {
   may(verb: string, object: ObjectName): Promise<boolean>;
 }
 
-export interface Patch {
-  readonly type: 'merge' | 'apply' | 'json';
-  readonly fieldManager: string;
-  readonly force?: boolean;
-  /** If true, the member checks the patch but changes nothing. */
-  readonly dryRun?: boolean;
-  readonly body: unknown;
-}
-
 const timeoutMs = 30_000;
-const contentTypes = {
-  merge: 'application/merge-patch+json',
-  json: 'application/json-patch+json',
-  apply: 'application/apply-patch+yaml',
-} as const;
-
 /** Makes the access to objects. @param fieldManager name of creates and updates in `metadata.managedFields` */
 export function makeMemberObjects(client: MemberClient, fieldManager: string, onWrite: OnWrite): MemberObjects {
   const ask = async (call: ApiCall & { readonly auditId?: string }): Promise<ApiAnswer> => {
@@ -80,11 +73,7 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
       throw error;
     }
   };
-  const write = async (
-    verb: MemberWrite['verb'],
-    object: ObjectName,
-    call: Omit<ApiCall, 'timeoutMs'>,
-  ): Promise<ApiAnswer> => {
+  const write = async (verb: MemberWrite['verb'], object: ObjectName, call: WriteCall): Promise<ApiAnswer> => {
     const auditId = randomUUID();
     const done = await onWrite({ auditId, verb, path: call.path, object });
     let status = 0;
@@ -104,25 +93,17 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
     async create(object, body) {
       // An object without a name has no path; what is created is recorded and deleted by its name.
       pathOf(object);
-      const path = withQuery(collectionPath(typeOf(object), {}), { fieldManager });
-      return read(await write('create', object, { method: 'POST', path, body }));
+      const collection = collectionPath(collectionOf(object), {});
+      return read(await write('create', object, createCall(collection, body, { fieldManager })));
     },
     async update(object, body) {
-      return read(await write('update', object, { method: 'PUT', path: pathOf(object, { fieldManager }), body }));
+      return read(await write('update', object, updateCall(pathOf(object), body, { fieldManager })));
     },
-    async patch(object, { type, fieldManager: manager, force, dryRun, body }) {
-      const forced: Record<string, string> = force === undefined ? {} : { force: String(force) };
-      const path = pathOf(object, { fieldManager: manager, ...forced, ...(dryRun === true ? { dryRun: 'All' } : {}) });
-      return read(await write('patch', object, { method: 'PATCH', path, contentType: contentTypes[type], body }));
+    async patch(object, patch) {
+      return read(await write('patch', object, patchCall(pathOf(object), patch)));
     },
     async remove(object, uid) {
-      const options = {
-        apiVersion: 'v1',
-        kind: 'DeleteOptions',
-        preconditions: { uid },
-        propagationPolicy: 'Background',
-      };
-      const answer = await write('delete', object, { method: 'DELETE', path: pathOf(object), body: options });
+      const answer = await write('delete', object, deleteCall(pathOf(object), uid));
       if (!isNotFound(answer) && answer.status !== 409) read(answer);
     },
     async may(verb, object) {
@@ -151,17 +132,16 @@ function isNotFound({ status }: ApiAnswer): boolean {
   return status === 404;
 }
 
-function pathOf(object: ObjectName, query: Readonly<Record<string, string>> = {}): string {
-  return withQuery(objectPath(typeOf(object), object.name), query);
+function pathOf(object: ObjectName): string {
+  return objectPath(collectionOf(object), object.name);
 }
 
-function typeOf({ kind: { group, version, resource, namespaced }, namespace }: ObjectName): WatchedResource {
+/** The collection that holds the object: of its namespace, or of all objects when the kind has no namespaces. */
+export function collectionOf({
+  kind: { group, version, resource, namespaced },
+  namespace,
+}: Omit<ObjectName, 'name'>): WatchedResource {
   return { group, version, resource, ...(namespaced ? { namespace } : {}) };
-}
-
-function withQuery(path: string, query: Readonly<Record<string, string>>): string {
-  const parameters = new URLSearchParams(query).toString();
-  return parameters === '' ? path : `${path}?${parameters}`;
 }
 
 /** Returns the object in an answer. @throws MemberRefusal for a status that is not 2xx, and as {@link jsonOf} does */

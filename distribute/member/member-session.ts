@@ -11,7 +11,13 @@ import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { memberMapper } from './discovery.ts';
 import { makeMemberClient, type MemberAccess, type MemberClient } from './member-client.ts';
 import { jsonOf } from './member-answer.ts';
-import { makeMemberObjects, type MemberObjects, type MemberWrite, type ObjectName } from './member-objects.ts';
+import {
+  collectionOf,
+  makeMemberObjects,
+  type MemberObjects,
+  type MemberWrite,
+  type ObjectName,
+} from './member-objects.ts';
 
 /** Identifies the ManifestWork for which an object is written. */
 export interface WorkReference {
@@ -149,10 +155,6 @@ export class MemberSession {
     this.#executors.set(executor.key, made);
     return made;
   }
-}
-
-function collectionOf({ kind: { group, version, resource, namespaced }, namespace }: ObjectName): WatchedResource {
-  return { group, version, resource, ...(namespaced ? { namespace } : {}) };
 }
 
 function collectionsOf(objects: readonly ObjectName[]): readonly WatchedResource[] {

@@ -4,6 +4,8 @@
 import { textsAt } from '../../lib/objects/json-object.ts';
 import { collectionPath, objectPath } from '../paths.ts';
 import type { ApiAnswer, ApiCall, ApiClient, ApiObject, WatchedResource } from '../types.ts';
+import { ApiRefusal } from './api-refusal.ts';
+import { deleteCall, patchCall } from './object-calls.ts';
 import { oneLine } from '../../lib/text/one-line.ts';
 import type { ResourceType } from './objects.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
@@ -12,16 +14,8 @@ import { parseExact } from '../../lib/json/exact-json.ts';
  * The API server answered with an error status. Values that the server quotes are removed from the message, because
  * callers write it where everybody who can see the object may read it.
  */
-export class HubRefusal extends Error {
+export class HubRefusal extends ApiRefusal {
   override readonly name = 'HubRefusal';
-  readonly status: number;
-  /** `reason` of the metav1.Status in the answer; '' if it has none. */
-  readonly reason: string;
-  constructor(status: number, reason: string, message: string) {
-    super(message);
-    this.status = status;
-    this.reason = reason;
-  }
 }
 
 /**
@@ -76,22 +70,21 @@ export function makeObjectWriter(hub: Pick<ApiClient, 'request'>, ended?: AbortS
       return read(await client.request({ method: 'POST', path, body: object, timeoutMs }), 'create', type);
     },
     async patch(type, { metadata }, patch, subresource = '') {
-      const call = {
-        method: 'PATCH',
-        path: `${objectPath(within(type, metadata), metadata.name)}${subresource}`,
-        contentType: 'application/merge-patch+json',
+      const path = `${objectPath(within(type, metadata), metadata.name)}${subresource}`;
+      const call = patchCall(path, {
+        type: 'merge',
         // Because the patch holds the UID, the hub answers 409 if the object was deleted meanwhile and another one with
         // the same name was created.
         body: { ...patch, metadata: { ...(patch as { metadata?: object }).metadata, uid: metadata.uid } },
-        timeoutMs,
-      } as const;
-      return read(await client.request(call), 'patch', { ...type, resource: `${type.resource}${subresource}` });
+      });
+      return read(await client.request({ ...call, timeoutMs }), 'patch', {
+        ...type,
+        resource: `${type.resource}${subresource}`,
+      });
     },
     async remove(type, { metadata }) {
       const path = objectPath(within(type, metadata), metadata.name);
-      const preconditions = { uid: metadata.uid };
-      const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions, propagationPolicy: 'Background' };
-      const answer = await client.request({ method: 'DELETE', path, body, timeoutMs });
+      const answer = await client.request({ ...deleteCall(path, metadata.uid), timeoutMs });
       if (answer.status !== 404 && answer.status !== 409) check(answer, 'delete', type);
     },
   };

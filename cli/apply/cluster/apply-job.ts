@@ -62,6 +62,6 @@ export interface ClusterKnowledge {
  * The namespace of an object in the cluster: that of its manifest, or else that of the run; '' when its kind has none.
  */
 export function namespaceOf(job: ApplyJob, kind: ServedKind, manifest: Manifest): string {
-  if (!kind.isNamespaced) return '';
+  if (!kind.namespaced) return '';
   return manifest.namespace === '' ? job.namespace : manifest.namespace;
 }

@@ -1,12 +1,11 @@
 // Applies one object in one cluster by server-side apply (KEP-555), and explains a refusal in words.
 import { parseExact } from '../../../lib/json/exact-json.ts';
-import { isJsonObject } from '../../../lib/objects/json-object.ts';
-import type { Answer } from '../../connection/http.ts';
-import type { JsonObject } from '../../../lib/objects/json-object.ts';
+import { patchCall } from '../../../kube/objects/object-calls.ts';
+import type { ApiAnswer } from '../../../kube/types.ts';
+import { isJsonObject, objectsAt, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { partOfLabel } from './apply-set.ts';
 import { comparable } from '../manifests/object-diff.ts';
-import { pathOf } from './kinds.ts';
-import type { ServedKind } from './kinds.ts';
+import { pathOf, type ServedKind } from './kinds.ts';
 import type { Manifest } from '../manifests/manifest.ts';
 import { refusal } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
@@ -50,8 +49,7 @@ const metadataOnly = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=
 
 /** Reads an object before it is applied. @throws Unreachable (rejects) when the cluster cannot be reached */
 export async function readBefore(client: MemberClient, path: string, { compares }: ApplyOptions): Promise<Before> {
-  const headers = { accept: compares ? 'application/json' : metadataOnly };
-  const answer = await client.ask({ method: 'GET', path, headers });
+  const answer = await client.ask({ method: 'GET', path, ...(!compares && { accept: metadataOnly }) });
   if (answer.status === 404) return 'absent';
   const object: unknown = answer.status === 200 ? parseExact(answer.body) : undefined;
   return isJsonObject(object) ? object : 'unknown';
@@ -69,20 +67,12 @@ export async function applyObject(
 ): Promise<ObjectResult> {
   const obstacle = obstacleIn(before, options.setId);
   if (obstacle !== undefined) return { outcome: 'failed', reason: obstacle };
-  const query = new URLSearchParams({
-    fieldManager,
-    force: String(options.force),
-    ...(options.dryRun && { dryRun: 'All' }),
+  const { force, dryRun } = options;
+  const call = patchCall(pathOf(kind, namespace, manifest.name), {
+    ...{ type: 'apply', fieldManager, force, dryRun },
+    body: Buffer.from(manifest.body),
   });
-  const answer = await client.ask({
-    method: 'PATCH',
-    path: `${pathOf(kind, namespace, manifest.name)}?${query.toString()}`,
-    headers: {
-      accept: options.compares ? 'application/json' : metadataOnly,
-      'content-type': 'application/apply-patch+yaml',
-    },
-    body: manifest.body,
-  });
+  const answer = await client.ask({ ...call, ...(!options.compares && { accept: metadataOnly }) });
   if (answer.status !== 200 && answer.status !== 201) return { outcome: 'failed', reason: reasonOf(answer, manifest) };
   const after = parseExact(answer.body) as JsonObject;
   const existing = typeof before === 'string' ? undefined : before;
@@ -116,7 +106,7 @@ function obstacleIn(before: Before, setId: string | undefined): string | undefin
 }
 
 function outcomeOf(
-  { status }: Answer,
+  { status }: ApiAnswer,
   before: JsonObject | undefined,
   after: JsonObject,
   { dryRun }: ApplyOptions,
@@ -158,7 +148,7 @@ function metadataOf(object: JsonObject | undefined): JsonObject {
  * Why a cluster refused an object, as text. A conflict of server-side apply is described by the other field manager and
  * the field.
  */
-function reasonOf(answer: Answer, manifest: Manifest): string {
+function reasonOf(answer: ApiAnswer, manifest: Manifest): string {
   const conflicts = answer.status === 409 ? conflictsIn(answer.body) : [];
   if (conflicts.length === 0) return withoutSecrets(refusal(answer), manifest);
   return `conflict: ${conflicts.join('; ')}; --force-conflicts takes fields over`;
@@ -168,11 +158,8 @@ function reasonOf(answer: Answer, manifest: Manifest): string {
  * Returns the conflicts of server-side apply that a `metav1.Status` lists, such as `"kubectl-edit" manages
  * .spec.replicas`.
  */
-function conflictsIn(body: string): readonly string[] {
-  const status: unknown = JSON.parse(body);
-  const details: unknown = isJsonObject(status) ? status['details'] : undefined;
-  const causes =
-    isJsonObject(details) && Array.isArray(details['causes']) ? details['causes'].filter(isJsonObject) : [];
+function conflictsIn(body: Buffer): readonly string[] {
+  const causes = objectsAt(parseExact(body), 'details', 'causes');
   const fields = new Map<string, string[]>();
   for (const { reason, field, message } of causes) {
     if (reason !== 'FieldManagerConflict') continue;

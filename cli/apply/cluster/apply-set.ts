@@ -4,8 +4,9 @@
 // only by its UID.
 import { createHash } from 'node:crypto';
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
-import { pathOf } from './kinds.ts';
-import type { Kinds, ServedKind } from './kinds.ts';
+import { parseExact } from '../../../lib/json/exact-json.ts';
+import { deleteCall, patchCall } from '../../../kube/objects/object-calls.ts';
+import { pathOf, type Kinds, type ServedKind } from './kinds.ts';
 import { phaseOf } from '../manifests/manifest.ts';
 import { groupKindOf } from '../../../lib/objects/group-kind.ts';
 import { Failed, refusal } from './member-client.ts';
@@ -22,7 +23,15 @@ const toolingAnnotation = 'applyset.kubernetes.io/tooling';
  * tools, so this program, which stores sets exactly as kubectl does, gives kubectl's name (decision 0028).
  */
 const tooling = 'kubectl/v1.36.0+portcullis';
-const parentKind: ServedKind = { apiVersion: 'v1', kind: 'Secret', resource: 'secrets', isNamespaced: true };
+const parentKind: ServedKind = {
+  apiVersion: 'v1',
+  group: '',
+  version: 'v1',
+  kind: 'Secret',
+  resource: 'secrets',
+  namespaced: true,
+  verbs: [],
+};
 
 /** A set of objects, identified by the name and namespace of its parent Secret. */
 export interface ApplySet {
@@ -69,10 +78,10 @@ export function union(one: SetContents, other: SetContents): SetContents {
  */
 export async function readSet(client: MemberClient, set: ApplySet): Promise<SetContents | undefined> {
   const path = pathOf(parentKind, set.namespace, set.name);
-  const answer = await client.ask({ method: 'GET', path, headers: { accept: 'application/json' } });
+  const answer = await client.ask({ method: 'GET', path });
   if (answer.status === 404) return undefined;
   if (answer.status !== 200) throw new SetProblem(`the set cannot be read: ${refusal(answer)}`);
-  const { metadata } = JSON.parse(answer.body) as { readonly metadata: JsonObject };
+  const { metadata } = parseExact(answer.body) as { readonly metadata: JsonObject };
   const labels = isJsonObject(metadata['labels']) ? metadata['labels'] : {};
   const annotations = isJsonObject(metadata['annotations']) ? metadata['annotations'] : {};
   const keeper = String(annotations[toolingAnnotation]).split('/')[0];
@@ -105,12 +114,10 @@ export async function writeSet(client: MemberClient, set: ApplySet, contents: Se
       [namespacesAnnotation]: others.toSorted().join(','),
     },
   };
-  const answer = await client.ask({
-    method: 'PATCH',
-    path: `${pathOf(parentKind, set.namespace, set.name)}?fieldManager=portcullis-applyset&force=true`,
-    headers: { accept: 'application/json', 'content-type': 'application/apply-patch+yaml' },
-    body: JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata }),
-  });
+  const path = pathOf(parentKind, set.namespace, set.name);
+  const body = { apiVersion: 'v1', kind: 'Secret', metadata };
+  const patch = { type: 'apply', fieldManager: 'portcullis-applyset', force: true, body } as const;
+  const answer = await client.ask(patchCall(path, patch));
   if (answer.status !== 200 && answer.status !== 201) {
     throw new SetProblem(`the set cannot be written: ${refusal(answer)}`);
   }
@@ -131,7 +138,7 @@ export async function listMembers(
   for (const groupKind of contents.groupKinds) {
     const kind = kinds.findPreferred(groupKind);
     if (kind === undefined) continue;
-    for (const namespace of kind.isNamespaced ? contents.namespaces : ['']) {
+    for (const namespace of kind.namespaced ? contents.namespaces : ['']) {
       members.push(...(await listLabelled(client, kind, namespace, set)));
     }
   }
@@ -151,10 +158,10 @@ async function listLabelled(
     const answer = await client.ask({
       method: 'GET',
       path: `${pathOf(kind, namespace)}?${query.toString()}`,
-      headers: { accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json' },
+      accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
     });
     if (answer.status !== 200) throw new SetProblem(`${groupKindOf(kind)} cannot be listed: ${refusal(answer)}`);
-    const list = JSON.parse(answer.body) as MetadataList;
+    const list = parseExact(answer.body) as MetadataList;
     // A server written in Go may send an empty list as null.
     for (const { metadata } of list.items ?? []) {
       if (metadata.deletionTimestamp === undefined)
@@ -184,25 +191,14 @@ export async function deleteMember(
   { kind, namespace, name, uid }: SetMember,
   dryRun: boolean,
 ): Promise<string | undefined> {
-  const answer = await client.ask({
-    method: 'DELETE',
-    path: `${pathOf(kind, namespace, name)}${dryRun ? '?dryRun=All' : ''}`,
-    headers: { accept: 'application/json', 'content-type': 'application/json' },
-    body: JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'DeleteOptions',
-      preconditions: { uid },
-      propagationPolicy: 'Background',
-      ...(dryRun && { dryRun: ['All'] }),
-    }),
-  });
+  const answer = await client.ask(deleteCall(pathOf(kind, namespace, name), uid, { dryRun }));
   return [200, 202, 404].includes(answer.status) ? undefined : refusal(answer);
 }
 
 /** Deletes the parent of a set after its members are gone. @throws SetProblem (rejects) when the cluster refuses */
 export async function deleteSet(client: MemberClient, set: ApplySet): Promise<void> {
   const path = pathOf(parentKind, set.namespace, set.name);
-  const answer = await client.ask({ method: 'DELETE', path, headers: { accept: 'application/json' } });
+  const answer = await client.ask({ method: 'DELETE', path });
   if (answer.status !== 200 && answer.status !== 404) {
     throw new SetProblem(`the parent of the set cannot be deleted: ${refusal(answer)}`);
   }

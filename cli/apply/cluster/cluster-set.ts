@@ -25,7 +25,7 @@ export async function beginSet({ job, client }: ClusterRun, { kinds }: ClusterKn
 /** The kinds and namespaces of the objects in the manifests, which the set will have after this run. */
 function contentsOf({ manifests, namespace }: ApplyJob, kinds: Kinds, set: ApplySet): SetContents {
   const within = manifests.flatMap((manifest) => {
-    const isNamespaced = kinds.find(manifest.apiVersion, manifest.kind)?.isNamespaced ?? true;
+    const isNamespaced = kinds.find(manifest.apiVersion, manifest.kind)?.namespaced ?? true;
     return isNamespaced ? [manifest.namespace === '' ? namespace : manifest.namespace] : [];
   });
   return { groupKinds: new Set(manifests.map(groupKindOf)), namespaces: new Set([set.namespace, ...within]) };

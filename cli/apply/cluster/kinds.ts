@@ -5,17 +5,17 @@ import {
   aggregatedResources,
   isAggregated,
   isSubresource,
+  type ServedKind as Served,
 } from '../../../kube/discovery/documents.ts';
+import { collectionPath, objectPath } from '../../../kube/paths.ts';
+import { parseExact } from '../../../lib/json/exact-json.ts';
 import { refusal, Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 
 /** One kind in one version, as a cluster serves it. */
-export interface ServedKind {
+export interface ServedKind extends Served {
+  /** Group and version, as objects of the kind have them. */
   readonly apiVersion: string;
-  readonly kind: string;
-  /** Plural name of the kind in paths, such as `deployments`. */
-  readonly resource: string;
-  readonly isNamespaced: boolean;
 }
 
 /** The kinds that one cluster serves. */
@@ -33,20 +33,19 @@ export async function discoverKinds(client: MemberClient): Promise<Kinds> {
   const versions = new Map<string, ServedKind>();
   const preferred = new Map<string, ServedKind>();
   for (const path of ['/api', '/apis']) {
-    const answer = await client.ask({ method: 'GET', path, headers: { accept: acceptAggregated } });
+    const answer = await client.ask({ method: 'GET', path, accept: acceptAggregated });
     if (answer.status !== 200) throw new Unreachable(refusal(answer));
-    const document: unknown = JSON.parse(answer.body);
+    const document = parseExact(answer.body);
     if (!isAggregated(document)) {
       throw new Unreachable('the cluster has no aggregated discovery: it is older than Kubernetes 1.26');
     }
     for (const each of aggregatedResources(document)) {
       // Kinds without the verb `get`, such as reviews, are left out, because nothing of them is stored.
       if (isSubresource(each) || !each.verbs.includes('get')) continue;
-      const { group, version, kind, resource, namespaced } = each;
-      const apiVersion = group === '' ? version : `${group}/${version}`;
-      const served = { apiVersion, kind, resource, isNamespaced: namespaced };
+      const { group, version, kind } = each;
       const groupKind = group === '' ? kind : `${kind}.${group}`;
-      versions.set(`${apiVersion} ${kind}`, served);
+      const served = { ...each, apiVersion: group === '' ? version : `${group}/${version}` };
+      versions.set(`${served.apiVersion} ${kind}`, served);
       // The preferred version of a group comes first.
       if (!preferred.has(groupKind)) preferred.set(groupKind, served);
     }
@@ -60,10 +59,9 @@ export async function discoverKinds(client: MemberClient): Promise<Kinds> {
 /**
  * Returns the path of all objects of a kind, or of one object when `name` is given. For cluster-scoped kinds
  * `namespace` has no effect.
+ * @throws UnusableName
  */
-export function pathOf(kind: ServedKind, namespace: string, name?: string): string {
-  const api = kind.apiVersion.includes('/') ? 'apis' : 'api';
-  const within = kind.isNamespaced ? `/namespaces/${encodeURIComponent(namespace)}` : '';
-  const last = name === undefined ? '' : `/${encodeURIComponent(name)}`;
-  return `/${api}/${kind.apiVersion}${within}/${kind.resource}${last}`;
+export function pathOf({ namespaced, ...kind }: Served, namespace: string, name?: string): string {
+  const type = { ...kind, ...(namespaced && { namespace }) };
+  return name === undefined ? collectionPath(type, {}) : objectPath(type, name);
 }

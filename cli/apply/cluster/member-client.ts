@@ -3,13 +3,14 @@
 // the object.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '../../connection/gateway-connection.ts';
-import { explainConnection, statusMessage } from '../../connection/explain.ts';
+import { statusMessage } from '../../connection/explain.ts';
 import { clusterServer } from '../../connection/gateway-url.ts';
 import { keepingAgent, open, send } from '../../connection/http.ts';
-import { isJsonObject } from '../../../lib/objects/json-object.ts';
-import type { Answer, Question } from '../../connection/http.ts';
-import type { JsonObject } from '../../../lib/objects/json-object.ts';
-import { Failure } from '../../terminal/failure.ts';
+import { fieldOf, type JsonObject } from '../../../lib/objects/json-object.ts';
+import { UnusableName } from '../../../kube/paths.ts';
+import type { Call } from '../../connection/http.ts';
+import type { ApiAnswer } from '../../../kube/types.ts';
+import type { Failure } from '../../terminal/failure.ts';
 import { parseExact } from '../../../lib/json/exact-json.ts';
 
 /** An error in one cluster. Its message is shown to the person who runs the command. */
@@ -24,7 +25,7 @@ export interface MemberClient {
    * Sends a request, up to six times while the cluster cannot be reached or says that it is busy.
    * @throws Unreachable (rejects) when every attempt failed, or when the run is being stopped
    */
-  ask(question: Question): Promise<Answer>;
+  ask(call: Call): Promise<ApiAnswer>;
   /**
    * Opens a watch and yields its events, until the server ends the watch or the signal is aborted.
    * @throws Unreachable when the watch is refused or breaks off
@@ -69,20 +70,20 @@ export function makeMemberClient(
 ): MemberClient {
   const connection = { ...gateway, root: clusterServer(gateway.root, cluster) };
   const agent = keepingAgent(connection, connections);
-  const once = async (question: Question): Promise<Answer | Unreachable> => {
+  const once = async (call: Call): Promise<ApiAnswer | Unreachable> => {
     try {
-      const answer = await send(connection, question, { timeoutMs: limits.timeoutMs, maxBytes }, agent);
+      const answer = await send(connection, call, { timeoutMs: limits.timeoutMs, maxBytes }, agent);
       return isBusy(answer) ? new Unreachable(refusal(answer), { cause: answer }) : answer;
     } catch (error) {
-      const failure = error instanceof Failure ? error : explainConnection(error, connection, limits.timeoutMs);
-      return new Unreachable(failure.message.replaceAll(connection.root, 'the cluster'), { cause: error });
+      const { message } = error as Failure;
+      return new Unreachable(message.replaceAll(connection.root, 'the cluster'), { cause: error });
     }
   };
   return {
-    async ask(question) {
+    async ask(call) {
       const startedMs = performance.now();
       for (let tried = 1; ; tried++) {
-        const result = await once(question);
+        const result = await once(call);
         if (!(result instanceof Unreachable)) {
           // 401: the credential is no longer valid, so all further requests would fail too.
           if (result.status === 401) throw new Unreachable(refusal(result));
@@ -106,39 +107,34 @@ export function makeMemberClient(
  */
 export function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  return error instanceof Failed ? message : `its answers make no sense: ${message}`;
+  return error instanceof Failed || error instanceof UnusableName ? message : `its answers make no sense: ${message}`;
 }
 
 /**
  * Whether a request should be sent again: 429 and 503 mean that a server is overloaded, 502 and 504 that the gateway
  * cannot reach the cluster.
  */
-function isBusy({ status }: Answer): boolean {
+function isBusy({ status }: ApiAnswer): boolean {
   return status === 429 || (status >= 502 && status <= 504);
 }
 
 /** The message of a refusal with its status code: `not found (404)`. */
-export function refusal({ status, body }: Answer): string {
+export function refusal({ status, body }: ApiAnswer): string {
   return `${statusMessage(body) ?? 'the cluster refused'} (${status})`;
 }
 
 function pauseMs({ cause }: Unreachable, tried: number, { firstPauseMs }: ClientLimits): number {
-  const wantedS = isJsonObject(cause) && typeof cause['retryAfterS'] === 'number' ? cause['retryAfterS'] : 0;
+  const wantedMs = fieldOf(cause, 'retryAfterMs');
   const own = firstPauseMs * 2 ** (tried - 1) * (0.75 + Math.random() / 2);
-  return Math.min(longestPauseMs, Math.max(own, wantedS * 1000));
+  return Math.min(longestPauseMs, Math.max(own, typeof wantedMs === 'number' ? wantedMs : 0));
 }
 
 async function* watchEvents(connection: Connection, path: string, signal: AbortSignal): AsyncIterable<JsonObject> {
   const { promise, resolve, reject } = Promise.withResolvers<NodeJS.ReadableStream>();
-  const call = open(
-    connection,
-    { method: 'GET', path, headers: { accept: 'application/json' } },
-    { signal },
-    (answer) => {
-      if (answer.statusCode === 200) resolve(answer);
-      else reject(new Unreachable(`the watch was refused (${answer.statusCode})`));
-    },
-  );
+  const call = open(connection, { method: 'GET', path }, { signal }, (answer) => {
+    if (answer.statusCode === 200) resolve(answer);
+    else reject(new Unreachable(`the watch was refused (${answer.statusCode})`));
+  });
   call.on('error', reject);
   call.end();
   try {

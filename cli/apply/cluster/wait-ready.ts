@@ -1,8 +1,7 @@
 // Waits until an object is ready, by a watch on this one object.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
-import { pathOf } from './kinds.ts';
-import type { ServedKind } from './kinds.ts';
+import { pathOf, type ServedKind } from './kinds.ts';
 import { refusal, Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 import { readinessOf } from '../../../lib/objects/readiness/readiness.ts';
@@ -37,7 +36,7 @@ export async function waitReady(
   const isReady = (seen: JsonObject): boolean => readinessOf(seen).state === 'ready';
   while (!signal.aborted) {
     const path = pathOf(kind, object.namespace, object.name);
-    const answer = await client.ask({ method: 'GET', path, headers: { accept: 'application/json' } });
+    const answer = await client.ask({ method: 'GET', path });
     if (answer.status !== 200) return refusal(answer);
     const current = parseExact(answer.body) as JsonObject;
     if (isOver(current)) return isReady(current) ? undefined : last;

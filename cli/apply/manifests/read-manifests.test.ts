@@ -153,6 +153,9 @@ ${'{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
       ['{apiVersion: v1, kind: Pod, metadata: {generateName: a}}', /a Pod without metadata\.name/],
       [`${configMap('a')}---\n${configMap('a')}`, /configmap\/a comes twice: in .*read\.yaml and in/],
       ['{apiVersion: v1, kind: Pod, metadata: {name: no}}', /metadata\.name of a Pod is no text\n.*quotes/],
+      ['{apiVersion: v1, kind: ConfigMap, metadata: {name: ..}}', /"\.\." cannot be a name\n.*metadata\.name/],
+      ['{apiVersion: v1, kind: Role, metadata: {name: a/b}}', /"a\/b" cannot be a name/],
+      ['{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ..}}', /"\.\." cannot be a namespace/],
       ['# nothing\n', /there is no object/],
     ];
     for (const [text, message] of wrong) {

@@ -5,6 +5,7 @@ import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import { isLabel, isName } from '../../../lib/objects/api-names.ts';
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { YamlFault } from '../../../lib/yaml/go-yaml.ts';
 import { objectsIn } from '../../../lib/yaml/manifest-objects.ts';
@@ -151,6 +152,12 @@ function toManifest(object: JsonObject, source: string, labels: Readonly<Record<
       `${source}: a ${String(kind)} without metadata.name`,
       'Apply needs a name; generateName is none.',
     );
+  }
+  // A path made of such a name would be that of another object.
+  if (!isName(name)) throw usageFailure(`${source}: ${JSON.stringify(name)} cannot be a name`, 'Mend metadata.name.');
+  if (typeof namespace === 'string' && namespace !== '' && !isLabel(namespace)) {
+    const said = `${source}: ${JSON.stringify(namespace)} cannot be a namespace`;
+    throw usageFailure(said, 'Mend metadata.namespace.');
   }
   const plain = isSecret(object) ? withoutStringData(object) : object;
   const body = Object.keys(labels).length === 0 ? plain : withLabels(plain, labels, source);
