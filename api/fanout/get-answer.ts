@@ -11,7 +11,7 @@ import { edited, elementsOf, markedObject, membersOf, stringAt } from './lists/i
 import type { Edit } from './lists/item-bytes.ts';
 import { IncompleteAnswer } from './lists/list-answer.ts';
 import type { ListParts } from './lists/list-answer.ts';
-import { maxItemBytes } from './lists/list-cutter.ts';
+import { maxItemBytes } from '../../lib/json/list-cutter.ts';
 import { inTurns, membersAtOnce } from './members/members.ts';
 import { errorOfAll, missingByAnswer, missingByError, warningHeaders } from './members/missing.ts';
 import type { Missing } from './members/missing.ts';

@@ -1,11 +1,12 @@
 // The list of one cluster. Before the merged answer can begin, the gateway must know which clusters are missing and the
 // Table columns of all clusters. So every list is read up to its first item at first, and its items later.
+import { isUtf8 } from 'node:buffer';
+import { malformed, MalformedAnswer } from '../../../lib/json/json-scan.ts';
+import { ListCutter, type ListPart } from '../../../lib/json/list-cutter.ts';
 import { GatewayError } from '../../../model/errors.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import { membersOf, stringAt } from './item-bytes.ts';
-import { ListCutter } from './list-cutter.ts';
-import type { ListPart } from './list-cutter.ts';
 import type { FanoutMembers, MemberQuestion } from '../members/members.ts';
 import { missingByAnswer, missingByError } from '../members/missing.ts';
 import type { Missing } from '../members/missing.ts';
@@ -26,7 +27,7 @@ export type ListOutcome =
 export class MemberList {
   readonly cluster: ClusterSpec;
   readonly #answer: MemberAnswer;
-  readonly #cutter: ListCutter;
+  readonly #cutter = new ListCutter();
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #fields = new Map<string, Buffer>();
   #ended = false;
@@ -36,7 +37,6 @@ export class MemberList {
   constructor(cluster: ClusterSpec, answer: MemberAnswer) {
     this.cluster = cluster;
     this.#answer = answer;
-    this.#cutter = new ListCutter(cluster.name);
     this.#chunks = answer.chunks[Symbol.asyncIterator]();
   }
 
@@ -117,14 +117,21 @@ export class MemberList {
 
   async #next(): Promise<ListPart | undefined> {
     const { done, value } = await this.#chunks.next();
-    if (done === true) {
-      if (!this.#ended) this.#cutter.finish();
-      this.#ended = true;
-      return undefined;
+    try {
+      if (done === true) {
+        if (!this.#ended) this.#cutter.finish();
+        this.#ended = true;
+        return undefined;
+      }
+      const part = this.#cutter.push(value);
+      if (!part.items.every(isUtf8)) throw malformed();
+      for (const [name, bytes] of part.fields) this.#fields.set(name, bytes);
+      return part;
+    } catch (error) {
+      if (!(error instanceof MalformedAnswer)) throw error;
+      const message = `it sent a list that cannot be read: ${error.message}`;
+      throw new GatewayError('MEMBER_BAD_RESPONSE', message, { cluster: this.cluster.name });
     }
-    const part = this.#cutter.push(value);
-    for (const [name, bytes] of part.fields) this.#fields.set(name, bytes);
-    return part;
   }
 
   #text(field: string): string {

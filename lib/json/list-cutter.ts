@@ -2,17 +2,16 @@
 // metadata may follow the items. Only the present item is kept: otherwise one member with a million objects would fill
 // the memory.
 import { isUtf8 } from 'node:buffer';
-import { GatewayError } from '../../../model/errors.ts';
-import { byte, skipSpace, skipValue, textOf } from '../../../lib/json/json-scan.ts';
-import { ValueEnd } from '../../../lib/json/value-end.ts';
-import { membersOf } from './item-bytes.ts';
+import { MemberCursor } from './json-cursor.ts';
+import { byte, MalformedAnswer, malformed, skipSpace, skipValue, textOf } from './json-scan.ts';
+import { ValueEnd } from './value-end.ts';
 
 /**
- * Maximum bytes of one item; a larger one is MEMBER_BAD_RESPONSE. An object in etcd has at most about 1.5 MB; its JSON
- * with base64 and escapes stays below this limit.
+ * Maximum bytes of one item. An object in etcd has at most about 1.5 MB; its JSON with base64 and escapes stays below
+ * this limit.
  */
 export const maxItemBytes = 32 * 1024 * 1024;
-/** Maximum bytes of kind, metadata or column definitions of a list; more is MEMBER_BAD_RESPONSE. */
+/** Maximum bytes of kind, metadata or column definitions of a list. */
 const maxFieldBytes = 1024 * 1024;
 
 /** The parts of a list that were completed by one chunk of the answer, in the order in which they arrived. */
@@ -22,17 +21,16 @@ export interface ListPart {
   /** True once items or rows of the list have begun, or when the list has none. */
   readonly begun: boolean;
   /**
-   * Items or rows whose brackets and UTF-8 have been checked. The rest of their JSON grammar is checked when the
-   * cluster's name is written into them (item-bytes.ts).
+   * Items or rows. Only their brackets have been checked; whoever reads them checks the rest of their JSON grammar, and
+   * their UTF-8.
    */
   readonly items: readonly Buffer[];
 }
 
 type State = 'start' | 'first-key' | 'key' | 'colon' | 'value' | 'comma' | 'first-item' | 'item' | 'item-comma' | 'end';
 
-/** Splits the answer of one cluster into items. It must get every chunk, in order. */
+/** Splits the answer of one API server into items. It must get every chunk, in order. */
 export class ListCutter {
-  readonly #cluster: string;
   readonly #valueEnd = new ValueEnd();
   #state: State = 'start';
   /** Name of the field whose value comes next. */
@@ -43,15 +41,7 @@ export class ListCutter {
   #begun = false;
   readonly #seenFields = new Set<string>();
 
-  /** @param cluster name of the cluster, for error messages */
-  constructor(cluster: string) {
-    this.#cluster = cluster;
-  }
-
-  /**
-   * Takes the next chunk.
-   * @throws GatewayError MEMBER_BAD_RESPONSE; its message quotes nothing that the cluster sent
-   */
+  /** Takes the next chunk. @throws MalformedAnswer, whose message quotes nothing that the server sent */
   push(chunk: Buffer): ListPart {
     const fields: [string, Buffer][] = [];
     const items: Buffer[] = [];
@@ -76,12 +66,9 @@ export class ListCutter {
     return { fields, begun: this.#begun, items };
   }
 
-  /**
-   * Must be called when the answer has ended.
-   * @throws GatewayError MEMBER_BAD_RESPONSE when the list is not complete
-   */
+  /** Must be called when the answer has ended. @throws MalformedAnswer when the list is not complete */
   finish(): void {
-    if (this.#state !== 'end') throw this.#bad('it ends in the middle');
+    if (this.#state !== 'end') throw new MalformedAnswer('a list that ends in the middle');
   }
 
   get #isInItem(): boolean {
@@ -91,8 +78,11 @@ export class ListCutter {
   /** Adds a piece to the present JSON token; returns the whole token with the last piece, otherwise undefined. */
   #keepPiece(piece: Buffer, isLast: boolean): Buffer | undefined {
     this.#pieceBytes += piece.length;
-    if (this.#pieceBytes > (this.#isInItem ? maxItemBytes : maxFieldBytes))
-      throw this.#bad('an object in it is too long');
+    const most = this.#isInItem ? maxItemBytes : maxFieldBytes;
+    if (this.#pieceBytes > most)
+      throw new MalformedAnswer(
+        `a list in which ${this.#isInItem ? 'an item' : 'a field'} is longer than ${most} bytes`,
+      );
     // Pieces are joined only when the token is complete; joining with every chunk would take quadratic time.
     this.#pieces.push(piece);
     if (!isLast) return undefined;
@@ -104,16 +94,17 @@ export class ListCutter {
 
   #takeToken(token: Buffer, fields: [string, Buffer][], items: Buffer[]): void {
     if (this.#isInItem) {
-      items.push(this.#checked(token, true));
+      if (token[0] !== byte.openObject) throw malformed();
+      items.push(token);
       this.#state = 'item-comma';
       return;
     }
-    const json = this.#checked(token, false);
+    const json = checked(token);
     if (this.#state === 'value') {
       this.#takeValue(json, fields);
       this.#state = 'comma';
     } else {
-      if (json[0] !== byte.quote) throw this.#bad('it is no list');
+      if (json[0] !== byte.quote) throw malformed();
       this.#takeKey(textOf(json, 0, json.length));
       this.#state = 'colon';
     }
@@ -124,40 +115,28 @@ export class ListCutter {
     if (!isItems(key) && !listFields.has(key)) return;
     // A Table has rows where a List has items.
     const field = isItems(key) ? 'items' : key;
-    if (this.#seenFields.has(field)) throw this.#bad(repeatedField);
+    if (this.#seenFields.has(field)) throw repeatedField();
     this.#seenFields.add(field);
   }
 
   #takeValue(json: Buffer, fields: [string, Buffer][]): void {
-    if (isItems(this.#key)) this.#begun = true;
-    else if (listFields.has(this.#key)) fields.push([this.#key, json]);
-    if (this.#key !== 'metadata') return;
-    try {
-      membersOf(json, 0);
-    } catch {
-      throw this.#bad(repeatedField);
-    }
-  }
-
-  #checked(token: Buffer, isItem: boolean): Buffer {
-    try {
-      if (isUtf8(token) && ((isItem && token[0] === byte.openObject) || skipValue(token, 0) === token.length))
-        return token;
-    } catch {
-      // Security: the error below does not quote the text, which may hold a secret.
-    }
-    throw this.#bad('it is not JSON');
+    if (isItems(this.#key)) {
+      // An API server may send null for an empty list, since Go encodes a nil slice as null.
+      if (json.toString() !== 'null') throw new MalformedAnswer('a list whose items are no list');
+      this.#begun = true;
+    } else if (listFields.has(this.#key)) fields.push([this.#key, json]);
+    if (this.#key === 'metadata') refuseRepeatedKeys(json);
   }
 
   /** Handles a byte between two JSON tokens; returns true when the byte begins a token. */
   #beginsToken(c: number): boolean {
     switch (this.#state) {
       case 'start':
-        if (c !== byte.openObject) throw this.#bad('it is no object');
+        if (c !== byte.openObject) throw new MalformedAnswer('text that is no list');
         this.#state = 'first-key';
         return false;
       case 'colon':
-        if (c !== byte.colon) throw this.#bad('it is not JSON');
+        if (c !== byte.colon) throw malformed();
         this.#state = 'value';
         return false;
       case 'first-key':
@@ -179,7 +158,7 @@ export class ListCutter {
       case 'item':
         return true;
       case 'end':
-        throw this.#bad('something follows it');
+        throw new MalformedAnswer('a list that something follows');
     }
   }
 
@@ -190,17 +169,28 @@ export class ListCutter {
   }
 
   #expectComma(c: number, next: State): void {
-    if (c !== byte.comma) throw this.#bad('it is not JSON');
+    if (c !== byte.comma) throw malformed();
     this.#state = next;
-  }
-
-  #bad(what: string): GatewayError {
-    const message = `it sent a list that cannot be read: ${what}`;
-    return new GatewayError('MEMBER_BAD_RESPONSE', message, { cluster: this.#cluster });
   }
 }
 
-const repeatedField = 'one of its fields comes twice';
+/** Returns the token when it is one JSON value in UTF-8. @throws MalformedAnswer, which does not quote it */
+function checked(token: Buffer): Buffer {
+  if (!isUtf8(token) || skipValue(token, 0) !== token.length) throw malformed();
+  return token;
+}
+
+function refuseRepeatedKeys(json: Buffer): void {
+  if (json[0] !== byte.openObject) return;
+  const seen = new Set<string>();
+  for (const member = new MemberCursor(json, 0); member.next(); seen.add(member.key)) {
+    if (seen.has(member.key)) throw repeatedField();
+  }
+}
+
+function repeatedField(): MalformedAnswer {
+  return new MalformedAnswer('a list in which a field comes twice');
+}
 
 /**
  * The fields of a list, beside its items, that are kept. Other fields are dropped, so that no member can fill the

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { MalformedAnswer } from './json-scan.ts';
 import { ListCutter } from './list-cutter.ts';
 
 /** Items and fields of a text given in pieces. */
 function cut(pieces: readonly Buffer[]): { readonly items: string[]; readonly fields: Record<string, string> } {
-  const cutter = new ListCutter('m1');
+  const cutter = new ListCutter();
   const items: string[] = [];
   const fields: Record<string, string> = {};
   for (const piece of pieces) {
@@ -37,7 +38,7 @@ describe('ListCutter', () => {
     assert.equal(custom.fields['kind'], '"XList"');
     assert.deepEqual(cut([Buffer.from('{"items":null,"metadata":{}}')]).items, []);
     assert.deepEqual(cut([Buffer.from('{"rows":[],"kind":"Table"}')]).items, []);
-    const begun = new ListCutter('m1');
+    const begun = new ListCutter();
     assert.equal(begun.push(Buffer.from('{"kind":"PodList","items":[')).begun, true);
   });
 
@@ -48,6 +49,9 @@ describe('ListCutter', () => {
       '{"items":[{"secret":1]}',
       '{"items":[tru]}',
       '{"items":[1 2]}',
+      '{"items":["secret"]}',
+      '{"items":"secret"}',
+      '{"items":{"secret":1}}',
       '{"items":[{} {}]}',
       '{"items":[]} {}',
       '{"items" []}',
@@ -63,10 +67,10 @@ describe('ListCutter', () => {
     for (const text of bad) {
       assert.throws(
         () => cut([Buffer.from(text)]),
-        (error: Error & { code?: string }) => error.code === 'MEMBER_BAD_RESPONSE' && !error.message.includes('secret'),
+        (error) => error instanceof MalformedAnswer && !error.message.includes('secret'),
         text,
       );
     }
-    assert.throws(() => cut([Buffer.from([...Buffer.from('{"items":["'), 0xff, ...Buffer.from('"]}')])]), /not JSON/);
+    assert.throws(() => cut([Buffer.from([...Buffer.from('{"kind":"'), 0xff, ...Buffer.from('"}')])]), /not JSON/);
   });
 });
