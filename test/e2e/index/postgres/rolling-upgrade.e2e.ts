@@ -103,6 +103,7 @@ async function inNewerForm(): Promise<number> {
 test('three replicas are replaced under load without a failed request or a lost event', needsPostgres, async (t) => {
   for (const { port } of [await fleet.start(), await fleet.start()]) ports.push(port);
   await allWhole(fleet);
+  const all = [...fleet.replicas];
   const over = new AbortController();
   const { signal } = over;
   const paths = [`/clusters/m1/proxy${configMaps}`, listPath, `${indexPath}/counts?resource=configmaps`];
@@ -111,6 +112,7 @@ test('three replicas are replaced under load without a failed request or a lost 
   const churning = Promise.all(fleet.plane.members.map((member) => churn(member, options)));
   for (const old of [...fleet.replicas]) {
     const next = await fleet.start({ env: newer });
+    all.push(next);
     await allWhole({ replicas: [next], plane: fleet.plane });
     await findsQuiet(next);
     ports.push(next.port);
@@ -119,6 +121,9 @@ test('three replicas are replaced under load without a failed request or a lost 
   }
   over.abort();
   const churned = await churning;
+  for (const line of all.flatMap((replica) => replica.log().split('\n'))) {
+    if (line.includes('internal error')) t.diagnostic(line);
+  }
   for (const { asked, failed } of await loads) {
     assert.deepEqual(failed, []);
     assert.ok(asked > 20, `${asked} requests`);
