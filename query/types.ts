@@ -64,6 +64,11 @@ export interface Incarnation {
   readonly cluster: string;
 }
 
+/** The uid of the cluster record to which the id of an incarnation belongs. */
+export function recordUidOf(incarnation: string): string {
+  return incarnation.slice(0, Math.max(0, incarnation.lastIndexOf('/')));
+}
+
 /** Identifies an object among those of one type in one incarnation. */
 export interface ObjectKey {
   /** The object's namespace; '' for cluster-scoped objects. */

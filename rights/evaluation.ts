@@ -1,13 +1,11 @@
 // What one user may see of all clusters, kept from one request to the next. Only clusters in which something changed,
 // or whose result has expired, are decided again. Easy to get wrong: the position in the journal of changes must be
 // noted before the data is read. Otherwise a change that arrives during the reading would be lost.
-import { typeKey } from '../query/types.ts';
-import type { TypeKey } from '../query/types.ts';
+import { recordUidOf, typeKey, type TypeKey } from '../query/types.ts';
 import type { ClusterPart, RightsQuestion } from './cluster-rights.ts';
 import type { HiddenCluster } from './hidden-cluster.ts';
 import { grantDigest, isNothing, textDigest } from '../query/scope/grants.ts';
 import type { ChangeJournal, ClusterChange } from './journal.ts';
-import { recordUidOf } from './members.ts';
 import type { Member } from './members.ts';
 import type { Grant, RowScope } from '../query/scope/scope.ts';
 

@@ -1,5 +1,6 @@
 // The registered clusters, each with what the index holds of it. Every refresh compares with the previous one and notes
 // in the journal which clusters have changed, so that only the rights in those are decided again.
+import { recordUidOf } from '../query/types.ts';
 import type { ClusterRecord } from '../model/records.ts';
 import type { ChangeJournal } from './journal.ts';
 import type { StoredIncarnation, StoredIncarnations } from './stored-incarnations.ts';
@@ -79,11 +80,6 @@ function formOf(incarnations: readonly StoredIncarnation[]): string {
     for (const [key, { type }] of types) form += ` ${key} ${type.version} ${type.namespaced}`;
   }
   return form;
-}
-
-/** The uid of the cluster record to which an incarnation id belongs; the id is `<record uid>/<uid of kube-system>`. */
-export function recordUidOf(incarnation: string): string {
-  return incarnation.slice(0, Math.max(0, incarnation.lastIndexOf('/')));
 }
 
 /**

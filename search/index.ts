@@ -39,7 +39,7 @@ import { startSync } from '../sync/sync.ts';
 import type { ClusterState, SyncHandle, SyncTiming } from '../sync/member/sync-types.ts';
 import { localSyncView } from '../sync/sync-view.ts';
 import type { SyncView } from '../sync/sync-view.ts';
-import type { Incarnation } from '../query/types.ts';
+import { recordUidOf, type Incarnation } from '../query/types.ts';
 import { makeChangeFeed } from './watch/feed.ts';
 import { makeIssuedRights } from './watch/issued-rights.ts';
 
@@ -244,7 +244,7 @@ function followClusters(
 
 /** The record of a cluster that the index has rows of; undefined when the cluster is no longer registered. */
 function recordOf(records: Pick<ClusterStore, 'getByUid'>, { id }: Incarnation): ClusterRecord | undefined {
-  return records.getByUid(id.slice(0, id.lastIndexOf('/')));
+  return records.getByUid(recordUidOf(id));
 }
 
 /**

@@ -1,5 +1,5 @@
-// Turns conditions on the field `metadata.namespace` into the lists of namespaces that a query has. By these lists
-// every store finds rows quickly.
+// The lists of namespaces that a query has, by which every store finds rows quickly. Conditions on the field
+// `metadata.namespace` are turned into them.
 import type { ListQuery } from '../query/list-query.ts';
 
 /**
@@ -30,4 +30,14 @@ export function narrowNamespaces(query: ListQuery): ListQuery {
     ...(namespaces === undefined ? {} : { namespaces }),
     ...(notNamespaces === undefined ? {} : { notNamespaces }),
   };
+}
+
+/** A test whether a value is in the first list, or there is no such list, and is not in the second one. */
+export function among(
+  wanted: readonly string[] | undefined,
+  unwanted: readonly string[] = [],
+): (value: string) => boolean {
+  const yes = wanted === undefined ? undefined : new Set(wanted);
+  const no = new Set(unwanted);
+  return (value) => !no.has(value) && (yes === undefined || yes.has(value));
 }

@@ -20,7 +20,7 @@ import {
   type SyncHandle,
   type SyncTiming,
 } from './member/sync-types.ts';
-import type { ResourceType, TypeKey } from '../query/types.ts';
+import { recordUidOf, type ResourceType, type TypeKey } from '../query/types.ts';
 
 export interface SyncOptions {
   readonly clusters: Pick<ClusterStore, 'list' | 'subscribe' | 'getByUid'>;
@@ -121,7 +121,7 @@ class FollowedClusters implements SyncHandle {
   }
 
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined {
-    return this.#entries.get(uidOf(incarnation))?.sync.confirmedAtMs(incarnation, type);
+    return this.#entries.get(recordUidOf(incarnation))?.sync.confirmedAtMs(incarnation, type);
   }
 
   onChange(listener: () => void): () => void {
@@ -264,12 +264,12 @@ class FollowedClusters implements SyncHandle {
 
   async #forget(types: readonly StoredType[]): Promise<void> {
     for (const id of new Set(types.map(({ incarnation }) => incarnation.id))) {
-      if (!this.#isOurs(uidOf(id))) continue;
+      if (!this.#isOurs(recordUidOf(id))) continue;
       this.#options.log.info(
         { incarnation: id },
         'index: rows of a cluster are forgotten: it is no longer indexed, or is to be read anew',
       );
-      await this.#options.store.forget(id, undefined, this.#options.writerOf?.(uidOf(id)));
+      await this.#options.store.forget(id, undefined, this.#options.writerOf?.(recordUidOf(id)));
     }
   }
 
@@ -288,11 +288,6 @@ class FollowedClusters implements SyncHandle {
   #changed(): void {
     for (const listener of this.#listeners) listener();
   }
-}
-
-/** The UID of the cluster record, which is the first part of an incarnation's id. */
-function uidOf(incarnation: string): string {
-  return incarnation.slice(0, incarnation.lastIndexOf('/'));
 }
 
 /** Whether an incarnation belongs to the cluster record with this UID. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { labelsText, selectorCell } from './printers/cells.ts';
-import { humanDuration } from './printers/human-duration.ts';
 import { parsePrinterPath } from './printer-path.ts';
 import { rowsOfType } from './rows.ts';
 
@@ -13,43 +12,6 @@ function cells(group: string, resource: string, object: JsonObject): JsonObject 
   const found = row({ metadata: { name: 'x' }, ...object }, 0).cells;
   return Object.fromEntries(columns.map(({ name }, i) => [name, found[i]]));
 }
-
-const second = 1000;
-const minute = 60 * second;
-const hour = 60 * minute;
-const day = 24 * hour;
-
-/** duration_test.go of apimachinery. */
-const durations: readonly (readonly [number, string])[] = [
-  [-2 * second, '<invalid>'],
-  [-2 * second + 1, '0s'],
-  [0, '0s'],
-  [second, '1s'],
-  [2 * minute - 1, '119s'],
-  [2 * minute, '2m'],
-  [2 * minute + second, '2m1s'],
-  [10 * minute - 1, '9m59s'],
-  [10 * minute, '10m'],
-  [3 * hour - 1, '179m'],
-  [3 * hour, '3h'],
-  [3 * hour + minute, '3h1m'],
-  [8 * hour - 1, '7h59m'],
-  [8 * hour, '8h'],
-  [48 * hour - 1, '47h'],
-  [48 * hour, '2d'],
-  [48 * hour + hour, '2d1h'],
-  [8 * day - 1, '7d23h'],
-  [8 * day, '8d'],
-  [2 * 365 * day - 1, '729d'],
-  [2 * 365 * day, '2y'],
-  [2 * 365 * day + day, '2y1d'],
-  [8 * 365 * day - 1, '7y364d'],
-  [8 * 365 * day, '8y'],
-  [8 * 365 * day + 364 * day, '8y'],
-  [9 * 365 * day, '9y'],
-];
-for (const [duration, expected] of durations)
-  test(`${duration} ms reads ${expected}`, () => assert.equal(humanDuration(duration), expected));
 
 const podOf = (status: JsonObject, more: JsonObject = {}): JsonObject => ({
   metadata: { name: 'p', ...more['metadata'] },

@@ -2,7 +2,7 @@
 // columns with a priority above 0 appear only with `wide`. Security: cells come from outside, so control characters in
 // them are made visible.
 import { objectsAt, type JsonObject } from '../../lib/objects/json-object.ts';
-import { humanDuration } from './duration.ts';
+import { humanDuration } from '../../lib/text/human-duration.ts';
 import { printable } from './failure.ts';
 
 // Minimum width of a column, and the space between columns, in characters, as in

@@ -3,7 +3,7 @@
 import { readHistory, type Revision } from '../../lib/work-history.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { isSecret, maskSecrets } from '../apply/manifests/secret-values.ts';
-import { humanDuration } from '../terminal/duration.ts';
+import { humanDuration } from '../../lib/text/human-duration.ts';
 import { Failure } from '../terminal/failure.ts';
 import { printRows } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';

@@ -1,5 +1,5 @@
 // `portcullis works list`: prints the ManifestWorks of all or some clusters, one line each, with their states.
-import { humanDuration } from '../terminal/duration.ts';
+import { humanDuration } from '../../lib/text/human-duration.ts';
 import { printRows } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { HubWorks } from './hub-works.ts';

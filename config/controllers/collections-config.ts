@@ -2,7 +2,7 @@
 // They are ignored by default, since the gateway would have to write their status to the hub.
 import { z } from 'zod';
 import { readLease } from '../values/values.ts';
-import type { Fault, LeaseName } from '../values/values.ts';
+import type { Fault, Given, LeaseName } from '../values/values.ts';
 
 /** Settings for CollectionResource objects of the hub, when the operator has switched them on. */
 export interface CollectionsConfig {
@@ -10,17 +10,14 @@ export interface CollectionsConfig {
   readonly lease: LeaseName;
 }
 
-/** The settings of CollectionResource objects as the operator wrote them, before they are checked. */
-export interface CollectionsInput {
-  readonly hubCollections?: boolean;
-  readonly collectionsLease?: string;
-}
-
 /** Schema of the settings for CollectionResources in the configuration file. */
 export const collectionsFileFields = {
   hubCollections: z.boolean().optional(),
   collectionsLease: z.string().min(1).optional(),
 };
+
+/** The settings of CollectionResource objects as the operator wrote them, before they are checked. */
+export type CollectionsInput = Given<typeof collectionsFileFields>;
 
 export const defaultCollectionsLease = 'portcullis-system/portcullis-collections';
 

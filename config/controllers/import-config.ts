@@ -1,7 +1,8 @@
 // The section of the configuration about import policies, by which the gateway creates PediaClusters. They are off by
 // default, since the gateway then writes to the hub.
 import { z } from 'zod';
-import type { Fault } from '../values/values.ts';
+import { refuseUnused } from '../values/values.ts';
+import type { Fault, Given } from '../values/values.ts';
 
 /** The settings of import policies when these are in effect. */
 export interface ImportConfig {
@@ -14,19 +15,15 @@ export interface ImportConfig {
   readonly shardingName: string;
 }
 
-/** The settings of import policies as the operator wrote them, before they are checked. */
-export interface ImportInput {
-  readonly importPolicies?: boolean;
-  readonly clusterpediaNamespace?: string;
-  readonly shardingName?: string;
-}
-
 /** Schema of the settings of import policies in the configuration file. */
 export const importFileFields = {
   importPolicies: z.boolean().optional(),
   clusterpediaNamespace: z.string().min(1).optional(),
   shardingName: z.string().optional(),
 };
+
+/** The settings of import policies as the operator wrote them, before they are checked. */
+export type ImportInput = Given<typeof importFileFields>;
 
 export const defaultClusterpediaNamespace = 'clusterpedia-system';
 
@@ -40,11 +37,7 @@ const namespaceForm = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 export function readImportConfig(given: ImportInput, fault: Fault): ImportConfig | undefined {
   const { importPolicies = false, clusterpediaNamespace, shardingName } = given;
   if (!importPolicies) {
-    for (const [flag, value] of [
-      ['--clusterpedia-namespace', clusterpediaNamespace],
-      ['--sharding-name', shardingName],
-    ] as const)
-      if (value !== undefined) fault(flag, 'is only used with --import-policies: add that flag, or remove this one');
+    refuseUnused(given, importFileFields, 'importPolicies', fault);
     return undefined;
   }
   const namespace = clusterpediaNamespace ?? defaultClusterpediaNamespace;

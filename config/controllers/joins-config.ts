@@ -2,8 +2,8 @@
 // since the gateway then writes to the hub and to the clusters that join.
 import { z } from 'zod';
 import { isLabel } from '../../lib/objects/api-names.ts';
-import { listOf, readLease } from '../values/values.ts';
-import type { Fault, LeaseName } from '../values/values.ts';
+import { listOf, readLease, refuseUnused } from '../values/values.ts';
+import type { Fault, Given, LeaseName } from '../values/values.ts';
 import type { SourceName } from '../values/source-names.ts';
 
 /** Settings for ClusterJoin objects of the hub, when the operator has switched them on. */
@@ -14,13 +14,6 @@ export interface JoinsConfig {
   readonly bootstrapNamespaces: readonly string[];
 }
 
-/** The settings of ClusterJoins as the operator wrote them, before they are checked. */
-export interface JoinsInput {
-  readonly clusterJoins?: boolean;
-  readonly joinsLease?: string;
-  readonly joinsBootstrapNamespaces?: string;
-}
-
 /** Schema of the settings for ClusterJoins in the configuration file. */
 export const joinsFileFields = {
   clusterJoins: z.boolean().optional(),
@@ -28,8 +21,10 @@ export const joinsFileFields = {
   joinsBootstrapNamespaces: z.string().optional(),
 };
 
+/** The settings of ClusterJoins as the operator wrote them, before they are checked. */
+export type JoinsInput = Given<typeof joinsFileFields>;
+
 export const defaultJoinsLease = 'portcullis-system/portcullis-joins';
-const bootstrapFlag = '--joins-bootstrap-namespaces';
 
 /**
  * Checks the settings for ClusterJoins; undefined when they are off. `fault` is called for each setting that is wrong.
@@ -37,22 +32,20 @@ const bootstrapFlag = '--joins-bootstrap-namespaces';
  * @param sources where clusters come from
  */
 export function readJoinsConfig(
-  { clusterJoins, joinsLease, joinsBootstrapNamespaces }: JoinsInput,
+  given: JoinsInput,
   sources: readonly SourceName[],
   fault: Fault,
 ): JoinsConfig | undefined {
+  const { clusterJoins, joinsLease, joinsBootstrapNamespaces } = given;
   if (clusterJoins !== true) {
-    for (const [flag, value] of [
-      ['--joins-lease', joinsLease],
-      [bootstrapFlag, joinsBootstrapNamespaces],
-    ] as const)
-      if (value !== undefined) fault(flag, 'is only used with --cluster-joins: add that flag, or remove this one');
+    refuseUnused(given, joinsFileFields, 'clusterJoins', fault);
     return undefined;
   }
   if (!sources.includes('cluster-gateway'))
     fault('--cluster-joins', 'registers clusters by Secrets of the source cluster-gateway: add it to --sources');
   const bootstrapNamespaces = listOf(joinsBootstrapNamespaces);
-  for (const name of bootstrapNamespaces) if (!isLabel(name)) fault(bootstrapFlag, `"${name}" is not a namespace name`);
+  for (const name of bootstrapNamespaces)
+    if (!isLabel(name)) fault('--joins-bootstrap-namespaces', `"${name}" is not a namespace name`);
   const lease = readLease('--joins-lease', joinsLease ?? defaultJoinsLease, fault);
   return Object.freeze({ lease, bootstrapNamespaces });
 }

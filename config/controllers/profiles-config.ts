@@ -3,8 +3,8 @@
 // learns of all clusters.
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { readLease, readText } from '../values/values.ts';
-import type { Fault, LeaseName } from '../values/values.ts';
+import { readLease, readText, refuseUnused } from '../values/values.ts';
+import type { Fault, Given, LeaseName } from '../values/values.ts';
 
 /** Settings of the ClusterProfiles that the gateway publishes. */
 export interface ProfilesConfig {
@@ -18,14 +18,6 @@ export interface ProfilesConfig {
   readonly ca: string | undefined;
 }
 
-/** The settings for ClusterProfiles as the operator wrote them, before they are checked. */
-export interface ProfilesInput {
-  readonly publishClusterProfiles?: string | boolean;
-  readonly profilesAddress?: string;
-  readonly profilesCa?: string;
-  readonly profilesLease?: string;
-}
-
 /** Schema of the settings for ClusterProfiles in the configuration file. */
 export const profilesFileFields = {
   publishClusterProfiles: z.union([z.boolean(), z.string().min(1)]).optional(),
@@ -33,6 +25,9 @@ export const profilesFileFields = {
   profilesCa: z.string().min(1).optional(),
   profilesLease: z.string().min(1).optional(),
 };
+
+/** The settings for ClusterProfiles as the operator wrote them, before they are checked. */
+export type ProfilesInput = Given<typeof profilesFileFields>;
 
 export const defaultProfilesNamespace = 'portcullis-system';
 export const defaultProfilesLease = 'portcullis-system/portcullis-profiles';
@@ -46,13 +41,7 @@ export const defaultProfilesLease = 'portcullis-system/portcullis-profiles';
 export function readProfilesConfig(given: ProfilesInput, fault: Fault): ProfilesConfig | undefined {
   const { publishClusterProfiles: publish = false, profilesAddress: address, profilesCa, profilesLease } = given;
   if (publish === false || publish === 'false') {
-    for (const [flag, value] of [
-      ['--profiles-address', address],
-      ['--profiles-ca', profilesCa],
-      ['--profiles-lease', profilesLease],
-    ] as const)
-      if (value !== undefined)
-        fault(flag, 'is only used with --publish-cluster-profiles: add that flag, or remove this one');
+    refuseUnused(given, profilesFileFields, 'publishClusterProfiles', fault);
     return undefined;
   }
   const namespace = publish === true || publish === 'true' ? defaultProfilesNamespace : publish;

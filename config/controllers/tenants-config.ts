@@ -1,8 +1,8 @@
 // The section of the configuration about TenantBinding objects, which grant rights in clusters. TenantBindings are off
 // by default, since the gateway then writes to the hub and to the clusters in which rights are granted.
 import { z } from 'zod';
-import { readLease } from '../values/values.ts';
-import type { Fault, LeaseName } from '../values/values.ts';
+import { readLease, refuseUnused } from '../values/values.ts';
+import type { Fault, Given, LeaseName } from '../values/values.ts';
 
 /** Settings for TenantBindings of the hub, when the operator has switched them on. */
 export interface TenantsConfig {
@@ -12,19 +12,15 @@ export interface TenantsConfig {
   readonly clusterPermissions: boolean;
 }
 
-/** The settings of TenantBindings as the operator wrote them, before they are checked. */
-export interface TenantsInput {
-  readonly tenantBindings?: boolean;
-  readonly tenantsLease?: string;
-  readonly clusterPermissions?: boolean;
-}
-
 /** Schema of the settings for TenantBindings in the configuration file. */
 export const tenantsFileFields = {
   tenantBindings: z.boolean().optional(),
   tenantsLease: z.string().min(1).optional(),
   clusterPermissions: z.boolean().optional(),
 };
+
+/** The settings of TenantBindings as the operator wrote them, before they are checked. */
+export type TenantsInput = Given<typeof tenantsFileFields>;
 
 export const defaultTenantsLease = 'portcullis-system/portcullis-tenants';
 
@@ -36,9 +32,8 @@ export const defaultTenantsLease = 'portcullis-system/portcullis-tenants';
 export function readTenantsConfig(given: TenantsInput, fault: Fault): TenantsConfig | undefined {
   const { tenantBindings, tenantsLease, clusterPermissions } = given;
   if (tenantBindings !== true) {
-    const needs = 'is only used with --tenant-bindings: add that flag, or remove this one';
-    if (tenantsLease !== undefined) fault('--tenants-lease', needs);
-    if (clusterPermissions === true) fault('--cluster-permissions', needs);
+    const { clusterPermissions: isAsked, ...others } = given;
+    refuseUnused(isAsked === true ? given : others, tenantsFileFields, 'tenantBindings', fault);
     return undefined;
   }
   return Object.freeze({

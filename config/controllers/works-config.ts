@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { splitAccountName, accountUserName } from '../../auth/callers/reserved.ts';
 import type { AccountName } from '../../auth/callers/reserved.ts';
 import { parseDuration } from '../../lib/duration.ts';
-import { listOf, readLease } from '../values/values.ts';
-import type { Fault, LeaseName } from '../values/values.ts';
+import { listOf, readLease, refuseUnused } from '../values/values.ts';
+import type { Fault, Given, LeaseName } from '../values/values.ts';
 
 /** Settings for executing ManifestWorks. */
 export interface WorksConfig {
@@ -46,21 +46,6 @@ export interface WorksConfig {
   readonly historyLimit: number;
 }
 
-/** The settings for ManifestWorks as the operator wrote them, before they are checked. */
-export interface WorksInput {
-  readonly executeWorks?: boolean;
-  readonly worksLease?: string;
-  readonly worksClusterSets?: string;
-  readonly worksDefaultExecutor?: string;
-  readonly worksAcceptUnstamped?: boolean;
-  readonly worksHubUrl?: string;
-  readonly worksAgentId?: string;
-  readonly worksEvictionGrace?: string;
-  readonly worksHoldOnDenied?: boolean;
-  readonly worksRawFeedback?: boolean;
-  readonly worksHistory?: string;
-}
-
 /** Schema of the settings for ManifestWorks in the configuration file. */
 export const worksFileFields = {
   executeWorks: z.boolean().optional(),
@@ -76,22 +61,12 @@ export const worksFileFields = {
   worksHistory: z.string().optional(),
 };
 
+/** The settings for ManifestWorks as the operator wrote them, before they are checked. */
+export type WorksInput = Given<typeof worksFileFields>;
+
 export const defaultWorksLease = 'portcullis-system/portcullis-works';
 /** Nobody: who makes a work says as whom it is executed, and is asked for the right to. */
 export const defaultWorksExecutor = 'deny';
-
-const flags = [
-  ['--works-lease', 'worksLease'],
-  ['--works-cluster-sets', 'worksClusterSets'],
-  ['--works-default-executor', 'worksDefaultExecutor'],
-  ['--works-accept-unstamped', 'worksAcceptUnstamped'],
-  ['--works-hub-url', 'worksHubUrl'],
-  ['--works-agent-id', 'worksAgentId'],
-  ['--works-eviction-grace', 'worksEvictionGrace'],
-  ['--works-hold-on-denied', 'worksHoldOnDenied'],
-  ['--works-raw-feedback', 'worksRawFeedback'],
-  ['--works-history', 'worksHistory'],
-] as const;
 
 /**
  * Checks the settings for executing ManifestWorks; undefined when works are not executed. `fault` is called for each
@@ -101,8 +76,7 @@ const flags = [
  */
 export function readWorksConfig(given: WorksInput, inPodHub: boolean, fault: Fault): WorksConfig | undefined {
   if (given.executeWorks !== true) {
-    for (const [flag, key] of flags)
-      if (given[key] !== undefined) fault(flag, 'is only used with --execute-works: add that flag, or remove this one');
+    refuseUnused(given, worksFileFields, 'executeWorks', fault);
     return undefined;
   }
   const { worksHubUrl: hubUrl, worksAgentId: agentId } = given;

@@ -8,7 +8,7 @@ import { isRightsChoice } from '../../rights/modes.ts';
 import type { RightsChoice } from '../../rights/modes.ts';
 import { isIndexIdentity } from '../../sync/index-identity.ts';
 import type { IndexIdentity } from '../../sync/index-identity.ts';
-import { splitResources } from '../../sync/discover/resource-entries.ts';
+import { splitIndexResources } from '../../lib/rights/index-rules.ts';
 import { makeSelection, parseResources } from '../../sync/discover/selection.ts';
 import type { IndexRule } from '../../sync/discover/selection.ts';
 import { parseAllowedSubresources } from '../../request/index-subresources.ts';
@@ -117,7 +117,7 @@ export function readIndexConfig(
   store?: IndexStoreConfig,
 ): IndexConfig | undefined {
   const written = given.indexResources;
-  const resources = typeof written === 'string' ? splitResources(written) : written;
+  const resources = typeof written === 'string' ? splitIndexResources(written) : written;
   if (resources?.length === 1 && resources[0] === 'none') {
     if (given.karmadaSearch !== undefined) fault('--karmada-search', 'needs an index; remove --index-resources none');
     return undefined;
@@ -158,7 +158,7 @@ export function readIndexConfig(
 
 function readRules({ indexExclude, indexRules = [] }: IndexInput, fault: Fault): readonly IndexRule[] {
   const listed = (written: string | readonly string[] | undefined): readonly string[] | undefined =>
-    typeof written === 'string' ? splitResources(written) : written;
+    typeof written === 'string' ? splitIndexResources(written) : written;
   const all = listed(indexExclude);
   const some = indexRules.map(({ clusters, exclude, select, prune }) => ({
     clusters,

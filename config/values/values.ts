@@ -42,6 +42,21 @@ export function flagOf(name: string): string {
   return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
+/**
+ * For a section that is off: calls `fault` for each of its settings that is given nevertheless.
+ * @param isOnKey the setting that would switch the section on
+ */
+export function refuseUnused<Fields extends z.ZodRawShape>(
+  given: Given<Fields>,
+  fields: Fields,
+  isOnKey: keyof Fields & string,
+  fault: Fault,
+): void {
+  for (const key of Object.keys(fields))
+    if (key !== isOnKey && (given as Readonly<Record<string, unknown>>)[key] !== undefined)
+      fault(flagOf(key), `is only used with ${flagOf(isOnKey)}: add that flag, or remove this one`);
+}
+
 /** Where a Lease is on the hub. */
 export interface LeaseName {
   readonly namespace: string;

@@ -12,10 +12,6 @@ export function setToken(next: string | undefined): void {
   token = next;
 }
 
-export function hasToken(): boolean {
-  return token !== undefined;
-}
-
 /**
  * Called when the gateway answers 401. Resolves to true when the token was renewed, so that the request should be sent
  * again.

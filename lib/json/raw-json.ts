@@ -22,19 +22,20 @@ function memberOf(bytes: Buffer, at: number, key: string): MemberCursor | undefi
   return undefined;
 }
 
+/** The bytes with another text as the value of the member; unchanged without a member. */
+function withText(bytes: Buffer, member: MemberCursor | undefined, text: string): Buffer {
+  if (member === undefined) return bytes;
+  const value = Buffer.from(JSON.stringify(text));
+  return Buffer.concat([bytes.subarray(0, member.start), value, bytes.subarray(member.end)]);
+}
+
 /**
  * The object with another value of `apiVersion`. The result is correct only if both versions have the same schema, as
  * with the conversion strategy None of a CustomResourceDefinition.
  */
 export function withApiVersion(raw: Uint8Array, apiVersion: string): Buffer {
   const bytes = asBuffer(raw);
-  const member = memberOf(bytes, skipSpace(bytes, 0), 'apiVersion');
-  if (member === undefined) return bytes;
-  return Buffer.concat([
-    bytes.subarray(0, member.start),
-    Buffer.from(JSON.stringify(apiVersion)),
-    bytes.subarray(member.end),
-  ]);
+  return withText(bytes, memberOf(bytes, skipSpace(bytes, 0), 'apiVersion'), apiVersion);
 }
 
 /** The string at a path of keys in an object; undefined when there is none, or the value is not a string. */
@@ -92,13 +93,7 @@ export function withoutAnnotations(raw: Uint8Array, names: readonly string[]): B
 export function withResourceVersion(raw: Uint8Array, version: string): Buffer {
   const bytes = asBuffer(raw);
   const metadata = memberOf(bytes, skipSpace(bytes, 0), 'metadata');
-  const member = metadata === undefined ? undefined : memberOf(bytes, metadata.start, 'resourceVersion');
-  if (member === undefined) return bytes;
-  return Buffer.concat([
-    bytes.subarray(0, member.start),
-    Buffer.from(JSON.stringify(version)),
-    bytes.subarray(member.end),
-  ]);
+  return withText(bytes, metadata && memberOf(bytes, metadata.start, 'resourceVersion'), version);
 }
 
 const partialHead = Buffer.from('{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":');

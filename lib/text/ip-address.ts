@@ -61,7 +61,8 @@ const holdingIpv4 = [
   { range: { bytes: ipv6Bytes('2002::'), prefixLength: 16 }, at: 2 },
 ] as const;
 
-function maskAt(index: number, prefixLength: number): number {
+/** The bits of one byte of an address that belong to a prefix. */
+export function maskAt(index: number, prefixLength: number): number {
   const bits = Math.min(8, Math.max(0, prefixLength - index * 8));
   return 0xff & ~(0xff >> bits);
 }

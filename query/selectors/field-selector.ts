@@ -3,7 +3,7 @@
 // requirement also keeps the text as the client wrote it, for printing.
 import { GatewayError } from '../../model/errors.ts';
 import { readComparable } from '../comparable.ts';
-import { goQuote, maxRequirements, maxSelectorLength } from './label-selector.ts';
+import { goQuote, maxRequirements, maxSelectorLength, operators as labelOperators } from './label-selector.ts';
 import { SelectorError, parseRequirements, type WrittenRequirement } from './lexer.ts';
 import type { FieldRequirement } from '../list-query.ts';
 import { parsePath } from '../path.ts';
@@ -15,15 +15,10 @@ export type FieldSelector = readonly {
 }[];
 
 const operators: Readonly<Record<WrittenRequirement['operator'], FieldRequirement['operator']>> = {
-  in: 'In',
+  ...labelOperators,
   '=': 'Equals',
   '==': 'Equals',
-  notin: 'NotIn',
   '!=': 'NotEquals',
-  '>': 'Gt',
-  '<': 'Lt',
-  exists: 'Exists',
-  '!': 'DoesNotExist',
 };
 
 /**

@@ -9,7 +9,8 @@ import type { LabelRequirement } from '../list-query.ts';
 export const maxSelectorLength = 32 * 1024;
 export const maxRequirements = 256;
 
-const operators: Readonly<Record<WrittenRequirement['operator'], LabelRequirement['operator']>> = {
+/** The meaning of each operator as it is written. */
+export const operators: Readonly<Record<WrittenRequirement['operator'], LabelRequirement['operator']>> = {
   in: 'In',
   '=': 'In',
   '==': 'In',

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { humanDuration } from '../../tables/printers/human-duration.ts';
 import type { PrinterColumn } from '../../tables/printer-column.ts';
 import type { TableRow } from '../../tables/rows.ts';
 import type { TypeInfo } from '../../query/types.ts';
@@ -45,32 +44,6 @@ test('the cluster is the first column of every table, a text (CP-141)', () => {
   }
   const cells = tableOf(typeInfo('', 'pods'), 'v1', nowMs).row({ cluster: '', raw: Buffer.from('{}') }).cells;
   assert.equal(cells[0], '', 'no cluster is an empty cell');
-});
-
-test('durations have two or three figures', () => {
-  const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000];
-  const cases: readonly (readonly [number, string])[] = [
-    [-2 * second, '<invalid>'],
-    [-1999, '0s'],
-    [0, '0s'],
-    [119 * second, '119s'],
-    [2 * minute, '2m'],
-    [2 * minute + second, '2m1s'],
-    [10 * minute + second, '10m'],
-    [179 * minute, '179m'],
-    [3 * hour, '3h'],
-    [7 * hour + 59 * minute, '7h59m'],
-    [8 * hour + minute, '8h'],
-    [47 * hour, '47h'],
-    [48 * hour, '2d'],
-    [7 * day + hour, '7d1h'],
-    [8 * day + hour, '8d'],
-    [729 * day, '729d'],
-    [730 * day, '2y'],
-    [731 * day, '2y1d'],
-    [8 * 365 * day + day, '8y'],
-  ];
-  for (const [ms, text] of cases) assert.equal(humanDuration(ms), text);
 });
 
 test('the state of a pod is found from its phase, containers, conditions and deletion', () => {

@@ -8,7 +8,7 @@ import { listedResources, type ServedResource } from '../../kube/discovery/docum
 import { readServed } from './discovery-documents.ts';
 import { followedTypes, negotiateVersions } from './discovery.ts';
 import { measuredTypes } from './resource-metrics.ts';
-import { splitResources } from './resource-entries.ts';
+import { splitIndexResources } from '../../lib/rights/index-rules.ts';
 import { chooseTypes, makeSelection, parseResources } from './selection.ts';
 import type { ClusterChoice } from './selection.ts';
 
@@ -241,12 +241,12 @@ describe('what is chosen', () => {
 
   it('filters stand in braces; commas in them divide nothing', () => {
     const text = 'pods{namespaces=a b;labels=app in (web,api);names=x}, deployments.apps';
-    assert.deepEqual(splitResources(text), [
+    assert.deepEqual(splitIndexResources(text), [
       'pods{namespaces=a b;labels=app in (web,api);names=x}',
       'deployments.apps',
     ]);
     assert.deepEqual(
-      parseResources(splitResources(text)).map(({ filter }) => filter),
+      parseResources(splitIndexResources(text)).map(({ filter }) => filter),
       [{ namespaces: ['a', 'b'], labels: 'app in (web,api)', names: ['x'] }, {}],
     );
     for (const entry of ['', 'Pods', 'pods{', 'pods{a=b}', 'pods{labels=((}', 'a/b', 'pods{namespaces=}']) {

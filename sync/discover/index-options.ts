@@ -6,7 +6,8 @@ import type { PathStep } from '../../lib/json/raw-json.ts';
 import { parsePath, printPath } from '../../query/path.ts';
 import { parseLabelSelector } from '../../query/selectors/label-selector.ts';
 import type { TypeFilter } from '../member/sync-types.ts';
-import { parseEntry, splitResources, wordsOf, type NamedResource } from './resource-entries.ts';
+import { splitIndexResources } from '../../lib/rights/index-rules.ts';
+import { parseEntry, wordsOf, type NamedResource } from './resource-entries.ts';
 
 /** The names of the options, as keys of the configuration file and behind the prefix of the annotations. */
 export const optionNames = ['exclude', 'select', 'prune'] as const;
@@ -100,7 +101,7 @@ export function parseAnnotations(annotations: Readonly<Record<string, string>>):
       const known = optionNames.map((each) => optionPrefix + each).join(', ');
       return faultOf(`its annotation ${key.slice(0, 100)} is none that this version knows; there are ${known}`);
     }
-    const entries = splitResources(value);
+    const entries = splitIndexResources(value);
     if (value.length > longestValue || entries.length > mostEntries)
       return faultOf(`its annotation ${key} has more than ${longestValue} characters or ${mostEntries} entries`);
     for (const [index, entry] of entries.entries()) {

@@ -54,11 +54,6 @@ function parseBraces(entry: string, text: string, keys: readonly BraceKey[]): Re
   return found;
 }
 
-/** Splits a list at its commas. Commas inside `{…}` do not count. */
-export function splitResources(text: string): readonly string[] {
-  return [...text.matchAll(/(?:[^,{]|\{[^}]*\}?)+/g)].map(([entry]) => entry.trim()).filter((entry) => entry !== '');
-}
-
 /** Splits a text in braces at its white space. */
 export function wordsOf(text: string | undefined): readonly string[] | undefined {
   return text?.split(/\s+/);

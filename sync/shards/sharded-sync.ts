@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ClusterSpec } from '../../model/records.ts';
-import { typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
+import { recordUidOf, typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
 import { choiceOf } from '../discover/selection.ts';
 import type { ClusterState, PartState, SyncFault, SyncHandle } from '../member/sync-types.ts';
 import { partOf } from './told-state.ts';
@@ -190,7 +190,7 @@ class FollowedTogether implements ShardedSync {
   }
 
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined {
-    const uid = incarnation.slice(0, incarnation.lastIndexOf('/'));
+    const uid = recordUidOf(incarnation);
     const own = this.#followers.of(this.#shardOf(uid))?.confirmedAtMs(incarnation, type);
     const told = this.#told.of(uid);
     if (told?.state.incarnation?.id !== incarnation) return own;

@@ -1,6 +1,7 @@
 // Deletes rows of clusters that no replica would follow any more. Replicas may know different clusters, or fewer for a
 // while: one has just started, cannot read a source, or has another selection. So the owner of a shard asks which
 // clusters all living replicas have registered, and only deletes the rows of those that have been missing for long.
+import { recordUidOf } from '../../query/types.ts';
 import type { Leases } from '../../store/leases.ts';
 import type { ShardWriter, StoredType } from '../../store/store.ts';
 import type { FollowedStore } from '../cluster-sync-options.ts';
@@ -30,26 +31,22 @@ export function makeUnregistered(options: UnregisteredOptions): () => Promise<vo
   let missing = new Map<string, number>();
   return async () => {
     const incarnations = new Set((await types()).map(({ incarnation }) => incarnation.id));
-    const owned = [...incarnations].filter((id) => leaseOf(leases.shardOf(uidOf(id))) !== undefined);
+    const owned = [...incarnations].filter((id) => leaseOf(leases.shardOf(recordUidOf(id))) !== undefined);
     const registered = owned.length === 0 ? undefined : await leases.registered();
     // A replica that has just started has not registered its clusters yet, so none counts as missing.
     if (registered === undefined) {
       missing = new Map();
       return;
     }
-    const gone = owned.filter((id) => !registered.has(uidOf(id)));
-    missing = new Map(gone.map((id) => [uidOf(id), missing.get(uidOf(id)) ?? localMs()]));
-    const due = gone.filter((id) => localMs() - missing.get(uidOf(id))! >= missingMs);
+    const gone = owned.filter((id) => !registered.has(recordUidOf(id)));
+    missing = new Map(gone.map((id) => [recordUidOf(id), missing.get(recordUidOf(id)) ?? localMs()]));
+    const due = gone.filter((id) => localMs() - missing.get(recordUidOf(id))! >= missingMs);
     for (const incarnation of due) {
-      const lease = leaseOf(leases.shardOf(uidOf(incarnation)));
+      const lease = leaseOf(leases.shardOf(recordUidOf(incarnation)));
       if (lease === undefined) continue;
       log.info({ incarnation }, 'index: rows of a cluster that no process of the gateway knows are forgotten');
       await store.forget(incarnation, undefined, lease);
     }
-    if (due.length > 0) await onForgotten([...new Set(due.map(uidOf))]);
+    if (due.length > 0) await onForgotten([...new Set(due.map(recordUidOf))]);
   };
-}
-
-function uidOf(incarnation: string): string {
-  return incarnation.slice(0, incarnation.lastIndexOf('/'));
 }

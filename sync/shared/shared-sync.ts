@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../model/errors.ts';
 import type { IndexPeers } from './peers.ts';
-import { typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
+import { recordUidOf, typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
 import type { ClusterState, PartState, SyncHandle } from '../member/sync-types.ts';
 import { partOf, toldState, type ToldState } from '../shards/told-state.ts';
 
@@ -98,7 +98,7 @@ class SharedSync implements SyncHandle {
 
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined {
     if (this.#own !== undefined) return this.#own.confirmedAtMs(incarnation, type);
-    const told = this.#told.get(incarnation.slice(0, incarnation.lastIndexOf('/')));
+    const told = this.#told.get(recordUidOf(incarnation));
     if (told?.state.incarnation?.id !== incarnation) return undefined;
     return told.types.get(typeKey(type))?.confirmedAtMs;
   }

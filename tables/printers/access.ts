@@ -2,7 +2,7 @@
 // (users, groups, service accounts) that only `-o wide` shows. Follows pkg/printers/internalversion of Kubernetes v1.36
 // (Apache-2.0).
 import { labelsText, sortedEntries, type LabelSelector } from './cells.ts';
-import { humanDuration } from './human-duration.ts';
+import { humanDuration } from '../../lib/text/human-duration.ts';
 import { printer, type Cells, type KubeObject, type Printers } from './printer.ts';
 
 interface Binding extends KubeObject {

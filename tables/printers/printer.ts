@@ -1,7 +1,7 @@
 // Defines how rows of a Table are printed: the columns of a type, and the cells for one object, as in kube-apiserver's
 // printers. A cell is a number where kube-apiserver sends one (a count), otherwise a text (`2/3`). Ages are relative to
 // the time of the answer.
-import { humanDuration } from './human-duration.ts';
+import { humanDuration } from '../../lib/text/human-duration.ts';
 
 /** The value of one cell in a table row. */
 export type Cell = string | number | bigint | boolean | null;

@@ -10,7 +10,7 @@ import {
   type LabelSelector,
   type PodTemplate,
 } from './cells.ts';
-import { humanDuration } from './human-duration.ts';
+import { humanDuration } from '../../lib/text/human-duration.ts';
 import { printer, type Printers } from './printer.ts';
 import { metricsCell, type MetricSpec, type MetricStatus } from './metrics.ts';
 

@@ -1,7 +1,7 @@
 // Kubernetes' CEL libraries of IP addresses and of ranges of them (apiserver/pkg/cel/library/ip.go, cidr.go). They take
 // no zones, no IPv4 addresses that are written as IPv6, and no zeros in front of numbers.
 import { isIPv4, isIPv6 } from 'node:net';
-import { addressBytes } from '../../../lib/text/ip-address.ts';
+import { addressBytes, isWithin, maskAt } from '../../../lib/text/ip-address.ts';
 import { KubernetesValue } from './equality.ts';
 import type { Library } from './library.ts';
 import { CelFault, noOverload } from './steps.ts';
@@ -54,14 +54,8 @@ export class Range extends KubernetesValue {
   }
 
   contains(bytes: Buffer): boolean {
-    if (bytes.length !== this.bytes.length) return false;
-    return bytes.every((byte, i) => ((byte ^ this.bytes[i]!) & maskAt(i, this.length)) === 0);
+    return isWithin(bytes, { bytes: this.bytes, prefixLength: this.length });
   }
-}
-
-function maskAt(index: number, length: number): number {
-  const bits = Math.min(8, Math.max(0, length - index * 8));
-  return 0xff & ~(0xff >> bits);
 }
 
 function textOf(bytes: Buffer): string {

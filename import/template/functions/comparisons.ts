@@ -1,25 +1,11 @@
 // The functions eq, ne, lt, le, gt, ge and not (text/template, funcs.go). Comparing an int with a float is an error.
 // Lists and maps can only be compared with nil.
 import { TemplateError } from '../values/template-error.ts';
-import { byBytes, isTrue, type Value } from '../values/values.ts';
+import { byBytes, isList, isMap, isTrue, typeName, type Value } from '../values/values.ts';
 import { fixed, variadic, type Functions } from './callable.ts';
 
-type Kind = 'nil' | 'bool' | 'int' | 'float' | 'string' | 'other';
-
-function kindOf(value: Value): Kind {
-  if (value === undefined || value === null) return 'nil';
-  switch (typeof value) {
-    case 'boolean':
-      return 'bool';
-    case 'bigint':
-      return 'int';
-    case 'number':
-      return 'float';
-    case 'string':
-      return 'string';
-    default:
-      return 'other';
-  }
+function kindOf(value: Value): string {
+  return isMap(value) || isList(value) ? 'other' : typeName(value);
 }
 
 function isEqual(one: Value, other: Value): boolean {

@@ -1,5 +1,6 @@
 // Which shard the rows of a cluster belong to. At most one process may write a shard at any time.
 import { createHash } from 'node:crypto';
+import { recordUidOf } from '../../../query/types.ts';
 
 /** The number of shards. It cannot change, because stored rows contain their shard. */
 export const shardCount = 128;
@@ -14,5 +15,5 @@ export function shardOf(recordUid: string): number {
  * @param incarnationId `<uid of the cluster record>/<uid of the cluster's kube-system Namespace>`
  */
 export function shardOfIncarnation(incarnationId: string): number {
-  return shardOf(incarnationId.slice(0, Math.max(0, incarnationId.lastIndexOf('/'))) || incarnationId);
+  return shardOf(recordUidOf(incarnationId) || incarnationId);
 }

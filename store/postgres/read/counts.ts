@@ -2,6 +2,7 @@
 // used only where they give the same result as reading the rows.
 import type { BodyLooks } from '../../body-budget.ts';
 import type { NamedFacet } from '../../store.ts';
+import { placeValue } from '../../value-counts.ts';
 import { countExtent, countExtents, isWithoutParts } from './extent-counts.ts';
 import { partsOf } from './extents.ts';
 import type { FoundRow } from './key-order.ts';
@@ -40,21 +41,16 @@ export async function countBy(
       if (by === 'type') add(plan.type, await countPlan(snapshot, plan));
       else {
         for (const [inc, namespace, n] of await countGroups(snapshot, plan, by))
-          add(valueOf(byNumber.get(inc)?.cluster ?? '', namespace.toString(), by), n);
+          add(placeValue(byNumber.get(inc)?.cluster ?? '', namespace.toString(), by), n);
       }
     },
     rows: async (rows) => {
       for (const { type, slot } of rows) {
-        add(by === 'type' ? type : valueOf(slot.incarnation.cluster, slot.namespace, by), 1);
+        add(by === 'type' ? type : placeValue(slot.incarnation.cluster, slot.namespace, by), 1);
       }
     },
   });
   return counts;
-}
-
-function valueOf(cluster: string, namespace: string, by: Exclude<NamedFacet, 'type'>): string {
-  if (by === 'cluster/namespace') return `${cluster}/${namespace}`;
-  return by === 'namespace' ? namespace : cluster;
 }
 
 /** Called with each plan of a question or, when bodies decide which rows match, with the matching rows. */

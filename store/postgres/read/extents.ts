@@ -1,10 +1,12 @@
 // The extent of a question: the rows of one type that it may examine for one user. It combines the user's grants with
 // the query's conditions on cluster and namespace. Its parts do not overlap; otherwise rows would be counted twice.
+import { among } from '../../narrow-namespaces.ts';
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { Grant } from '../../../query/scope/scope.ts';
 import type { TypeKey } from '../../../query/types.ts';
 import type { IncarnationRecord } from './catalog.ts';
 import type { Snapshot } from './snapshot.ts';
+import { anyHolds } from '../../sql-piece.ts';
 import { allHold, bytes, bytesOf, concat, isOneOf, piece, wholeTexts, type Piece } from './sql.ts';
 
 /** What a user may see: the grants by incarnation id, then by type. */
@@ -106,12 +108,6 @@ function placeText({ inc, namespace }: Place): string {
   return `${inc}/${namespace}`;
 }
 
-function among(wanted: readonly string[] | undefined, unwanted: readonly string[] = []): (value: string) => boolean {
-  const yes = wanted === undefined ? undefined : new Set(wanted);
-  const no = new Set(unwanted);
-  return (value) => !no.has(value) && (yes === undefined || yes.has(value));
-}
-
 interface NamedObject {
   readonly incarnation: IncarnationRecord;
   /** The object's namespace; undefined for an object of this name in any namespace. */
@@ -206,10 +202,8 @@ export function memberPiece(extent: Extent): Piece {
   const { whole, places, singles } = extent;
   if (whole.length > 0) {
     const inside = [isOneOf('o.inc', 'int4', whole), ...namespacePieces(extent)];
-    any.push({
-      text: `(${inside.map(({ text }) => text).join(' AND ')})`,
-      values: inside.flatMap((one) => one.values),
-    });
+    const { text, values } = allHold(inside);
+    any.push({ text: `(${text})`, values });
   }
   if (places.length > 0) {
     // `IS TRUE` makes the comparison a value. For the comparison alone the planner would choose a join, and the rows
@@ -230,6 +224,5 @@ export function memberPiece(extent: Extent): Piece {
         singles.map(({ id }) => id),
       ),
     );
-  if (any.length === 0) return piece('false');
-  return { text: `(${any.map(({ text }) => text).join(' OR ')})`, values: any.flatMap(({ values }) => values) };
+  return any.length === 0 ? piece('false') : anyHolds(any);
 }

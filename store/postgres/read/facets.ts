@@ -1,11 +1,7 @@
 // Counts rows by the values of a label or a path, and completes the beginning of a value. A row with several values is
 // counted once for each of them. A row without a value is not counted.
-import { documentPaths, readDocument } from '../../../query/document.ts';
-import { parsePath, printPath } from '../../../query/path.ts';
-import { indexedPaths } from '../../indexed-paths.ts';
 import { BodyBudget, type BodyLimits, type BodyLooks } from '../../body-budget.ts';
-import { fieldPath, labelKey, labelPath } from '../../term-paths.ts';
-import { compareText } from '../../text-order.ts';
+import { beginningWith, bodyCounter, mostFrequent, valuesAt, type AddCount } from '../../value-counts.ts';
 import type { FacetBy, FacetCount } from '../../store.ts';
 import { readRaw } from './bodies.ts';
 import { countBy, eachPlan, eachRows } from './counts.ts';
@@ -36,11 +32,7 @@ export async function readFacets(
   limit: number,
   bodyLimits?: BodyLimits,
 ): Promise<readonly FacetCount[]> {
-  const counts = await countValues(snapshot, { ...question, prefix: '' }, bodyLimits);
-  return [...counts]
-    .map(([value, count]) => ({ value, count }))
-    .sort((one, other) => other.count - one.count || compareText(one.value, other.value))
-    .slice(0, limit);
+  return mostFrequent(await countValues(snapshot, { ...question, prefix: '' }, bodyLimits), limit);
 }
 
 /**
@@ -53,11 +45,7 @@ export async function readFacetValues(
   limit: number,
   bodyLimits?: BodyLimits,
 ): Promise<readonly string[]> {
-  const counts = await countValues(snapshot, question, bodyLimits);
-  return [...counts.keys()]
-    .filter((value) => value.startsWith(question.prefix))
-    .sort(compareText)
-    .slice(0, limit);
+  return beginningWith(await countValues(snapshot, question, bodyLimits), question.prefix, limit);
 }
 
 async function countValues(
@@ -70,16 +58,13 @@ async function countValues(
   const looks: BodyLooks = { budget: new BodyBudget(query.types, bodyLimits), over: 'refuse' };
   if (typeof by === 'string') return countBy(snapshot, question, looks, by);
   const counts = new Map<string, number>();
-  const add = (value: string, n: number): void => void counts.set(value, (counts.get(value) ?? 0) + n);
-  const path = 'path' in by ? parsePath(by.path, true) : undefined;
-  const label = path === undefined ? (by as { label: string }).label : labelKey(path);
-  const printed = path === undefined ? '' : printPath(path);
-  const { oldestForm } = snapshot.catalog;
-  if (label === undefined && query.types.some((type) => !indexedPaths(type, oldestForm).includes(printed))) {
-    await countInBodies(snapshot, question, looks, printed, add);
+  const add: AddCount = (value, n) => void counts.set(value, (counts.get(value) ?? 0) + n);
+  const at = valuesAt(by, query.types, snapshot.catalog.oldestForm);
+  if ('inBodies' in at) {
+    await countInBodies(snapshot, question, looks, at.inBodies, add);
     return counts;
   }
-  const term = { path: label === undefined ? fieldPath(printed) : labelPath(label), prefix };
+  const term = { path: at.term, prefix };
   const addTerms = async (t: number, rows: Piece | 'all'): Promise<void> => {
     for (const [value, n] of await countTerms(snapshot, t, rows, term)) add(value, n);
   };
@@ -131,11 +116,10 @@ async function countInBodies(
   question: Question,
   looks: BodyLooks,
   path: string,
-  add: (value: string, n: number) => void,
+  add: AddCount,
 ): Promise<void> {
-  const paths = documentPaths([parsePath(path, true)]);
   const { budget } = looks;
-  budget.isFor([path]);
+  const count = bodyCounter(path, budget, add);
   const plans = await planTypes(snapshot, question);
   budget.expect(
     await countExtents(
@@ -146,11 +130,7 @@ async function countInBodies(
   await eachRows(snapshot, question, looks, async (rows) => {
     for (let at = 0; at < rows.length; at += bodiesAtOnce) {
       const some = rows.slice(at, at + bodiesAtOnce);
-      for (const raw of (await readRaw(snapshot, some)).values()) {
-        budget.read(raw.byteLength);
-        const found = readDocument(raw, paths)[0]!;
-        for (const value of new Set(found)) if (typeof value === 'string') add(value, 1);
-      }
+      for (const raw of (await readRaw(snapshot, some)).values()) count(raw);
     }
   });
 }

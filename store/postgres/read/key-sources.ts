@@ -12,7 +12,7 @@ import { extentIn, incarnationsOf } from './extents.ts';
 import { compareIncarnations, isByCluster, KeyOrder, type FoundRow } from './key-order.ts';
 import { isExtentOnly, passedPart, rowParts, selectRows, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
-import { isOneOf, piece, type Piece } from './sql.ts';
+import { allHold, concat, isOneOf, piece, type Piece } from './sql.ts';
 
 /** Gives rows in order. `next` returns some rows at a time; undefined when there are no more. */
 export interface RowSource {
@@ -188,13 +188,7 @@ function sortedRows(
   // in order and test each one for the term.
   if (isSelective(plan)) {
     const rows = selectRows(selected, parts);
-    const where =
-      behind.length === 0
-        ? piece('')
-        : {
-            text: `WHERE ${behind.map(({ text }) => text).join(' AND ')}`,
-            values: behind.flatMap(({ values }) => values),
-          };
+    const where = behind.length === 0 ? piece('') : concat(piece('WHERE'), allHold(behind));
     return {
       text: `WITH o AS MATERIALIZED (${rows.text}) SELECT ${selected} FROM o ${where.text} ORDER BY ${orderBy.text}`,
       values: [...rows.values, ...where.values, ...orderBy.values],

@@ -2,6 +2,7 @@
 // them.
 import { printPath } from '../../../query/path.ts';
 import type { BodyLooks } from '../../body-budget.ts';
+import type { Wanted } from '../../page-keys.ts';
 import { readCursor, rowOrder, type KeyRow, type RowOrder } from '../../row-order.ts';
 import type { Cursor } from '../../../query/continue.ts';
 import { readRaw } from './bodies.ts';
@@ -17,14 +18,6 @@ interface Lane {
   rows: readonly FoundRow[];
   at: number;
   isOver: boolean;
-}
-
-/** How many rows the caller of {@link KeyStream} wants. */
-export interface Wanted {
-  /** How many rows to skip at the beginning. */
-  readonly offset: number;
-  /** How many rows to give after the skipped ones. Undefined: all. */
-  readonly limit: number | undefined;
 }
 
 /** How many rows are taken at a time when their bodies must be tested. */

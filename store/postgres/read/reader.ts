@@ -104,7 +104,7 @@ async function readPage(
     ...point,
     next,
     remaining,
-    ...(warnings.length === 0 ? {} : { warnings }),
+    ...(warnings === undefined ? {} : { warnings }),
     chunks: { [Symbol.asyncIterator]: () => chunksOf(ids, first, more) },
   };
 }

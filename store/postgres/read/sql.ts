@@ -1,20 +1,12 @@
-// Pieces of SQL with their values. The text has a `?` for each value, and never contains text of a caller. The values
-// replace the `?` when the statement is complete. They become literals and not parameters, because a text with several
-// statements can have no parameters, and neither can COPY.
+// Pieces of SQL for PostgreSQL. Their values replace the `?` when the statement is complete. They become literals and
+// not parameters, because a text with several statements can have no parameters, and neither can COPY.
+import { join, type Piece } from '../../sql-piece.ts';
 
-/** A part of an SQL statement, with the values for its `?` in order. */
-export interface Piece {
-  readonly text: string;
-  readonly values: readonly unknown[];
-}
+export { join, type Piece };
 
 /** Makes a piece from a text and its values. */
 export function piece(text: string, ...values: readonly unknown[]): Piece {
   return { text, values };
-}
-
-export function join(pieces: readonly Piece[], between: string): Piece {
-  return { text: pieces.map(({ text }) => text).join(between), values: pieces.flatMap(({ values }) => values) };
 }
 
 /** Joins pieces with a space. */

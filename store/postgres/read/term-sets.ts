@@ -1,24 +1,9 @@
-// Finds the terms that a condition on a label or an indexed path matches. The meaning of a condition is defined in
-// query/match.ts alone. So this code tests each value with it, unless the condition is a plain comparison for
-// equality or existence.
-import { compileMatcher } from '../../../query/match.ts';
-import { allOf, type FieldRequirement, type LabelRequirement } from '../../../query/list-query.ts';
-import { fieldPath, labelPath } from '../../term-paths.ts';
+// Looks up the terms that a condition on a label or an indexed path matches.
+import { mostEnumerated, termSet, type TermLookup, type TermSet } from '../../term-lookups.ts';
 import { indexedPathBytes } from '../connection/schema.ts';
 import { termId } from '../write/terms.ts';
 import type { Snapshot } from './snapshot.ts';
 import { allHold, bytes, piece, type Piece } from './sql.ts';
-
-/** Stands for the rows that have one of these terms or, with `isNegative`, for those that have none of them. */
-export interface TermSet {
-  /** Numbers of the terms, 64 bits each, as decimal text. */
-  readonly ids: readonly string[];
-  /**
-   * The sum of rows over all terms. It can be more than the number of rows, since a row may have several of the terms.
-   */
-  readonly postings: number;
-  readonly isNegative: boolean;
-}
 
 /** What terms are looked up for: a transaction, and the type with the number `t`. */
 export interface TermsOf {
@@ -26,76 +11,32 @@ export interface TermsOf {
   readonly t: number;
 }
 
-/** When a path has more values than this, they are not tested one by one. The bodies of rows are read instead. */
-const mostEnumerated = 100_000;
-
 type TermRow = readonly [id: string, n: number, value: Buffer];
 
-/** The terms that match a label requirement. Undefined when the label has too many values to test. */
-export async function labelTerms(of: TermsOf, requirement: LabelRequirement): Promise<TermSet | undefined> {
-  const path = labelPath(requirement.key);
-  switch (requirement.operator) {
-    case 'In':
-    case 'NotIn':
-      return set(await valueTerms(of, path, requirement.values), requirement.operator === 'NotIn');
-    case 'Exists':
-    case 'DoesNotExist':
-      return enumerated(of, path, () => true, requirement.operator === 'DoesNotExist');
-    default: {
-      const isMatch = compileMatcher({ ...allOf(anyType), labels: [requirement] });
-      const labelled = (value: string): unknown => ({ metadata: { labels: { [requirement.key]: value } } });
-      return enumerated(of, path, (value) => isMatch(labelled(value), anyRow));
-    }
+/** Looks up terms. Undefined when the path has too many values to test. */
+export async function lookUpTerms(of: TermsOf, lookup: TermLookup): Promise<TermSet<string> | undefined> {
+  if ('text' in lookup) return textTerms(of, lookup.text);
+  const { path, values, isNegative } = lookup;
+  if (typeof values === 'function') {
+    const rows = await terms(of, ofPath(path), mostEnumerated + 1);
+    if (rows.length > mostEnumerated) return undefined;
+    return termSet(
+      rows.filter(([, , value]) => values(value.toString())),
+      isNegative,
+    );
   }
-}
-
-/**
- * The terms that match a condition on an indexed path. Undefined when the path has too many values to test.
- * @param path as in indexed-paths.ts; it must be indexed for the type
- */
-export async function fieldTerms(
-  of: TermsOf,
-  path: string,
-  requirement: FieldRequirement,
-): Promise<TermSet | undefined> {
-  const { operator, values } = requirement;
-  const term = fieldPath(path);
-  switch (operator) {
-    case 'Equals':
-    case 'In':
-      return set(await valueTerms(of, term, values));
-    case 'NotEquals':
-    case 'NotIn':
-      return set(await valueTerms(of, term, values), true);
-    case 'Exists':
-    case 'DoesNotExist':
-      return enumerated(of, term, () => true, operator === 'DoesNotExist');
-    case 'Contains':
-      return set(await terms(of, [...ofPath(term), piece('position(?::bytea in k.value) > 0', bytes(values[0]!))]));
-    default: {
-      const isMatch = compileMatcher({
-        ...allOf(anyType),
-        fields: [{ operator, values, path: [{ kind: 'key', key: 'value' }] }],
-      });
-      return enumerated(of, term, (value) => isMatch({ value }, anyRow));
-    }
-  }
+  if ('part' in values)
+    return termSet(await terms(of, [...ofPath(path), piece('position(?::bytea in k.value) > 0', bytes(values.part))]));
+  return termSet(await valueTerms(of, path, values), isNegative);
 }
 
 /** The terms of labels whose key or value contains the text, in upper or lower case. */
-export async function textTerms(of: TermsOf, text: string): Promise<TermSet> {
+async function textTerms(of: TermsOf, text: string): Promise<TermSet<string>> {
   const lower = bytes(text.toLowerCase());
   const found = `(position(?::bytea in substr(coalesce(k.path_fold, k.path), 3)) > 0
     OR position(?::bytea in coalesce(k.value_fold, k.value)) > 0)`;
   const isLabel = `substr(k.path, 1, ${indexedPathBytes}) >= ? AND substr(k.path, 1, ${indexedPathBytes}) < ?`;
-  return set(await terms(of, [piece(isLabel, bytes('l:'), bytes('l;')), piece(found, lower, lower)]));
-}
-
-const anyType = { group: '', resource: 'any' };
-const anyRow = { cluster: '', type: 'any.', namespace: '', name: '' };
-
-function set(rows: readonly TermRow[], isNegative = false): TermSet {
-  return { ids: rows.map(([id]) => id), postings: rows.reduce((sum, [, n]) => sum + n, 0), isNegative };
+  return termSet(await terms(of, [piece(isLabel, bytes('l:'), bytes('l;')), piece(found, lower, lower)]));
 }
 
 /**
@@ -123,20 +64,6 @@ async function valueTerms(of: TermsOf, path: string, values: readonly string[]):
 }
 
 const noBytes = Buffer.alloc(0);
-
-async function enumerated(
-  of: TermsOf,
-  path: string,
-  isMatch: (value: string) => boolean,
-  isNegative = false,
-): Promise<TermSet | undefined> {
-  const rows = await terms(of, ofPath(path), mostEnumerated + 1);
-  if (rows.length > mostEnumerated) return undefined;
-  return set(
-    rows.filter(([, , value]) => isMatch(value.toString())),
-    isNegative,
-  );
-}
 
 /** Reads the terms that rows have. Every shard counts its own rows, so the numbers of equal terms are added up. */
 function terms({ snapshot, t }: TermsOf, where: readonly Piece[], limit?: number): Promise<readonly TermRow[]> {

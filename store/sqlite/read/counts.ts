@@ -3,6 +3,7 @@
 import type { SlotRow } from '../tables/catalog.ts';
 import type { BodyLooks } from '../../body-budget.ts';
 import type { NamedFacet } from '../../store.ts';
+import { placeValue } from '../../value-counts.ts';
 import { extentRows, rowsBySlot, type Extent } from '../session/extents.ts';
 import { KeyStream } from './key-stream.ts';
 import { countByNames, prepareNames } from '../session/name-search.ts';
@@ -51,17 +52,13 @@ export async function countBy(
       }
       for (const [number, n] of countSlots(session, plan, question)) {
         const slot = session.catalog.slot(number);
-        if (n > 0) add(valueOf(slot, by), n);
+        if (n > 0) add(placeValue(slot.incarnation.cluster, slot.namespace, by), n);
       }
     },
-    row: (_session, { type, slot }) => add(by === 'type' ? type : valueOf(slot, by), 1),
+    row: (_session, { type, slot }) =>
+      add(by === 'type' ? type : placeValue(slot.incarnation.cluster, slot.namespace, by), 1),
   });
   return counts;
-}
-
-function valueOf({ namespace, incarnation: { cluster } }: SlotRow['slot'], by: Exclude<NamedFacet, 'type'>): string {
-  if (by === 'cluster/namespace') return `${cluster}/${namespace}`;
-  return by === 'namespace' ? namespace : cluster;
 }
 
 /** Called with each plan of a question or, when bodies decide which rows match, with each matching row. */

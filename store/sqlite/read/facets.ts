@@ -1,20 +1,16 @@
 // Counts rows by the values of a label or a path, and completes the beginning of a value. A row with several values is
 // counted once for each of them. A row without a value is not counted.
-import { documentPaths, readDocument } from '../../../query/document.ts';
-import { parsePath, printPath } from '../../../query/path.ts';
-import { indexedPaths } from '../../indexed-paths.ts';
 import type { FacetBy, FacetCount } from '../../store.ts';
 import { BodyBudget, type BodyLimits, type BodyLooks } from '../../body-budget.ts';
 import { isExtentOnly } from '../session/session.ts';
 import { countBy, eachPlan, eachRows } from './counts.ts';
 import { extentRows } from '../session/extents.ts';
-import { compareText } from '../../text-order.ts';
+import { beginningWith, bodyCounter, mostFrequent, valuesAt, type AddCount } from '../../value-counts.ts';
 import { type Turns } from '../tables/transaction.ts';
 import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session/session.ts';
 import type { Piece } from '../tables/sql.ts';
 import { cheapestAccess, inExtent, joined, type Access } from '../walks/sources.ts';
 import type { TermCounts } from '../session/term-counts.ts';
-import { fieldPath, labelKey, labelPath } from '../../term-paths.ts';
 import { unpackTerms } from '../tables/terms.ts';
 
 /** How many bodies one statement reads. */
@@ -38,11 +34,7 @@ export async function readFacets(
   limit: number,
   bodyLimits?: BodyLimits,
 ): Promise<readonly FacetCount[]> {
-  const counts = await countValues(turns, question, by, '', bodyLimits);
-  return [...counts]
-    .map(([value, count]) => ({ value, count }))
-    .sort((one, other) => other.count - one.count || compareText(one.value, other.value))
-    .slice(0, limit);
+  return mostFrequent(await countValues(turns, question, by, '', bodyLimits), limit);
 }
 
 /**
@@ -56,11 +48,7 @@ export async function readFacetValues(
   { prefix, limit }: { readonly prefix: string; readonly limit: number },
   bodyLimits?: BodyLimits,
 ): Promise<readonly string[]> {
-  const counts = await countValues(turns, question, by, prefix, bodyLimits);
-  return [...counts.keys()]
-    .filter((value) => value.startsWith(prefix))
-    .sort(compareText)
-    .slice(0, limit);
+  return beginningWith(await countValues(turns, question, by, prefix, bodyLimits), prefix, limit);
 }
 
 async function countValues(
@@ -74,16 +62,13 @@ async function countValues(
   const looks: BodyLooks = { budget: new BodyBudget(question.query.types, bodyLimits), over: 'refuse' };
   if (typeof by === 'string') return countBy(turns, question, looks, by);
   const counts = new Map<string, number>();
-  const add = (value: string, n: number): void => void counts.set(value, (counts.get(value) ?? 0) + n);
-  const path = 'path' in by ? parsePath(by.path, true) : undefined;
-  const label = path === undefined ? (by as { label: string }).label : labelKey(path);
-  const types = question.query.types;
-  const printed = path === undefined ? '' : printPath(path);
-  if (label === undefined && types.some((type) => !indexedPaths(type).includes(printed))) {
-    await countInBodies(turns, question, looks, printed, add);
+  const add: AddCount = (value, n) => void counts.set(value, (counts.get(value) ?? 0) + n);
+  const at = valuesAt(by, question.query.types);
+  if ('inBodies' in at) {
+    await countInBodies(turns, question, looks, at.inBodies, add);
     return counts;
   }
-  const term = label === undefined ? fieldPath(printed) : labelPath(label);
+  const { term } = at;
   await prepareCounts(turns, question, term);
   await eachPlan(turns, question, looks, {
     plan: (session, plan) => {
@@ -201,11 +186,10 @@ async function countInBodies(
   question: Question,
   looks: BodyLooks,
   path: string,
-  add: (value: string, n: number) => void,
+  add: AddCount,
 ): Promise<void> {
-  const paths = documentPaths([parsePath(path, true)]);
   const { budget } = looks;
-  budget.isFor([path]);
+  const count = bodyCounter(path, budget, add);
   turns.slice((session) => {
     const plans = planTypes(session, question).filter((plan) => isExtentOnly(plan) && !plan.conditions.recheck);
     budget.expect(plans.reduce((sum, { extent }) => sum + extentRows(session, extent), 0));
@@ -214,11 +198,7 @@ async function countInBodies(
     for (let at = 0; at < rows.length; at += bodiesAtOnce) {
       const ids = rows.slice(at, at + bodiesAtOnce).map(({ id }) => id);
       const text = 'SELECT b.raw FROM json_each(?) j CROSS JOIN body b ON b.id = j.value';
-      for (const [raw] of sql.all<[Uint8Array]>(text, [JSON.stringify(ids)])) {
-        budget.read(raw.byteLength);
-        const found = readDocument(raw, paths)[0]!;
-        for (const value of new Set(found)) if (typeof value === 'string') add(value, 1);
-      }
+      for (const [raw] of sql.all<[Uint8Array]>(text, [JSON.stringify(ids)])) count(raw);
     }
   });
 }

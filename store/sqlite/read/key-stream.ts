@@ -6,6 +6,7 @@ import type { Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';
 import type { Cursor } from '../../../query/continue.ts';
 import type { BodyLooks } from '../../body-budget.ts';
+import type { Wanted } from '../../page-keys.ts';
 import type { KeyRow, RowOrder } from '../../row-order.ts';
 import { incarnationsOf, incarnationWalk, isByIncarnation } from '../walks/incarnation-walk.ts';
 import { readCursor, rowOrder } from '../../row-order.ts';
@@ -33,14 +34,6 @@ interface Lane {
   /** The last row that the walk has read. */
   last: SlotRow | undefined;
   spentMs: number;
-}
-
-/** How many rows the caller of {@link KeyStream} wants. */
-export interface Wanted {
-  /** How many rows to skip at the beginning. */
-  readonly offset: number;
-  /** How many rows to give after the skipped ones. Undefined: all. */
-  readonly limit: number | undefined;
 }
 
 /** How many rows are read ahead at first when their bodies must be tested. */

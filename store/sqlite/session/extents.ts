@@ -3,6 +3,7 @@
 // granted twice is included once; otherwise its rows would be counted twice.
 import { LRUCache } from 'lru-cache';
 
+import { among } from '../../narrow-namespaces.ts';
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { Grant } from '../../../query/scope/scope.ts';
 import type { TypeKey } from '../../../query/types.ts';
@@ -210,12 +211,6 @@ interface KeyFilter {
 
 function keyFilter({ clusters, notClusters, namespaces, notNamespaces }: ListQuery): KeyFilter {
   return { cluster: among(clusters, notClusters), namespace: among(namespaces, notNamespaces) };
-}
-
-function among(wanted: readonly string[] | undefined, unwanted: readonly string[] = []): (value: string) => boolean {
-  const yes = wanted === undefined ? undefined : new Set(wanted);
-  const no = new Set(unwanted);
-  return (value) => !no.has(value) && (yes === undefined || yes.has(value));
 }
 
 function excepted(catalog: Catalog, { notNamespaces = [] }: ListQuery, incarnations: readonly number[]): Set<number> {

@@ -8,6 +8,7 @@ import { ownedIds } from './owners.ts';
 import type { ReaderMemory } from './reader-memory.ts';
 import type { Transaction } from '../tables/transaction.ts';
 import { narrowNamespaces } from '../../narrow-namespaces.ts';
+import { join } from '../../sql-piece.ts';
 import type { Piece } from '../tables/sql.ts';
 
 /** A query compiled for one type: which rows the user may see, and the conditions that rows must satisfy. */
@@ -47,8 +48,7 @@ export function planTypes(session: Session, { query, grants }: Question): readon
 
 /** Joins conditions into one that is true when all of them are true; '1' for an empty list. */
 export function whereOf(pieces: readonly Piece[]): Piece {
-  if (pieces.length === 0) return { text: '1', values: [] };
-  return { text: pieces.map(({ text }) => text).join(' AND '), values: pieces.flatMap(({ values }) => values) };
+  return pieces.length === 0 ? { text: '1', values: [] } : join(pieces, ' AND ');
 }
 
 /** Whether all rows of the plan's extent match, as far as SQL can tell. A condition on bodies may remain. */

@@ -5,13 +5,12 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 
 import { LRUCache } from 'lru-cache';
 
+import type { Piece as SqlPiece } from '../../sql-piece.ts';
+
 export type SqlValue = SQLInputValue;
 
-/** A part of an SQL statement, with the values for its `?` in order. */
-export interface Piece {
-  readonly text: string;
-  readonly values: readonly SqlValue[];
-}
+/** A part of an SQL statement with values for SQLite. */
+export type Piece = SqlPiece<SqlValue>;
 
 const mostPrepared = 300;
 
@@ -48,9 +47,4 @@ export class Sql {
     this.#prepared.set(text, statement);
     return statement;
   }
-}
-
-/** Joins pieces, with a text between them. */
-export function join(pieces: readonly Piece[], between: string): Piece {
-  return { text: pieces.map(({ text }) => text).join(between), values: pieces.flatMap(({ values }) => values) };
 }

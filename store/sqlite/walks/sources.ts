@@ -6,7 +6,8 @@ import { slotsPerIncarnation } from '../tables/schema.ts';
 import type { Extent } from '../session/extents.ts';
 import type { TypePlan } from '../session/session.ts';
 import type { Piece } from '../tables/sql.ts';
-import type { TermSet } from '../session/term-sets.ts';
+import { anyHolds } from '../../sql-piece.ts';
+import type { TermSet } from '../../term-lookups.ts';
 
 /**
  * `FROM` and conditions of a statement. The statement is about rows `o` of table `obj`. When nothing of the row is
@@ -39,8 +40,7 @@ export function inSlots(extent: Extent, alias: 'x'): Piece | undefined {
 }
 
 function anyOf(any: readonly Piece[]): Piece {
-  if (any.length === 0) return { text: '0', values: [] };
-  return { text: `(${any.map(({ text }) => text).join(' OR ')})`, values: any.flatMap(({ values }) => values) };
+  return any.length === 0 ? { text: '0', values: [] } : anyHolds(any);
 }
 
 /**
@@ -190,7 +190,11 @@ export function rowsOfIncarnation({ extent, conditions }: TypePlan, incarnation:
 }
 
 /** The access to the rows of one incarnation that have one of the terms of `best`, without objects granted by name. */
-export function termsInIncarnation({ extent, conditions }: TypePlan, best: TermSet, incarnation: number): Access {
+export function termsInIncarnation(
+  { extent, conditions }: TypePlan,
+  best: TermSet<number>,
+  incarnation: number,
+): Access {
   const { incarnations, except, exceptJson, slots } = extent;
   const first = incarnation * slotsPerIncarnation;
   const text =
