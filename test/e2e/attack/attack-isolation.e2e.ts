@@ -11,23 +11,21 @@ import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { accountNamespace, hubAccountToken, memberName } from '../hub/hub-accounts.ts';
 import { eventually } from '../../site/polling.ts';
+import { clusterRoleBinding, groupSubject } from '../../site/rbac.ts';
 
 const users = Array.from({ length: 20 }, (_, i) => `user-${i}`);
 const clusters = ['m1', 'm2'] as const;
-const rbac = 'rbac.authorization.k8s.io';
 let site: HubSite;
 let tokens: readonly string[];
 let doors: readonly Endpoint[];
 
 /** Lets ServiceAccounts of one namespace of the hub use every cluster. */
 function bindNamespace(namespace: string): object {
-  return {
-    apiVersion: `${rbac}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name: `accounts-${namespace}` },
-    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'portcullis-user' },
-    subjects: [{ apiGroup: rbac, kind: 'Group', name: `system:serviceaccounts:${namespace}` }],
-  };
+  return clusterRoleBinding(
+    `accounts-${namespace}`,
+    'portcullis-user',
+    groupSubject(`system:serviceaccounts:${namespace}`),
+  );
 }
 
 before(async () => {

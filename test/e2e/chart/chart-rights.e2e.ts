@@ -13,6 +13,7 @@ import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { until } from '../../controlplane/member.ts';
 import { applyCustomResources } from '../../hub/site.ts';
+import { clusterRoleBinding, userSubject } from '../../site/rbac.ts';
 
 const account = `system:serviceaccount:${release}:portcullis`;
 const nobody = `system:serviceaccount:${release}:nobody`;
@@ -330,13 +331,7 @@ test("in the place of Karmada's search it stores ResourceRegistries and their st
 test('nobody reaches a cluster by the installation itself; the roles for people give what their names say', async () => {
   await grant(1);
   const bind = (name: string, role: string): Promise<void> =>
-    hub.apply({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
-      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name }],
-    });
+    hub.apply(clusterRoleBinding(name, role, userSubject(name)));
   await Promise.all([
     bind('viewer', 'portcullis-clusters-view'),
     bind('reader', 'portcullis-clusters-read'),

@@ -8,6 +8,7 @@ import { columnOf, isLive, rowsOf, show } from './console-page.ts';
 import { missingBrowser, onlyInChromium } from './browser.ts';
 import { startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, Visit, VisitOptions } from './console-site.ts';
+import { clusterRoleBinding, userSubject } from '../../site/rbac.ts';
 
 const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
@@ -22,13 +23,7 @@ before(async () => {
   if (missing !== undefined) return;
   site = await startConsoleSite({}, 0, ([frankfurt]) => {
     frankfurt!.store.apply(widgets);
-    frankfurt!.store.apply({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'ada-may-do-all' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'ada' }],
-    });
+    frankfurt!.store.apply(clusterRoleBinding('ada-may-do-all', 'cluster-admin', userSubject('ada')));
     frankfurt!.store.apply({
       apiVersion: 'example.com/v1',
       kind: 'Widget',

@@ -23,6 +23,7 @@ import {
   type Json,
   type WorksSite,
 } from './works-site.ts';
+import { roleBinding, userSubject } from '../../site/rbac.ts';
 
 let site: WorksSite;
 let hub: Member;
@@ -283,13 +284,7 @@ test('annotations, labels and finalizers of others stay', async () => {
 });
 
 test('a field that cannot be changed fails one manifest, which stays available', async () => {
-  const role = (name: string): object => ({
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'RoleBinding',
-    metadata: { name: 'rb', namespace: 'ns1' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'bob' }],
-  });
+  const role = (name: string): object => roleBinding('ns1', 'rb', `ClusterRole/${name}`, userSubject('bob'));
   await put(hub, manifestWork('immutable', [role('view'), configMap('beside')]));
   await isAvailable('immutable');
   await put(hub, manifestWork('immutable', [role('edit'), configMap('beside')]));

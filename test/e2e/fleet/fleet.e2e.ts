@@ -20,6 +20,7 @@ import { clusterAt, writeContexts } from '../kubectl/contexts.ts';
 import type { TestContext } from '../kubectl/contexts.ts';
 import { ask, tableCells } from '../kubectl/kubectl-as.ts';
 import type { RawAnswer } from '../kubectl/kubectl-as.ts';
+import { grantedRole, userSubject } from '../../site/rbac.ts';
 
 const run = promisify(execFile);
 const program = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname;
@@ -100,22 +101,12 @@ const metricsDefinitions = [
   },
 }));
 
-const rbac = 'rbac.authorization.k8s.io';
-const rightsOfDave = [
-  {
-    apiVersion: `${rbac}/v1`,
-    kind: 'Role',
-    metadata: { name: 'dave', namespace: 'shop' },
-    rules: [{ apiGroups: ['', 'apps', 'metrics.k8s.io'], resources: ['pods', 'deployments'], verbs: ['get', 'list'] }],
-  },
-  {
-    apiVersion: `${rbac}/v1`,
-    kind: 'RoleBinding',
-    metadata: { name: 'dave', namespace: 'shop' },
-    roleRef: { apiGroup: rbac, kind: 'Role', name: 'dave' },
-    subjects: [{ apiGroup: rbac, kind: 'User', name: 'dave' }],
-  },
-];
+const rightsOfDave = grantedRole(
+  'shop',
+  'dave',
+  [{ apiGroups: ['', 'apps', 'metrics.k8s.io'], resources: ['pods', 'deployments'], verbs: ['get', 'list'] }],
+  userSubject('dave'),
+);
 
 async function fill(): Promise<void> {
   const [m1, m2] = plane.members as readonly [Member, Member];

@@ -10,6 +10,7 @@ import * as x509 from '@peculiar/x509';
 
 import type { KeyPair } from '../../controlplane/certificates.ts';
 import type { Member } from '../../controlplane/fixture.ts';
+import { clusterRoleBinding } from '../../site/rbac.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 
@@ -31,13 +32,7 @@ export async function deleteAccount(member: Member, name: string): Promise<void>
 
 /** Gives a subject the gateway's one right. */
 export async function allowImpersonation(member: Member, name: string, subject: object): Promise<void> {
-  await member.apply({
-    apiVersion: `${rbac}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name: `impersonate-${name}` },
-    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'portcullis-impersonate' },
-    subjects: [subject],
-  });
+  await member.apply(clusterRoleBinding(`impersonate-${name}`, 'portcullis-impersonate', subject));
 }
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };

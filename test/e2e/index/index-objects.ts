@@ -3,6 +3,8 @@
 // of the product is used for it.
 
 /** One scalar, or the beginning of an object or list, and where it stands. */
+import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
+
 export type FlatToken = readonly [path: string, token: string];
 
 /** JSON as a list of its scalars with their paths, in the order of the text. */
@@ -88,25 +90,13 @@ export function itemTexts(list: string): string[] {
   return texts;
 }
 
-const rbac = 'rbac.authorization.k8s.io';
-
 /** Of the gateway's own credential in a member, what the index needs of it. */
 export function reviewRights(user: string): readonly object[] {
-  return [
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRole',
-      metadata: { name: 'test-index-reviews' },
-      rules: [{ apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] }],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'test-index-reviews' },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'test-index-reviews' },
-      subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
-    },
-  ];
+  return grantedClusterRole(
+    'test-index-reviews',
+    [{ apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] }],
+    userSubject(user),
+  );
 }
 
 /** A type whose objects may hold anything, with columns and a second version. */

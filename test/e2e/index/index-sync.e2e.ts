@@ -14,6 +14,7 @@ import { readSpelt, withoutRemoved } from '../../index/lossless-json.ts';
 import { memberSpec, startSyncSite, type SyncSite } from '../../index/sync-site.ts';
 import { backUpEtcd, wipeMember } from '../member-lives.ts';
 import { eventually } from '../../site/polling.ts';
+import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const configMaps = { group: '', resource: 'configmaps' };
@@ -41,18 +42,8 @@ after(async () => {
 
 /** What `generate member-access --index` prints. */
 async function grantIndex(): Promise<void> {
-  const metadata = { name: 'portcullis-index' };
-  const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: metadata.name };
-  await member.apply(
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules: indexRules(resources) },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata,
-      roleRef,
-      subjects: [{ kind: 'User', apiGroup: rbac, name: 'portcullis:index' }],
-    },
-  );
+  const rules = indexRules(resources);
+  await member.apply(...grantedClusterRole('portcullis-index', rules, userSubject('portcullis:index')));
 }
 
 async function start(directory = mkdtempSync(join(plane.dir, 'index-'))): Promise<SyncSite> {

@@ -5,11 +5,19 @@ import { createAuthority } from '../../controlplane/certificates.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import type { GatewayOptions, GatewayProcess } from '../../gateway-process.ts';
-import { clusterSecret, gatewayAccess, gatewayAccount, secretNamespace } from '../../hub/objects.ts';
+import { clusterSecret, gatewayAccess, gatewayAccount, gatewaySubject, secretNamespace } from '../../hub/objects.ts';
 import { accountKubeconfig, applyCustomResources, startHubGateway } from '../../hub/site.ts';
 import { authorMutation, authorValidation } from '../../../tenants/object/author-policy.ts';
 import { tenantBindingDefinition } from '../../../tenants/object/definition.ts';
-import { binding, clusterRole, conditionIn, eventually, patch, read, type Json } from '../distribute/works-site.ts';
+import { conditionIn, eventually, patch, read, type Json } from '../distribute/works-site.ts';
+import {
+  clusterRole,
+  clusterRoleBinding,
+  grantedClusterRole,
+  grantedRole,
+  leaseRules,
+  userSubject,
+} from '../../site/rbac.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 export const rbacPath = `/apis/${rbac}/v1`;
@@ -68,7 +76,7 @@ export async function prepareHub(hub: Member): Promise<void> {
       { apiGroups: ['rbac.open-cluster-management.io'], resources: ['clusterpermissions'], verbs: ['*'] },
     ]),
     ...(['alice', 'bob', 'carol'] as const).map((name) =>
-      binding(`tenants-${name}`, 'tenants', { apiGroup: rbac, kind: 'User', name }),
+      clusterRoleBinding(`tenants-${name}`, 'tenants', userSubject(name)),
     ),
   );
   await eventually('the hub serves TenantBindings', async () => (await hub.request('GET', bindings)).status === 200);
@@ -85,50 +93,31 @@ export async function believed(hub: Member): Promise<void> {
 
 /** What the gateway's account may do on the hub for tenants; the chart gives the same. */
 export function tenantAccess(): readonly object[] {
-  const subject = { kind: 'ServiceAccount', ...gatewayAccount };
-  const { namespace } = gatewayAccount;
   const owned = (group: string, resource: string): readonly object[] => [
     { apiGroups: [group], resources: [resource], verbs: ['list', 'watch', 'patch'] },
     { apiGroups: [group], resources: [`${resource}/status`], verbs: ['patch'] },
   ];
   return [
-    clusterRole('portcullis-tenants', [
-      ...owned('tenancy.portcullis.io', 'tenantbindings'),
-      ...owned('rbac.open-cluster-management.io', 'clusterpermissions'),
-      {
-        apiGroups: ['cluster.open-cluster-management.io'],
-        resources: ['placementdecisions'],
-        verbs: ['list', 'watch'],
-      },
-      {
-        apiGroups: ['admissionregistration.k8s.io'],
-        resources: ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
-        resourceNames: ['portcullis-tenant-author'],
-        verbs: ['list', 'watch'],
-      },
-    ]),
-    binding('portcullis-tenants', 'portcullis-tenants', subject),
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'Role',
-      metadata: { name: 'portcullis-tenants', namespace },
-      rules: [
-        { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
+    ...grantedClusterRole(
+      'portcullis-tenants',
+      [
+        ...owned('tenancy.portcullis.io', 'tenantbindings'),
+        ...owned('rbac.open-cluster-management.io', 'clusterpermissions'),
         {
-          apiGroups: ['coordination.k8s.io'],
-          resources: ['leases'],
-          resourceNames: ['tenants'],
-          verbs: ['get', 'update'],
+          apiGroups: ['cluster.open-cluster-management.io'],
+          resources: ['placementdecisions'],
+          verbs: ['list', 'watch'],
+        },
+        {
+          apiGroups: ['admissionregistration.k8s.io'],
+          resources: ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
+          resourceNames: ['portcullis-tenant-author'],
+          verbs: ['list', 'watch'],
         },
       ],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'RoleBinding',
-      metadata: { name: 'portcullis-tenants', namespace },
-      roleRef: { apiGroup: rbac, kind: 'Role', name: 'portcullis-tenants' },
-      subjects: [subject],
-    },
+      gatewaySubject,
+    ),
+    ...grantedRole(gatewayAccount.namespace, 'portcullis-tenants', leaseRules('tenants'), gatewaySubject),
   ];
 }
 

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding } from './index-site.ts';
 import type { Answer, IndexedList, IndexedObject, IndexSite, WatchEvent } from './index-site.ts';
+import { clusterRole } from '../../site/rbac.ts';
 
 const base = '/apis/clusterpedia.io/v1beta1/resources';
 const freshness = '/apis/search.portcullis.io/v1alpha1/indexes/default/freshness';
@@ -69,12 +70,9 @@ function definition(name: string, served: readonly string[]): JsonObject {
 /** Chains of owners, the same in both clusters. */
 export const objectCaseSeeds: readonly JsonObject[] = [
   ...['own-1', 'own-2'].map((name): JsonObject => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
-  {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRole',
-    metadata: { name: 'only-deployments' },
-    rules: [{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list', 'watch'] }],
-  },
+  clusterRole('only-deployments', [
+    { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list', 'watch'] },
+  ]),
   binding('viewer-own', 'only-deployments', 'viewer', 'own-1'),
   thing('Node', '', 'web'),
   thing('Deployment', 'own-1', 'web'),
