@@ -19,6 +19,7 @@ import type { TestContext } from './kubectl/contexts.ts';
 import { tableCells } from './kubectl/kubectl-as.ts';
 import { eventually } from '../site/polling.ts';
 import { grantedRole, userSubject } from '../site/rbac.ts';
+import { customResource } from '../site/custom-resource.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const bob = { token: 'bob-at-the-gateway', name: 'bob' };
@@ -72,17 +73,7 @@ after(async () => {
   await plane?.stop();
 });
 
-const widgets = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'widgets.example.test' },
-  spec: {
-    group: 'example.test',
-    scope: 'Namespaced',
-    names: { plural: 'widgets', singular: 'widget', kind: 'Widget' },
-    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
-  },
-};
+const widgets = customResource('widgets.example.test', 'Widget', { schema: { type: 'object' } });
 
 function access(token: string): string[] {
   return ['--server', `${gateway.url}/clusters/*/proxy`, '--certificate-authority', gateway.caFile, '--token', token];

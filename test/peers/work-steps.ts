@@ -15,6 +15,7 @@ import {
 } from '../e2e/distribute/works-site.ts';
 import type { Side } from './work-picture.ts';
 import { accountSubject, clusterRole, roleBinding as boundRole } from '../site/rbac.ts';
+import { customResource } from '../site/custom-resource.ts';
 
 export interface Step {
   /** Acts on one of the clusters, or on the work of its name on the hub. */
@@ -100,24 +101,7 @@ export const secret = (value: string): object => ({
   metadata: metadata('sec'),
   stringData: { a: value },
 });
-export const widgets = (): object => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'widgets.example.com' },
-  spec: {
-    group: 'example.com',
-    names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
-    scope: 'Namespaced',
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      },
-    ],
-  },
-});
+export const widgets = (): object => customResource('widgets.example.com', 'Widget');
 export const widget = (spec: object): object => ({
   apiVersion: 'example.com/v1',
   kind: 'Widget',

@@ -11,6 +11,7 @@ import type { AskOptions, IndexedList, IndexSite } from '../../integration/index
 import { hostileObjects } from './index-corpus.ts';
 import { rulesText } from '../../site/site.ts';
 import { clusterRole } from '../../site/rbac.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 export const resources = '/apis/clusterpedia.io/v1beta1/resources';
 export const collections = '/apis/clusterpedia.io/v1beta1/collectionresources';
@@ -74,24 +75,7 @@ const hidden: readonly JsonObject[] = [
   namespace('canary-place'),
   configMap('shop', 'canary-only', { canary: 'canary', mine: 'yes' }),
   configMap('canary-place', 'canary-other', { mine: 'yes' }),
-  {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'canaries.canary.example.org' },
-    spec: {
-      group: 'canary.example.org',
-      scope: 'Namespaced',
-      names: { plural: 'canaries', singular: 'canary', kind: 'Canary', listKind: 'CanaryList' },
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-        },
-      ],
-    },
-  } as JsonObject,
+  customResource('canaries.canary.example.org', 'Canary'),
 ];
 
 /** Starts it. @param more seeds of both clusters by name */

@@ -9,6 +9,7 @@ import { missingBrowser, onlyInChromium } from './browser.ts';
 import { startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, Visit, VisitOptions } from './console-site.ts';
 import { clusterRoleBinding, userSubject } from '../../site/rbac.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
@@ -52,32 +53,8 @@ async function open(path: string, options?: VisitOptions): Promise<Visit> {
   return visit;
 }
 
-/** A definition of a namespaced custom kind, of which anything may be said. */
-function definitionOf(kind: string, group: string, more: object = {}): Record<string, unknown> {
-  const singular = kind.toLowerCase();
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${singular}s.${group}` },
-    spec: {
-      group,
-      scope: 'Namespaced',
-      names: { plural: `${singular}s`, singular, kind, listKind: `${kind}List` },
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-          ...more,
-        },
-      ],
-    },
-  };
-}
-
-const widgets = definitionOf('Widget', 'example.com', {
-  additionalPrinterColumns: [{ name: 'Colour', type: 'string', jsonPath: '.spec.colour' }],
+const widgets = customResource('widgets.example.com', 'Widget', {
+  version: { additionalPrinterColumns: [{ name: 'Colour', type: 'string', jsonPath: '.spec.colour' }] },
 });
 const worksGroup = 'work.open-cluster-management.io';
 
@@ -112,7 +89,7 @@ test('works say of each cluster how far it is with them, and lead to their objec
   const { page } = await open('/console/works');
   await page.getByText('There are no works here').waitFor();
   assert.equal(await page.getByRole('link', { name: 'Works', exact: true }).count(), 0);
-  store.apply(definitionOf('ManifestWork', worksGroup));
+  store.apply(customResource(`manifestworks.${worksGroup}`, 'ManifestWork'));
   for (const namespace of ['frankfurt', 'staging', 'virginia'])
     store.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   const applied = { type: 'Applied', status: 'True' };

@@ -21,6 +21,7 @@ import type { TestContext } from '../kubectl/contexts.ts';
 import { ask, tableCells } from '../kubectl/kubectl-as.ts';
 import type { RawAnswer } from '../kubectl/kubectl-as.ts';
 import { grantedRole, userSubject } from '../../site/rbac.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 const run = promisify(execFile);
 const program = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname;
@@ -76,30 +77,18 @@ after(async () => {
 });
 
 /** `metrics.k8s.io` as metrics-server serves it, but kept by the API server itself. */
-const metricsDefinitions = [
-  { plural: 'pods', kind: 'PodMetrics', scope: 'Namespaced' },
-  { plural: 'nodes', kind: 'NodeMetrics', scope: 'Cluster' },
-].map(({ plural, kind, scope }) => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: {
-    name: `${plural}.metrics.k8s.io`,
-    annotations: { 'api-approved.kubernetes.io': 'unapproved, a stand-in for metrics-server in a test' },
-  },
-  spec: {
-    group: 'metrics.k8s.io',
+const metricsDefinitions = (
+  [
+    { plural: 'pods', kind: 'PodMetrics', scope: 'Namespaced' },
+    { plural: 'nodes', kind: 'NodeMetrics', scope: 'Cluster' },
+  ] as const
+).map(({ plural, kind, scope }) =>
+  customResource(`${plural}.metrics.k8s.io`, kind, {
     scope,
-    names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
-    versions: [
-      {
-        name: 'v1beta1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      },
-    ],
-  },
-}));
+    versions: ['v1beta1'],
+    annotations: { 'api-approved.kubernetes.io': 'unapproved, a stand-in for metrics-server in a test' },
+  }),
+);
 
 const rightsOfDave = grantedRole(
   'shop',

@@ -4,6 +4,7 @@
 
 /** One scalar, or the beginning of an object or list, and where it stands. */
 import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 export type FlatToken = readonly [path: string, token: string];
 
@@ -100,23 +101,11 @@ export function reviewRights(user: string): readonly object[] {
 }
 
 /** A type whose objects may hold anything, with columns and a second version. */
-export const thingDefinition: object = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'things.corpus.example.org' },
-  spec: {
-    group: 'corpus.example.org',
-    scope: 'Namespaced',
-    names: { plural: 'things', singular: 'thing', kind: 'Thing', shortNames: ['th'], categories: ['all'] },
-    versions: ['v1', 'v1beta1'].map((name) => ({
-      name,
-      served: true,
-      storage: name === 'v1',
-      schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      additionalPrinterColumns: [{ name: 'Size', type: 'string', jsonPath: '.spec.size' }],
-    })),
-  },
-};
+export const thingDefinition: object = customResource('things.corpus.example.org', 'Thing', {
+  names: { shortNames: ['th'], categories: ['all'] },
+  versions: ['v1', 'v1beta1'],
+  version: { additionalPrinterColumns: [{ name: 'Size', type: 'string', jsonPath: '.spec.size' }] },
+});
 
 /** Objects as JSON text, each with its path: what JSON.stringify would change must reach the member as it is. */
 export function corpus(): readonly { readonly path: string; readonly text: string }[] {

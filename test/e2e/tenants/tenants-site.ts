@@ -18,6 +18,7 @@ import {
   leaseRules,
   userSubject,
 } from '../../site/rbac.ts';
+import { anything, customResource } from '../../site/custom-resource.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 export const rbacPath = `/apis/${rbac}/v1`;
@@ -122,41 +123,21 @@ export function tenantAccess(): readonly object[] {
 }
 
 /** OCM's type as far as the tests need it: any spec, and conditions in the status. */
-const clusterPermissionDefinition = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'clusterpermissions.rbac.open-cluster-management.io' },
-  spec: {
-    group: 'rbac.open-cluster-management.io',
-    names: { kind: 'ClusterPermission', plural: 'clusterpermissions', singular: 'clusterpermission' },
-    scope: 'Namespaced',
-    versions: [
-      {
-        name: 'v1alpha1',
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-              status: {
-                type: 'object',
-                properties: {
-                  conditions: {
-                    type: 'array',
-                    items: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-                  },
-                },
-              },
-            },
-          },
-        },
+const clusterPermissionDefinition = customResource(
+  'clusterpermissions.rbac.open-cluster-management.io',
+  'ClusterPermission',
+  {
+    versions: ['v1alpha1'],
+    version: { subresources: { status: {} } },
+    schema: {
+      type: 'object',
+      properties: {
+        spec: anything,
+        status: { type: 'object', properties: { conditions: { type: 'array', items: anything } } },
       },
-    ],
+    },
   },
-};
+);
 
 /** A TenantBinding that gives bob a role. */
 export function tenantBinding(name: string, spec: object, annotations: object = {}): object {

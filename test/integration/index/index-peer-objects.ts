@@ -8,6 +8,7 @@ import { eventually } from '../../site/polling.ts';
 import { binding } from './index-site.ts';
 import type { Answer, IndexedList, IndexedObject, IndexSite, WatchEvent } from './index-site.ts';
 import { clusterRole } from '../../site/rbac.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 const base = '/apis/clusterpedia.io/v1beta1/resources';
 const freshness = '/apis/search.portcullis.io/v1alpha1/indexes/default/freshness';
@@ -48,23 +49,8 @@ function gizmos(...served: readonly string[]): JsonObject {
 }
 
 function definition(name: string, served: readonly string[]): JsonObject {
-  const versions = ['v1beta2', 'v1beta1', 'v1alpha2', 'v1alpha1', 'v1'].map((name) => ({
-    name,
-    served: served.includes(name),
-    storage: name === 'v1beta2',
-    schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-  }));
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: gizmoKind,
-    metadata: { name: `${name}s.example.org` },
-    spec: {
-      group: 'example.org',
-      names: { kind: kindOf(name), plural: `${name}s`, singular: name, listKind: `${kindOf(name)}List` },
-      scope: 'Namespaced',
-      versions,
-    },
-  };
+  const versions = ['v1beta2', 'v1beta1', 'v1alpha2', 'v1alpha1', 'v1'];
+  return customResource(`${name}s.example.org`, kindOf(name), { versions, served });
 }
 
 /** Chains of owners, the same in both clusters. */
