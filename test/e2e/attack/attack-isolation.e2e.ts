@@ -12,6 +12,7 @@ import type { HubSite } from '../../hub/site.ts';
 import { accountNamespace, hubAccountToken, memberName } from '../hub/hub-accounts.ts';
 import { eventually } from '../../site/polling.ts';
 import { clusterRoleBinding, groupSubject } from '../../site/rbac.ts';
+import { accountToken } from '../../controlplane/account-token.ts';
 
 const users = Array.from({ length: 20 }, (_, i) => `user-${i}`);
 const clusters = ['m1', 'm2'] as const;
@@ -132,12 +133,7 @@ test('a decision about one ServiceAccount is none about another of that name, no
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: other } },
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: users[0], namespace: other } },
   );
-  const answer = await hub.request('POST', `/api/v1/namespaces/${other}/serviceaccounts/${users[0]}/token`, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: { expirationSeconds: 3600 },
-  });
-  const { token } = (JSON.parse(answer.body) as { status: { token: string } }).status;
+  const token = await accountToken(hub, other, users[0]!, { expirationSeconds: 3600 });
   const marks = await Promise.all(site.members.map((member) => member.auditMark()));
   for (const endpoint of doors) {
     for (let i = 0; i < 5; i++) {

@@ -3,6 +3,7 @@
 // to the plain name help nobody.
 import type { Member } from '../../controlplane/fixture.ts';
 import { accountSubject, clusterRoleBinding, grantedClusterRole, userSubject } from '../../site/rbac.ts';
+import { accountToken } from '../../controlplane/account-token.ts';
 
 /** Namespace of the accounts that tests make on the hub. */
 export const accountNamespace = 'callers';
@@ -13,14 +14,8 @@ export async function hubAccountToken(hub: Member, name: string, audiences?: rea
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: accountNamespace } },
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: accountNamespace } },
   );
-  const path = `/api/v1/namespaces/${accountNamespace}/serviceaccounts/${name}/token`;
-  const answer = await hub.request('POST', path, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: { expirationSeconds: 3600, ...(audiences === undefined ? {} : { audiences }) },
-  });
-  if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${answer.body}`);
-  return (JSON.parse(answer.body) as { status: { token: string } }).status.token;
+  const spec = { expirationSeconds: 3600, ...(audiences === undefined ? {} : { audiences }) };
+  return await accountToken(hub, accountNamespace, name, spec);
 }
 
 /** How a member sees the account. */

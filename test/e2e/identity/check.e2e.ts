@@ -12,6 +12,7 @@ import { authority, makeCertificate } from '../../../auth/x509/certificates.fixt
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { accountSubject, grantedClusterRole } from '../../site/rbac.ts';
+import { accountToken } from '../../controlplane/account-token.ts';
 
 const namespace = 'portcullis';
 const account = 'gateway';
@@ -69,15 +70,7 @@ function kubeconfig(name: string, user: object, cluster: object = {}): string {
   return file(name, JSON.stringify(document));
 }
 
-async function tokenOf(serviceAccount: string): Promise<string> {
-  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`;
-  const answer = await member.request('POST', path, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: {},
-  });
-  return (JSON.parse(answer.body) as { status: { token: string } }).status.token;
-}
+const tokenOf = (serviceAccount: string): Promise<string> => accountToken(member, namespace, serviceAccount);
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'portcullis-check-'));

@@ -21,6 +21,7 @@ import type { KubectlResult } from '../kubectl/kubectl-as.ts';
 import { boxPod } from '../kubectl/pods.ts';
 import { eventually } from '../../site/polling.ts';
 import { accountSubject, roleBinding } from '../../site/rbac.ts';
+import { accountToken } from '../../controlplane/account-token.ts';
 
 const namespace = 'portcullis';
 const kinds = {
@@ -91,12 +92,7 @@ before(async () => {
   for (const kind of Object.keys(kinds) as Kind[]) {
     await member.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: kind, namespace } });
     await grant(kind);
-    const answer = await member.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/${kind}/token`, {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: {},
-    });
-    tokens.set(kind, (JSON.parse(answer.body) as { status: { token: string } }).status.token);
+    tokens.set(kind, await accountToken(member, namespace, kind));
   }
   await member.apply(boxPod('box', 'team-a'), {
     apiVersion: 'v1',
