@@ -6,12 +6,12 @@ import type { PathStep } from '../../lib/json/raw-json.ts';
 import type { FieldRequirement, ListQuery } from '../../query/list-query.ts';
 import { parsePath } from '../../query/path.ts';
 import type { Grant, RowScope } from '../../query/scope/scope.ts';
-import { typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
+import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../../query/types.ts';
 import type { FacetBy, WriteBatch } from '../store.ts';
 import { rowWrite, typeInfo, type ModelRow } from './model.fixture.ts';
 
-const pods = typeInfo('', 'pods');
-const replicaSets = typeInfo('apps', 'replicasets');
+export const pods = typeInfo('', 'pods');
+export const replicaSets = typeInfo('apps', 'replicasets');
 const nodes = typeInfo('', 'nodes', false);
 export const types = [pods, replicaSets, nodes];
 export const clusters = ['one', 'two', 'three'];
@@ -37,28 +37,41 @@ const labelValues = ['web', 'api', 'prod', '1', '20', "' OR 1=1 --", '%', ''];
 const phases = ['Running', 'Pending', 'Failed', ''];
 const images = ['redis:7', 'nginx', 'redis', "it's"];
 
-const rowArbitrary = fc
-  .record({
-    cluster: fc.nat(clusters.length - 1),
-    type: fc.constantFrom(...types),
-    namespace: fc.constantFrom(...namespaces),
-    name: fc.constantFrom(...names),
-    life: fc.nat(1),
-    owner: fc.option(fc.tuple(fc.constantFrom(...types), fc.constantFrom(...names)), { freq: 2 }),
-    created: fc.nat(5),
-    resourceVersion: fc.constantFrom('9', '10', '99', '9007199254740993', '9007199254740992'),
-    labels: fc.dictionary(fc.constantFrom(...labelKeys), fc.constantFrom(...labelValues), { noNullPrototype: true }),
-    phase: fc.option(fc.constantFrom(...phases)),
-    images: fc.array(fc.constantFrom(...images), { maxLength: 3 }),
-    zone: fc.option(fc.constantFrom('north', 'süd', '5')),
-  })
-  .map(({ cluster, type, namespace, name, life, owner, created, labels, ...rest }): ModelRow => {
-    const slot = type.namespaced ? namespace : '';
-    return {
-      cluster: clusters[cluster]!,
-      incarnation: incarnations[cluster]!.id,
+/** Of what rows are made. */
+export interface RowValues {
+  readonly incarnation: fc.Arbitrary<Incarnation>;
+  readonly namespaces: readonly string[];
+  readonly names: readonly string[];
+  readonly resourceVersions: readonly string[];
+  readonly labelKeys: readonly string[];
+  readonly labelValues: readonly string[];
+  readonly phases: readonly string[];
+  readonly images: readonly string[];
+  readonly zones: readonly string[];
+}
+
+export function rowArbitraryOf(values: RowValues): fc.Arbitrary<ModelRow> {
+  const keys = fc.constantFrom(...values.labelKeys);
+  return fc
+    .record({
+      incarnation: values.incarnation,
+      type: fc.constantFrom(...types),
+      namespace: fc.constantFrom(...values.namespaces),
+      name: fc.constantFrom(...values.names),
+      life: fc.nat(1),
+      owner: fc.option(fc.tuple(fc.constantFrom(...types), fc.constantFrom(...values.names)), { freq: 2 }),
+      created: fc.nat(5),
+      resourceVersion: fc.constantFrom(...values.resourceVersions),
+      labels: fc.dictionary(keys, fc.constantFrom(...values.labelValues), { noNullPrototype: true }),
+      phase: fc.option(fc.constantFrom(...values.phases)),
+      images: fc.array(fc.constantFrom(...values.images), { maxLength: 3 }),
+      zone: fc.option(fc.constantFrom(...values.zones)),
+    })
+    .map(({ incarnation, type, namespace, name, life, owner, created, labels, ...rest }): ModelRow => ({
+      cluster: incarnation.cluster,
+      incarnation: incarnation.id,
       type,
-      namespace: slot,
+      namespace: type.namespaced ? namespace : '',
       name,
       // The same uid in every cluster, because a cluster restored from a backup has the uids of the original.
       uid: uidOf(type, name, life),
@@ -73,10 +86,18 @@ const rowArbitrary = fc
         },
         status: rest.phase === null ? {} : { phase: rest.phase },
       },
-    };
-  });
+    }));
+}
 
-function uidOf(type: ResourceType, name: string, life: number): string {
+const rowArbitrary = rowArbitraryOf({
+  incarnation: fc.nat(clusters.length - 1).map((index) => incarnations[index]!),
+  ...{ namespaces, names, labelKeys, labelValues, phases, images },
+  resourceVersions: ['9', '10', '99', '9007199254740993', '9007199254740992'],
+  zones: ['north', 'süd', '5'],
+});
+
+/** The uid of an object and of those that are made in its place, which have other lives. */
+export function uidOf(type: ResourceType, name: string, life: number): string {
   return `${typeKey(type)}${name}#${life}`;
 }
 
@@ -93,19 +114,37 @@ const fieldArbitrary: fc.Arbitrary<FieldRequirement> = fc.record({
   operator: fc.constantFrom('Equals', 'NotEquals', 'In', 'NotIn', 'Exists', 'DoesNotExist', 'Contains', 'Gt', 'Lt'),
   values: fc.tuple(fc.constantFrom(...phases, ...images, ...names, 'north', '5', 'e', 'default')),
 });
-const some = <T>(...values: readonly T[]): fc.Arbitrary<readonly T[] | undefined> =>
+/** Some of the values, and usually no condition. */
+export const some = <T>(...values: readonly T[]): fc.Arbitrary<readonly T[] | undefined> =>
   fc.oneof(
     { weight: 7, arbitrary: fc.constant(undefined) },
     { weight: 1, arbitrary: fc.array(fc.constantFrom(...values), { maxLength: 3 }) },
   );
-const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+export const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 /** An arbitrary that is usually empty: with many conditions, most questions would match nothing. */
-const rarely = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<readonly T[]> =>
+export const rarely = <T>(arbitrary: fc.Arbitrary<T>, emptyWeight = 5): fc.Arbitrary<readonly T[]> =>
   fc.oneof(
-    { weight: 5, arbitrary: fc.constant([]) },
+    { weight: emptyWeight, arbitrary: fc.constant([]) },
     { weight: 1, arbitrary: fc.array(arbitrary, { minLength: 1, maxLength: 2 }) },
   );
+
+/** A condition of labels. */
+export const labelArbitraryOf = (keys: readonly string[], values: readonly string[]) =>
+  fc.record({
+    key: fc.constantFrom(...keys, "x' OR 1"),
+    operator: fc.constantFrom('In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt'),
+    values: fc.array(fc.constantFrom(...values, ...'abcdefgh'), { minLength: 1, maxLength: 10 }),
+  });
+/** A condition of the owner. */
+export const ownerArbitraryOf = (owners: readonly string[], places: readonly string[]) =>
+  fc.record({
+    uid: fc.option(fc.constantFrom(...owners.map((name) => uidOf(replicaSets, name, 0))), { nil: undefined }),
+    name: fc.constantFrom(...owners),
+    type: fc.option(fc.constantFrom(...types), { nil: undefined }),
+    namespaces: some(...places),
+    seniority: fc.nat(2),
+  });
 
 export const queryArbitrary: fc.Arbitrary<ListQuery> = fc
   .record({
@@ -119,24 +158,10 @@ export const queryArbitrary: fc.Arbitrary<ListQuery> = fc
     uids: some(...names.map((name) => uidOf(pods, name, 0))),
     nameContains: rarely(fc.constantFrom('e', '%', '_', "'", 'WEB', '\u{1F600}')),
     text: rarely(fc.constantFrom('WEB', 'app', 'ü', '%', 'nothing')),
-    labels: rarely(
-      fc.record({
-        key: fc.constantFrom(...labelKeys, "x' OR 1"),
-        operator: fc.constantFrom('In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt'),
-        values: fc.array(fc.constantFrom(...labelValues, ...'abcdefgh'), { minLength: 1, maxLength: 10 }),
-      }),
-    ),
+    labels: rarely(labelArbitraryOf(labelKeys, labelValues)),
     fields: rarely(fieldArbitrary),
     anyOf: rarely(fc.array(fieldArbitrary, { minLength: 1, maxLength: 2 })),
-    owner: maybe(
-      fc.record({
-        uid: fc.option(fc.constantFrom(...names.map((name) => uidOf(replicaSets, name, 0))), { nil: undefined }),
-        name: fc.constantFrom(...names),
-        type: fc.option(fc.constantFrom(...types), { nil: undefined }),
-        namespaces: some(...namespaces),
-        seniority: fc.nat(2),
-      }),
-    ),
+    owner: maybe(ownerArbitraryOf(names, namespaces)),
     createdSinceMs: maybe(fc.constant(Date.UTC(2026, 0, 1, 0, 0, 2))),
     createdBeforeMs: maybe(fc.constant(Date.UTC(2026, 0, 1, 0, 0, 4))),
     order: fc.array(
@@ -152,7 +177,8 @@ export const queryArbitrary: fc.Arbitrary<ListQuery> = fc
   })
   .map(({ owner, ...query }) => withoutUndefined({ ...query, owner: owner && withoutUndefined(owner) }));
 
-function withoutUndefined<T extends object>(value: T): T {
+/** Without the fields that are undefined. */
+export function withoutUndefined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as T;
 }
 
@@ -169,20 +195,24 @@ const grantArbitrary: fc.Arbitrary<Grant> = fc.oneof(
     ),
   }),
 );
-export const scopeArbitrary: fc.Arbitrary<RowScope> = fc
-  .array(fc.array(fc.option(grantArbitrary, { freq: 6 }), { minLength: 3, maxLength: 3 }), {
-    minLength: 3,
-    maxLength: 3,
-  })
-  .map((perCluster) => {
+/** What somebody may read of each incarnation. @param freq one of so many grants is missing */
+export function scopeArbitraryOf(
+  grant: fc.Arbitrary<Grant>,
+  lives: readonly Incarnation[],
+  freq: number,
+): fc.Arbitrary<RowScope> {
+  const perType = fc.array(fc.option(grant, { freq }), { minLength: types.length, maxLength: types.length });
+  return fc.array(perType, { minLength: lives.length, maxLength: lives.length }).map((perLife) => {
     const grants = new Map<string, ReadonlyMap<TypeKey, Grant>>(
-      perCluster.map((perType, i) => [
-        incarnations[i]!.id,
-        new Map(perType.flatMap((grant, j) => (grant === null ? [] : [[typeKey(types[j]!), grant] as const]))),
+      perLife.map((given, i) => [
+        lives[i]!.id,
+        new Map(given.flatMap((each, j) => (each === null ? [] : [[typeKey(types[j]!), each] as const]))),
       ]),
     );
-    return { grants, digest: JSON.stringify(perCluster) };
+    return { grants, digest: JSON.stringify(perLife) };
   });
+}
+export const scopeArbitrary = scopeArbitraryOf(grantArbitrary, incarnations, 6);
 export const everything: RowScope = {
   digest: 'everything',
   grants: new Map(incarnations.map(({ id }) => [id, new Map(types.map((type) => [typeKey(type), 'all'] as const))])),

@@ -1,6 +1,7 @@
 // What every member holds from the start: the gateway's one right, and users with different rights. The built-in `view`
 // and `edit` are empty until a controller manager has aggregated them, so the roles here list their rules.
 import { gatewayUser, kubeletNode, kwokNode } from './fixture-types.ts';
+import { clusterRole, clusterRoleBinding, roleBinding, userSubject } from '../site/rbac.ts';
 
 /** Users of every member beside admin and the gateway. */
 export const users = {
@@ -9,7 +10,6 @@ export const users = {
   carol: { uid: 'uid-carol', groups: ['operators'] },
 } as const;
 
-const rbac = 'rbac.authorization.k8s.io/v1';
 const read = ['get', 'list', 'watch'];
 const write = ['create', 'delete', 'deletecollection', 'patch', 'update'];
 
@@ -37,36 +37,22 @@ const appObjects = [
 ];
 const otherGroups = ['autoscaling', 'batch', 'discovery.k8s.io', 'networking.k8s.io', 'policy'];
 
-function role(name: string, rules: readonly object[]): object {
-  return { apiVersion: rbac, kind: 'ClusterRole', metadata: { name }, rules };
-}
-
-function binding(name: string, roleName: string, user: string, namespace?: string): object {
-  return {
-    apiVersion: rbac,
-    kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
-    metadata: namespace === undefined ? { name } : { name, namespace },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: roleName },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
-  };
-}
-
 /** Namespace, roles and bindings, in the order in which they must be made. */
 export function accessObjects(): readonly object[] {
   const streams = ['pods/attach', 'pods/exec', 'pods/portforward', 'pods/proxy', 'services/proxy'];
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team-a', labels: { team: 'a' } } },
-    role('portcullis-impersonate', [
+    clusterRole('portcullis-impersonate', [
       { apiGroups: [''], resources: ['users', 'groups', 'serviceaccounts'], verbs: ['impersonate'] },
       // Not `userextras/*`: RBAC knows no such wildcard, and extras have keys that nobody can list beforehand.
       { apiGroups: ['authentication.k8s.io'], resources: ['*'], verbs: ['impersonate'] },
     ]),
-    role('test-view', [
+    clusterRole('test-view', [
       { apiGroups: [''], resources: [...coreObjects, 'namespaces'], verbs: read },
       { apiGroups: ['apps'], resources: appObjects, verbs: read },
       { apiGroups: otherGroups, resources: ['*'], verbs: read },
     ]),
-    role('test-edit', [
+    clusterRole('test-edit', [
       { apiGroups: [''], resources: [...coreObjects, 'secrets'], verbs: [...read, ...write] },
       { apiGroups: [''], resources: streams, verbs: ['get', 'create', 'delete', 'patch', 'update'] },
       { apiGroups: [''], resources: ['pods/ephemeralcontainers'], verbs: ['get', 'patch', 'update'] },
@@ -76,10 +62,10 @@ export function accessObjects(): readonly object[] {
       { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...read, ...write] },
       { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: [...read, ...write] },
     ]),
-    binding('portcullis-gateway', 'portcullis-impersonate', gatewayUser),
-    binding('alice-view', 'test-view', 'alice'),
-    binding('alice-edit', 'test-edit', 'alice', 'team-a'),
-    binding('carol-admin', 'cluster-admin', 'carol'),
+    clusterRoleBinding('portcullis-gateway', 'portcullis-impersonate', userSubject(gatewayUser)),
+    clusterRoleBinding('alice-view', 'test-view', userSubject('alice')),
+    roleBinding('team-a', 'alice-edit', 'ClusterRole/test-edit', userSubject('alice')),
+    clusterRoleBinding('carol-admin', 'cluster-admin', userSubject('carol')),
   ];
 }
 

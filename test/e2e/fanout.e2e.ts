@@ -18,6 +18,8 @@ import { clusterAt, writeContexts } from './kubectl/contexts.ts';
 import type { TestContext } from './kubectl/contexts.ts';
 import { tableCells } from './kubectl/kubectl-as.ts';
 import { eventually } from '../site/polling.ts';
+import { grantedRole, userSubject } from '../site/rbac.ts';
+import { customResource } from '../site/custom-resource.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const bob = { token: 'bob-at-the-gateway', name: 'bob' };
@@ -71,17 +73,7 @@ after(async () => {
   await plane?.stop();
 });
 
-const widgets = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'widgets.example.test' },
-  spec: {
-    group: 'example.test',
-    scope: 'Namespaced',
-    names: { plural: 'widgets', singular: 'widget', kind: 'Widget' },
-    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
-  },
-};
+const widgets = customResource('widgets.example.test', 'Widget', { schema: { type: 'object' } });
 
 function access(token: string): string[] {
   return ['--server', `${gateway.url}/clusters/*/proxy`, '--certificate-authority', gateway.caFile, '--token', token];
@@ -245,21 +237,12 @@ test('kubectl get -w prints changes of every cluster as they come', async () => 
 test('each member decides what the caller may read there, and a write goes where its selector says', async () => {
   const refused = await kubectl(['get', 'secrets', '-A'], bob.token);
   assert.deepEqual([refused.code, /Forbidden/.test(refused.stderr)], [1, true], refused.stderr);
-  const rights = [
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'Role',
-      metadata: { name: 'maps', namespace: 'fan' },
-      rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }],
-    },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'RoleBinding',
-      metadata: { name: 'maps', namespace: 'fan' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'maps' },
-      subjects: [{ kind: 'User', name: 'bob', apiGroup: 'rbac.authorization.k8s.io' }],
-    },
-  ];
+  const rights = grantedRole(
+    'fan',
+    'maps',
+    [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }],
+    userSubject('bob'),
+  );
   await plane.member('m2').apply(...rights);
   const some = await eventually('the right is known', async () => {
     const answer = await kubectl(['get', 'configmaps', '-n', 'fan', '--no-headers'], bob.token);

@@ -20,6 +20,7 @@ import type { HubSite } from '../hub/site.ts';
 import { startFaultyHub } from './review-faults.ts';
 import type { FaultyHub, ReviewFault } from './review-faults.ts';
 import { figure, isReal, longFaultMinutes, printScale, scaled, scaledEnvironment, slackMs } from './scale.ts';
+import { accountToken } from '../controlplane/account-token.ts';
 
 const ttlMs = scaled(10_000);
 const awayMs = isReal ? longFaultMinutes * 60_000 : ttlMs + 6_000;
@@ -35,13 +36,8 @@ before(async () => {
   site = await startHubSite({ groups: [] });
   hub = site.hub;
   faulty = await startFaultyHub(hub);
-  const path = `/api/v1/namespaces/${gatewayAccount.namespace}/serviceaccounts/${gatewayAccount.name}/token`;
-  const made = await hub.request('POST', path, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: { expirationSeconds: 86_400 },
-  });
-  const { token } = (JSON.parse(made.body) as { status: { token: string } }).status;
+  const { namespace, name } = gatewayAccount;
+  const token = await accountToken(hub, namespace, name, { expirationSeconds: 86_400 });
   const kubeconfig = await writeKubeconfig(join(site.plane.dir, 'faulty-hub.kubeconfig'), [
     { name: 'hub', server: faulty.url, caPem: faulty.caPem, user: 'gateway', credential: { token } },
   ]);

@@ -17,8 +17,8 @@ import { eventually } from '../site/polling.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 import { figure, printScale, scaledEnvironment } from './scale.ts';
+import { grantedClusterRole, roleBinding, userSubject } from '../site/rbac.ts';
 
-const rbac = 'rbac.authorization.k8s.io';
 const everywhere = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy/api/v1/configmaps';
 const live = '/clusters/*/proxy/api/v1/namespaces/team-a/configmaps';
 /** Sees all of every member. */
@@ -42,23 +42,10 @@ before(async () => {
   plane = await startControlPlane({ members: ['m1', 'm2'], audit: false, bare: ['m1', 'm2'] });
   await Promise.all(
     plane.members.map(async (member) => {
-      const bound = (name: string, roleName: string, user: string, namespace?: string): object => ({
-        apiVersion: `${rbac}/v1`,
-        kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
-        metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-        roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: roleName },
-        subjects: [{ kind: 'User', apiGroup: rbac, name: user }],
-      });
       await member.apply(
         { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'secret' } },
-        {
-          apiVersion: `${rbac}/v1`,
-          kind: 'ClusterRole',
-          metadata: { name: 'portcullis-index' },
-          rules: indexRules(['configmaps']),
-        },
-        bound('portcullis-index', 'portcullis-index', 'portcullis:index'),
-        bound('bob-view', 'test-view', bob.name, 'team-a'),
+        ...grantedClusterRole('portcullis-index', indexRules(['configmaps']), userSubject('portcullis:index')),
+        roleBinding('team-a', 'bob-view', 'ClusterRole/test-view', userSubject(bob.name)),
       );
       for (let i = 0; i < perNamespace; i += 1)
         await member.apply(configMap(`c${i}`, 'team-a'), configMap(`s${i}`, 'secret'));

@@ -2,6 +2,14 @@
 // people, and clusters as cluster-gateway's Secrets. A right given here for a test's comfort hides one that is missing
 // from the chart.
 import type { Member } from '../controlplane/fixture.ts';
+import {
+  clusterRole,
+  clusterRoleBinding,
+  grantedClusterRole,
+  grantedRole,
+  roleBinding,
+  userSubject,
+} from '../site/rbac.ts';
 
 /** Namespace and ServiceAccount of the gateway on the hub; also namespace and name of its Service. */
 export const gatewayAccount = { namespace: 'portcullis', name: 'portcullis' } as const;
@@ -10,38 +18,13 @@ export const secretNamespace = 'open-cluster-management-credentials';
 /** The groups that the gateway serves through the hub. */
 export const gatewayGroups = ['gateway.portcullis.io', 'cluster.core.oam.dev'] as const;
 
-const rbac = 'rbac.authorization.k8s.io';
+/** The gateway's account as the subject of a binding. */
+export const gatewaySubject = { kind: 'ServiceAccount', ...gatewayAccount };
 const read = ['get', 'list', 'watch'];
-const account = { kind: 'ServiceAccount', ...gatewayAccount };
-
-function bind(
-  name: string,
-  roleKind: 'ClusterRole' | 'Role',
-  role: string,
-  subject: object,
-  namespace?: string,
-): object {
-  return {
-    apiVersion: `${rbac}/v1`,
-    kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
-    metadata: namespace === undefined ? { name } : { name, namespace },
-    roleRef: { apiGroup: rbac, kind: roleKind, name: role },
-    subjects: [subject],
-  };
-}
-
-function clusterRole(name: string, rules: readonly object[]): object {
-  return { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules };
-}
-
-/** A person of the hub as the subject of a binding. */
-export function person(name: string): object {
-  return { apiGroup: rbac, kind: 'User', name };
-}
 
 /** A ClusterRoleBinding of the ClusterRole to a person. */
 export function bindPerson(name: string, role: string): object {
-  return bind(`${role}-${name}`, 'ClusterRole', role, person(name));
+  return clusterRoleBinding(`${role}-${name}`, role, userSubject(name));
 }
 
 /** Namespaces, the gateway's account and its rights on the hub. */
@@ -53,27 +36,34 @@ export function gatewayAccess(): readonly object[] {
       metadata: { name },
     })),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: gatewayAccount },
-    bind('portcullis-auth-delegator', 'ClusterRole', 'system:auth-delegator', account),
-    bind('portcullis-front-proxy', 'Role', 'extension-apiserver-authentication-reader', account, 'kube-system'),
-    clusterRole('portcullis-sources', [
-      { apiGroups: [''], resources: ['secrets'], verbs: ['list', 'watch'] },
-      { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list', 'watch'] },
-      {
-        apiGroups: ['cluster.open-cluster-management.io'],
-        resources: ['managedclusters'],
-        verbs: [...read, 'patch'],
-      },
-      { apiGroups: ['cluster.karmada.io', 'cluster.x-k8s.io'], resources: ['clusters'], verbs: read },
-      { apiGroups: ['cluster.clusterpedia.io'], resources: ['clustersyncresources', 'pediaclusters'], verbs: read },
-    ]),
-    bind('portcullis-sources', 'ClusterRole', 'portcullis-sources', account),
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'Role',
-      metadata: { name: 'portcullis-health', namespace: secretNamespace },
-      rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['patch'] }],
-    },
-    bind('portcullis-health', 'Role', 'portcullis-health', account, secretNamespace),
+    clusterRoleBinding('portcullis-auth-delegator', 'system:auth-delegator', gatewaySubject),
+    roleBinding(
+      'kube-system',
+      'portcullis-front-proxy',
+      'Role/extension-apiserver-authentication-reader',
+      gatewaySubject,
+    ),
+    ...grantedClusterRole(
+      'portcullis-sources',
+      [
+        { apiGroups: [''], resources: ['secrets'], verbs: ['list', 'watch'] },
+        { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list', 'watch'] },
+        {
+          apiGroups: ['cluster.open-cluster-management.io'],
+          resources: ['managedclusters'],
+          verbs: [...read, 'patch'],
+        },
+        { apiGroups: ['cluster.karmada.io', 'cluster.x-k8s.io'], resources: ['clusters'], verbs: read },
+        { apiGroups: ['cluster.clusterpedia.io'], resources: ['clustersyncresources', 'pediaclusters'], verbs: read },
+      ],
+      gatewaySubject,
+    ),
+    ...grantedRole(
+      secretNamespace,
+      'portcullis-health',
+      [{ apiGroups: [''], resources: ['secrets'], verbs: ['patch'] }],
+      gatewaySubject,
+    ),
     // What an administrator gives to people: seeing clusters, and everything behind them (the member decides about
     // that).
     clusterRole('portcullis-viewer', [

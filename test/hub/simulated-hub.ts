@@ -4,6 +4,7 @@
 // with one cluster under many names.
 import { readFileSync } from 'node:fs';
 import { startSimulator } from '../../sim/server.ts';
+import { grantedClusterRole, groupSubject } from '../site/rbac.ts';
 
 /** Contents of the settings file. */
 export interface SimulatedHubSettings {
@@ -26,7 +27,6 @@ export interface SimulatedHubAddress {
 
 const settings = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as SimulatedHubSettings;
 const text = (value: string): string => Buffer.from(value).toString('base64');
-const rbac = 'rbac.authorization.k8s.io';
 const reviewPath = /^\/apis\/(?:authentication|authorization)\.k8s\.io\/v1\/(?:tokenreviews|subjectaccessreviews)$/;
 
 const hub = await startSimulator({
@@ -35,19 +35,11 @@ const hub = await startSimulator({
   tokens: Object.fromEntries(settings.people.map(({ token, name, groups }) => [token, { name, groups }])),
   seed: [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: settings.namespace } },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRole',
-      metadata: { name: 'proxy-users' },
-      rules: [{ apiGroups: ['gateway.portcullis.io'], resources: ['clusters/proxy'], verbs: ['*'] }],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'proxy-users' },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'proxy-users' },
-      subjects: [{ apiGroup: rbac, kind: 'Group', name: 'system:authenticated' }],
-    },
+    ...grantedClusterRole(
+      'proxy-users',
+      [{ apiGroups: ['gateway.portcullis.io'], resources: ['clusters/proxy'], verbs: ['*'] }],
+      groupSubject('system:authenticated'),
+    ),
     ...Array.from({ length: settings.clusters }, (_, index) => ({
       apiVersion: 'v1',
       kind: 'Secret',

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 
+import { accountToken } from '../controlplane/account-token.ts';
 import { createAuthority } from '../controlplane/certificates.ts';
 import type { Authority } from '../controlplane/certificates.ts';
 import { startControlPlane } from '../controlplane/fixture.ts';
@@ -190,11 +191,7 @@ interface CustomResource {
 /** A kubeconfig with a token of the gateway's ServiceAccount. */
 export async function accountKubeconfig(hub: Member, file: string): Promise<string> {
   const { namespace, name } = gatewayAccount;
-  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
-  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 86_400 } };
-  const answer = await hub.request('POST', path, request);
-  if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${answer.body}`);
-  const { token } = (JSON.parse(answer.body) as { status: { token: string } }).status;
+  const token = await accountToken(hub, namespace, name, { expirationSeconds: 86_400 });
   return await writeKubeconfig(file, [
     { name: 'hub', server: hub.url, caPem: hub.caPem, user: `${namespace}-${name}`, credential: { token } },
   ]);

@@ -15,11 +15,11 @@ import { startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import { writeHubKubeconfig } from '../site/simulated-hub.ts';
 import type { Site } from '../site/site.ts';
+import { grantedClusterRole, userSubject } from '../site/rbac.ts';
 
 const api = '/apis/cluster.core.oam.dev/v1alpha1/clustergateways';
 const health = `${api}/east/health`;
 const namespace = 'credentials';
-const rbac = 'rbac.authorization.k8s.io';
 const json = 'Content-Type: application/json';
 /** Of the hub: may do all, may look, may use the proxy of one group each. */
 const people = ['admin', 'viewer', 'gateway-user', 'own-user', 'karmada-user'] as const;
@@ -35,12 +35,7 @@ const ask = (line: string, person: Person = 'admin', headers: readonly string[] 
   exchange(site, requestBytes(line, [bearer(person), ...headers], body));
 
 function grant(person: Person, rules: readonly object[]): Parameters<Simulator['store']['apply']>[0][] {
-  const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: person };
-  const subjects = [{ apiGroup: rbac, kind: 'User', name: person }];
-  return [
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: person }, rules },
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata: { name: person }, roleRef, subjects },
-  ] as never;
+  return grantedClusterRole(person, rules, userSubject(person)) as never;
 }
 
 function secret(name: string, server: string, ca: string, annotations = {}): object {

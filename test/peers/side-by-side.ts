@@ -1,12 +1,13 @@
 // Two clusters of one hub in which the same works are executed: by OCM's own agent in one, by the gateway in the other.
 import assert from 'node:assert/strict';
 import type { Child } from '../controlplane/processes.ts';
-import { binding, clusterRole, startWorksSite, type WorksSite } from '../e2e/distribute/works-site.ts';
+import { startWorksSite, type WorksSite } from '../e2e/distribute/works-site.ts';
 import { waitFor } from '../site/polling.ts';
 import { startWorkAgent } from './ocm.fixture.ts';
 import type { WorkCase } from './work-cases.ts';
 import { differences, isSettled, takePicture, type Side } from './work-picture.ts';
 import type { Step } from './work-steps.ts';
+import { accountSubject, grantedClusterRole } from '../site/rbac.ts';
 
 /** After which two pictures that still differ count as different; the agent waits ever longer after a fault. */
 const patienceMs = 90_000;
@@ -91,8 +92,7 @@ function executorRights(): readonly object[] {
     ],
     'no-delete': [{ apiGroups: [''], resources: ['configmaps'], verbs: all.filter((verb) => verb !== 'delete') }],
   };
-  return Object.entries(rules).flatMap(([name, given]) => [
-    clusterRole(`executor-${name}`, given),
-    binding(`executor-${name}`, `executor-${name}`, { kind: 'ServiceAccount', name, namespace: 'executors' }),
-  ]);
+  return Object.entries(rules).flatMap(([name, given]) =>
+    grantedClusterRole(`executor-${name}`, given, accountSubject('executors', name)),
+  );
 }

@@ -14,6 +14,8 @@ import {
   type Json,
 } from '../e2e/distribute/works-site.ts';
 import type { Side } from './work-picture.ts';
+import { accountSubject, clusterRole, roleBinding as boundRole } from '../site/rbac.ts';
+import { customResource } from '../site/custom-resource.ts';
 
 export interface Step {
   /** Acts on one of the clusters, or on the work of its name on the hub. */
@@ -84,19 +86,9 @@ export const job = (name: string): object => ({
   metadata: metadata(name),
   spec: { template: { spec: { containers, restartPolicy: 'Never' } } },
 });
-export const role = (rules: readonly object[]): object => ({
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind: 'ClusterRole',
-  metadata: { name: 'peer-role' },
-  rules,
-});
-export const roleBinding = (name: string): object => ({
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind: 'RoleBinding',
-  metadata: metadata('bound'),
-  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-  subjects: [{ kind: 'ServiceAccount', name: 'someone', namespace: 'ns1' }],
-});
+export const role = (rules: readonly object[]): object => clusterRole('peer-role', rules);
+export const roleBinding = (name: string): object =>
+  boundRole('ns1', 'bound', `ClusterRole/${name}`, accountSubject('ns1', 'someone'));
 export const service = (port: number): object => ({
   apiVersion: 'v1',
   kind: 'Service',
@@ -109,24 +101,7 @@ export const secret = (value: string): object => ({
   metadata: metadata('sec'),
   stringData: { a: value },
 });
-export const widgets = (): object => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'widgets.example.com' },
-  spec: {
-    group: 'example.com',
-    names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
-    scope: 'Namespaced',
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      },
-    ],
-  },
-});
+export const widgets = (): object => customResource('widgets.example.com', 'Widget');
 export const widget = (spec: object): object => ({
   apiVersion: 'example.com/v1',
   kind: 'Widget',

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { startSimulator } from '../../sim/server.ts';
 import type { Simulator } from '../../sim/server.ts';
 import { kubeconfigText } from './site.ts';
-
-const rbac = 'rbac.authorization.k8s.io';
+import { clusterRoleBinding, userSubject } from './rbac.ts';
 
 /** A hub with one namespace and one user, the administrator of `admin-token`. */
 export async function startAdminHub(namespace: string): Promise<Simulator> {
@@ -16,13 +15,7 @@ export async function startAdminHub(namespace: string): Promise<Simulator> {
     tokens: { 'admin-token': { name: 'admin', groups: ['system:authenticated'] } },
     seed: [
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
-      {
-        apiVersion: `${rbac}/v1`,
-        kind: 'ClusterRoleBinding',
-        metadata: { name: 'admin' },
-        roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'cluster-admin' },
-        subjects: [{ apiGroup: rbac, kind: 'User', name: 'admin' }],
-      },
+      clusterRoleBinding('admin', 'cluster-admin', userSubject('admin')),
     ] as never,
   });
 }

@@ -12,6 +12,7 @@ import { binding, startIndexSite } from '../../integration/index/index-site.ts';
 import type { AskOptions, IndexSite } from '../../integration/index/index-site.ts';
 import { collections, configMap, grant, index, namespace, proxy } from './index-world.ts';
 import { rulesText } from '../../site/site.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 let site: IndexSite;
 let folder: string;
@@ -40,19 +41,7 @@ const rules: readonly object[] = [
 ];
 
 function definition(plural: string, group: string): JsonObject {
-  const kind = plural.slice(0, -1);
-  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${group}` },
-    spec: {
-      group,
-      scope: 'Namespaced',
-      names: { plural, singular: kind, kind, listKind: `${kind}List` },
-      versions: [{ name: 'v1', served: true, storage: true, schema }],
-    },
-  } as JsonObject;
+  return customResource(`${plural}.${group}`, plural.slice(0, -1));
 }
 
 const read = ['get', 'list', 'watch'];

@@ -10,6 +10,8 @@ import { binding, startIndexSite } from '../../integration/index/index-site.ts';
 import type { AskOptions, IndexedList, IndexSite } from '../../integration/index/index-site.ts';
 import { hostileObjects } from './index-corpus.ts';
 import { rulesText } from '../../site/site.ts';
+import { clusterRole } from '../../site/rbac.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 export const resources = '/apis/clusterpedia.io/v1beta1/resources';
 export const collections = '/apis/clusterpedia.io/v1beta1/collectionresources';
@@ -18,7 +20,6 @@ export const proxy = `${index}/proxy`;
 export const asTable = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json' };
 export const clusterAnnotation = 'shadow.clusterpedia.io/cluster-name';
 export const namespaces = ['shop', 'ops'] as const;
-const rbac = 'rbac.authorization.k8s.io';
 
 /** What one test works with; made once for the process. */
 export interface IndexWorld extends IndexSite {
@@ -74,24 +75,7 @@ const hidden: readonly JsonObject[] = [
   namespace('canary-place'),
   configMap('shop', 'canary-only', { canary: 'canary', mine: 'yes' }),
   configMap('canary-place', 'canary-other', { mine: 'yes' }),
-  {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'canaries.canary.example.org' },
-    spec: {
-      group: 'canary.example.org',
-      scope: 'Namespaced',
-      names: { plural: 'canaries', singular: 'canary', kind: 'Canary', listKind: 'CanaryList' },
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-        },
-      ],
-    },
-  } as JsonObject,
+  customResource('canaries.canary.example.org', 'Canary'),
 ];
 
 /** Starts it. @param more seeds of both clusters by name */
@@ -148,6 +132,6 @@ export async function startIndexWorld(more: Readonly<Record<string, readonly Jso
 
 /** A role and its binding to one user, cluster-wide or in a namespace. */
 export function grant(name: string, subject: object, roleRules: readonly object[], place?: string): JsonObject[] {
-  const role = { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules: roleRules } as JsonObject;
+  const role = clusterRole(name, roleRules) as JsonObject;
   return [role, { ...binding(name, name, '', place), subjects: [subject] } as JsonObject];
 }

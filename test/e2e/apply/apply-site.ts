@@ -15,6 +15,7 @@ import { startGatewayProcess } from '../../gateway-process.ts';
 import { clusterAt, writeContexts } from '../kubectl/contexts.ts';
 import type { TestContext } from '../kubectl/contexts.ts';
 import { eventually } from '../../site/polling.ts';
+import { clusterRoleBinding, userSubject } from '../../site/rbac.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const executable = join(import.meta.dirname, '..', '..', '..', 'bin', 'portcullis.mjs');
@@ -113,10 +114,4 @@ export async function startApplySite(): Promise<ApplySite> {
   };
 }
 
-const administrator = {
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind: 'ClusterRoleBinding',
-  metadata: { name: 'carol-admin' },
-  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-  subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'carol' }],
-};
+const administrator = clusterRoleBinding('carol-admin', 'cluster-admin', userSubject('carol'));

@@ -11,23 +11,22 @@ import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { accountNamespace, hubAccountToken, memberName } from '../hub/hub-accounts.ts';
 import { eventually } from '../../site/polling.ts';
+import { clusterRoleBinding, groupSubject } from '../../site/rbac.ts';
+import { accountToken } from '../../controlplane/account-token.ts';
 
 const users = Array.from({ length: 20 }, (_, i) => `user-${i}`);
 const clusters = ['m1', 'm2'] as const;
-const rbac = 'rbac.authorization.k8s.io';
 let site: HubSite;
 let tokens: readonly string[];
 let doors: readonly Endpoint[];
 
 /** Lets ServiceAccounts of one namespace of the hub use every cluster. */
 function bindNamespace(namespace: string): object {
-  return {
-    apiVersion: `${rbac}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name: `accounts-${namespace}` },
-    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'portcullis-user' },
-    subjects: [{ apiGroup: rbac, kind: 'Group', name: `system:serviceaccounts:${namespace}` }],
-  };
+  return clusterRoleBinding(
+    `accounts-${namespace}`,
+    'portcullis-user',
+    groupSubject(`system:serviceaccounts:${namespace}`),
+  );
 }
 
 before(async () => {
@@ -134,12 +133,7 @@ test('a decision about one ServiceAccount is none about another of that name, no
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: other } },
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: users[0], namespace: other } },
   );
-  const answer = await hub.request('POST', `/api/v1/namespaces/${other}/serviceaccounts/${users[0]}/token`, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: { expirationSeconds: 3600 },
-  });
-  const { token } = (JSON.parse(answer.body) as { status: { token: string } }).status;
+  const token = await accountToken(hub, other, users[0]!, { expirationSeconds: 3600 });
   const marks = await Promise.all(site.members.map((member) => member.auditMark()));
   for (const endpoint of doors) {
     for (let i = 0; i < 5; i++) {

@@ -9,10 +9,11 @@ import type { Member as RawMember, MemberRequest } from '../../site/member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';
 import type { Endpoint, RawAnswer, RawClient } from '../../site/raw-client.ts';
 import type { Member } from '../../controlplane/fixture.ts';
-import { clusterSecret, person } from '../../hub/objects.ts';
+import { clusterSecret } from '../../hub/objects.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite, HubSiteOptions } from '../../hub/site.ts';
 import { eventually } from '../../site/polling.ts';
+import { clusterRoleBinding, groupSubject, userSubject } from '../../site/rbac.ts';
 
 /** How a caller comes to the gateway. */
 export type Way = 'direct' | 'hub';
@@ -72,14 +73,11 @@ export async function startAttackSite(options: HubSiteOptions = {}): Promise<Att
       caPem: raw.ca,
       gatewayToken: rawCredential,
     } as Member);
-  const rbac = 'rbac.authorization.k8s.io';
-  await hub.apply(registered('raw', ''), registered('based', '/k8s/clusters/c-1'), {
-    apiVersion: `${rbac}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name: 'attackers' },
-    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'portcullis-user' },
-    subjects: [{ apiGroup: rbac, kind: 'Group', name: 'attackers' }, person('carol')],
-  });
+  await hub.apply(
+    registered('raw', ''),
+    registered('based', '/k8s/clusters/c-1'),
+    clusterRoleBinding('attackers', 'portcullis-user', groupSubject('attackers'), userSubject('carol')),
+  );
   const endpoint = (way: Way): Endpoint =>
     way === 'hub'
       ? { port: Number(new URL(hub.url).port), ca: hub.caPem }

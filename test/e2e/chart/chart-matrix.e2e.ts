@@ -6,8 +6,7 @@ import { clusterPath } from '../../hub/site.ts';
 import { matrixThrough } from '../hub/hub-matrix.ts';
 import type { MatrixSite } from '../hub/hub-matrix.ts';
 import { eventually } from '../../site/polling.ts';
-
-const rbac = 'rbac.authorization.k8s.io';
+import { clusterRoleBinding, userSubject } from '../../site/rbac.ts';
 
 matrixThrough(
   "through the hub with the chart's process",
@@ -23,13 +22,7 @@ matrixThrough(
     });
     const { hub, plane } = site;
     for (const role of ['portcullis-clusters-view', 'portcullis-clusters-use']) {
-      await hub.apply({
-        apiVersion: `${rbac}/v1`,
-        kind: 'ClusterRoleBinding',
-        metadata: { name: `alice-${role}` },
-        roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
-        subjects: [{ apiGroup: rbac, kind: 'User', name: 'alice' }],
-      });
+      await hub.apply(clusterRoleBinding(`alice-${role}`, role, userSubject('alice')));
     }
     await hub.apply(clusterSecret(plane.member('m2')));
     await eventually(

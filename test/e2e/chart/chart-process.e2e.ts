@@ -15,10 +15,10 @@ import { createAccount, createClientCertificate } from '../identity/accounts.ts'
 import { registrationNamespaces, registrations, secretNamespaces } from '../hub/hub-registrations.ts';
 import type { Way } from '../hub/hub-registrations.ts';
 import { eventually } from '../../site/polling.ts';
+import { clusterRoleBinding, userSubject } from '../../site/rbac.ts';
 
 const account = 'system:serviceaccount:portcullis:portcullis';
 const sources = 'ocm,cluster-gateway,karmada,cluster-api,vcluster,argocd,pediacluster';
-const rbac = 'rbac.authorization.k8s.io';
 let site: ChartSite;
 let hub: Member;
 let way: Way;
@@ -41,13 +41,7 @@ before(async () => {
   const token = await createAccount(member, 'portcullis-token');
   const pair = await createClientCertificate(member, 'portcullis-certificate');
   way = { url: member.url, caPem: member.caPem, token, certPem: pair.certPem, keyPem: pair.keyPem };
-  const bind = (role: string): object => ({
-    apiVersion: `${rbac}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name: `alice-${role}` },
-    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
-    subjects: [{ apiGroup: rbac, kind: 'User', name: 'alice' }],
-  });
+  const bind = (role: string): object => clusterRoleBinding(`alice-${role}`, role, userSubject('alice'));
   await hub.apply(bind('portcullis-clusters-view'), bind('portcullis-clusters-use'));
   await hub.apply({
     apiVersion: 'v1',

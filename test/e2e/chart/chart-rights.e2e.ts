@@ -13,6 +13,8 @@ import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { until } from '../../controlplane/member.ts';
 import { applyCustomResources } from '../../hub/site.ts';
+import { clusterRoleBinding, userSubject } from '../../site/rbac.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 const account = `system:serviceaccount:${release}:portcullis`;
 const nobody = `system:serviceaccount:${release}:nobody`;
@@ -66,17 +68,11 @@ before(async () => {
 after(() => plane?.stop());
 
 /** In place of the aggregated API, which nobody serves here. */
-const clustersStandIn = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'clusters.gateway.portcullis.io' },
-  spec: {
-    group: 'gateway.portcullis.io',
-    scope: 'Cluster',
-    names: { kind: 'Cluster', plural: 'clusters', singular: 'cluster' },
-    versions: [{ name: 'v1alpha1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
-  },
-};
+const clustersStandIn = customResource('clusters.gateway.portcullis.io', 'Cluster', {
+  scope: 'Cluster',
+  versions: ['v1alpha1'],
+  schema: { type: 'object' },
+});
 
 /** Makes the accounts and rights of one value set, and takes those of the one before away. */
 async function grant(valueSet: number): Promise<void> {
@@ -330,13 +326,7 @@ test("in the place of Karmada's search it stores ResourceRegistries and their st
 test('nobody reaches a cluster by the installation itself; the roles for people give what their names say', async () => {
   await grant(1);
   const bind = (name: string, role: string): Promise<void> =>
-    hub.apply({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
-      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name }],
-    });
+    hub.apply(clusterRoleBinding(name, role, userSubject(name)));
   await Promise.all([
     bind('viewer', 'portcullis-clusters-view'),
     bind('reader', 'portcullis-clusters-read'),

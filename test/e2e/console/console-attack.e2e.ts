@@ -9,16 +9,14 @@ import type { Page } from 'playwright-core';
 import { eventually } from '../../site/polling.ts';
 import { missingBrowser } from './browser.ts';
 import { isLive, rowsOf, show } from './console-page.ts';
-import { protectedCluster, startConsoleSite } from './console-site.ts';
+import { everyClusterIndexed, indexPath, protectedCluster, startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, Visit } from './console-site.ts';
 
 const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
-const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const evil = '<img src=/evil onerror=alert(1)><script>alert(1)</script>';
 const postgres = '/console/c/frankfurt/api/v1/namespaces/shop/pods/postgres-0';
 let site: ConsoleSite;
-const visits: Visit[] = [];
 
 before(async () => {
   if (missing !== undefined) return;
@@ -32,20 +30,13 @@ before(async () => {
       });
     }
   });
-  await eventually('every cluster is in the index', async () => {
-    const { facets } = await site.ask<{ facets: readonly object[] }>('ada', `${index}/facets?resource=pods&by=cluster`);
-    return facets.length === 3;
-  });
+  await everyClusterIndexed(site);
 });
 after(() => site?.close());
-afterEach(async () => {
-  for (const { context } of visits.splice(0)) await context.close();
-});
+afterEach(() => site?.closeVisits());
 
-async function open(path: string): Promise<Visit> {
-  const visit = await site.logIn('ada', path);
-  visits.push(visit);
-  return visit;
+function open(path: string): Promise<Visit> {
+  return site.logIn('ada', path);
 }
 
 /** Checks that nothing of the markup came to life: no element, no dialog, no request, no complaint of the policy. */
@@ -177,7 +168,7 @@ test(
       }),
     );
     // Without a copy in the index there is nothing else to show.
-    await visit.page.route(`**${index}/proxy/clusters/**`, (route) => route.fulfill({ status: 404, body: '{}' }));
+    await visit.page.route(`**${indexPath}/proxy/clusters/**`, (route) => route.fulfill({ status: 404, body: '{}' }));
     await show(visit.page, '/console/c/frankfurt/api/v1/namespaces/shop/configmaps/target');
     await visit.page.getByRole('alert').getByText('text/html').waitFor();
     assert.equal(await visit.page.getByText('Log in here').count(), 0);

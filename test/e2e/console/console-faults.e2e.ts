@@ -6,29 +6,23 @@ import { startBalancer } from '../../hub/balancer.ts';
 import { eventually } from '../../site/polling.ts';
 import { columnOf, isLive, rowsOf, show } from './console-page.ts';
 import { missingBrowser, onlyInChromium } from './browser.ts';
-import { startConsoleSite } from './console-site.ts';
+import { everyClusterIndexed, indexPath, startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, Visit, VisitOptions } from './console-site.ts';
+import { clusterRoleBinding, userSubject } from '../../site/rbac.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
-const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const checkout = '/console/c/frankfurt/apis/apps/v1/namespaces/shop/deployments/checkout';
-const lists = `**${index}/proxy/api/v1/pods?**limit=**`;
-const watches = `**${index}/proxy/api/v1/pods?**watch=true**`;
+const lists = `**${indexPath}/proxy/api/v1/pods?**limit=**`;
+const watches = `**${indexPath}/proxy/api/v1/pods?**watch=true**`;
 let site: ConsoleSite;
-const visits: Visit[] = [];
 
 before(async () => {
   if (missing !== undefined) return;
   site = await startConsoleSite({}, 0, ([frankfurt]) => {
     frankfurt!.store.apply(widgets);
-    frankfurt!.store.apply({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'ada-may-do-all' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'ada' }],
-    });
+    frankfurt!.store.apply(clusterRoleBinding('ada-may-do-all', 'cluster-admin', userSubject('ada')));
     frankfurt!.store.apply({
       apiVersion: 'example.com/v1',
       kind: 'Widget',
@@ -37,52 +31,17 @@ before(async () => {
       status: { conditions: [{ type: 'Painted', status: 'True', reason: 'Dry' }] },
     });
   });
-  await everyCluster();
+  await everyClusterIndexed(site);
 });
 after(() => site?.close());
-afterEach(async () => {
-  for (const { context } of visits.splice(0)) await context.close();
-});
+afterEach(() => site?.closeVisits());
 
-function everyCluster(): Promise<boolean> {
-  return eventually('every cluster is in the index', async () => {
-    const { facets } = await site.ask<{ facets: readonly object[] }>('ada', `${index}/facets?resource=pods&by=cluster`);
-    return facets.length === 3;
-  });
+function open(path: string, options?: VisitOptions): Promise<Visit> {
+  return site.logIn('ada', path, options);
 }
 
-async function open(path: string, options?: VisitOptions): Promise<Visit> {
-  const visit = await site.logIn('ada', path, options);
-  visits.push(visit);
-  return visit;
-}
-
-/** A definition of a namespaced custom kind, of which anything may be said. */
-function definitionOf(kind: string, group: string, more: object = {}): Record<string, unknown> {
-  const singular = kind.toLowerCase();
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${singular}s.${group}` },
-    spec: {
-      group,
-      scope: 'Namespaced',
-      names: { plural: `${singular}s`, singular, kind, listKind: `${kind}List` },
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-          ...more,
-        },
-      ],
-    },
-  };
-}
-
-const widgets = definitionOf('Widget', 'example.com', {
-  additionalPrinterColumns: [{ name: 'Colour', type: 'string', jsonPath: '.spec.colour' }],
+const widgets = customResource('widgets.example.com', 'Widget', {
+  version: { additionalPrinterColumns: [{ name: 'Colour', type: 'string', jsonPath: '.spec.colour' }] },
 });
 const worksGroup = 'work.open-cluster-management.io';
 
@@ -100,7 +59,7 @@ function workFor(namespace: string, conditions: readonly object[]): Record<strin
 
 test('a custom kind has the columns of its definition, and its conditions in its summary', needsBrowser, async () => {
   await eventually('it is in the index', async () => {
-    const { count } = await site.ask<{ count?: number }>('ada', `${index}/counts?resource=widgets.example.com`);
+    const { count } = await site.ask<{ count?: number }>('ada', `${indexPath}/counts?resource=widgets.example.com`);
     return count === 1;
   });
   const { page } = await open('/console/search?kind=widgets.example.com');
@@ -117,7 +76,7 @@ test('works say of each cluster how far it is with them, and lead to their objec
   const { page } = await open('/console/works');
   await page.getByText('There are no works here').waitFor();
   assert.equal(await page.getByRole('link', { name: 'Works', exact: true }).count(), 0);
-  store.apply(definitionOf('ManifestWork', worksGroup));
+  store.apply(customResource(`manifestworks.${worksGroup}`, 'ManifestWork'));
   for (const namespace of ['frankfurt', 'staging', 'virginia'])
     store.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   const applied = { type: 'Applied', status: 'True' };
@@ -125,7 +84,10 @@ test('works say of each cluster how far it is with them, and lead to their objec
   store.apply(workFor('staging', []));
   store.apply(workFor('virginia', [{ type: 'Applied', status: 'False', message: 'no right to create configmaps' }]));
   await eventually('they are in the index', async () => {
-    const { count } = await site.ask<{ count?: number }>('ada', `${index}/counts?resource=manifestworks.${worksGroup}`);
+    const { count } = await site.ask<{ count?: number }>(
+      'ada',
+      `${indexPath}/counts?resource=manifestworks.${worksGroup}`,
+    );
     return count === 3;
   });
   const again = await open('/console/');
@@ -245,7 +207,7 @@ test('a gateway that is started again is live again on the page, which was not l
   await isLive(page);
   await page.evaluate('window.same = true');
   await site.restart();
-  await everyCluster();
+  await everyClusterIndexed(site);
   await scale(page, 6);
   await isLive(page);
   assert.equal(await page.evaluate('window.same'), true);

@@ -7,16 +7,14 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { ensureBinaries } from '../../controlplane/build.ts';
-import { eventually } from '../../site/polling.ts';
 import { missingBrowser } from './browser.ts';
 import { columnOf, isLive, show } from './console-page.ts';
-import { startConsoleSite } from './console-site.ts';
+import { everyClusterIndexed, startConsoleSite } from './console-site.ts';
 import type { ConsoleSite } from './console-site.ts';
 
 const run = promisify(execFile);
 const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
-const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const program = join(import.meta.dirname, '../../../bin/portcullis.mjs');
 const checkout = '/console/c/frankfurt/apis/apps/v1/namespaces/shop/deployments/checkout';
 const postgres = '/console/c/frankfurt/api/v1/namespaces/shop/pods/postgres-0';
@@ -29,10 +27,7 @@ before(async () => {
   if (missing !== undefined) return;
   kubectl = (await ensureBinaries(['kubectl'], { progress: () => undefined }))['kubectl']!;
   site = await startConsoleSite();
-  await eventually('every cluster is in the index', async () => {
-    const { facets } = await site.ask<{ facets: readonly object[] }>('ada', `${index}/facets?resource=pods&by=cluster`);
-    return facets.length === 3;
-  });
+  await everyClusterIndexed(site);
   const ca = join(site.folder, 'ca.crt');
   writeFileSync(ca, site.ca);
   kubeconfig = join(site.folder, 'kubeconfig');

@@ -7,33 +7,24 @@ import { after, afterEach, before, test } from 'node:test';
 import { eventually } from '../../site/polling.ts';
 import { isLive, rowsOf, show } from './console-page.ts';
 import { missingBrowser } from './browser.ts';
-import { protectedCluster, startConsoleSite } from './console-site.ts';
+import { everyClusterIndexed, protectedCluster, startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, Visit, VisitOptions } from './console-site.ts';
 
 const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
-const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const checkout = '/console/c/frankfurt/apis/apps/v1/namespaces/shop/deployments/checkout';
 let site: ConsoleSite;
-const visits: Visit[] = [];
 
 before(async () => {
   if (missing !== undefined) return;
   site = await startConsoleSite();
-  await eventually('every cluster is in the index', async () => {
-    const { facets } = await site.ask<{ facets: readonly object[] }>('ada', `${index}/facets?resource=pods&by=cluster`);
-    return facets.length === 3;
-  });
+  await everyClusterIndexed(site);
 });
 after(() => site?.close());
-afterEach(async () => {
-  for (const { context } of visits.splice(0)) await context.close();
-});
+afterEach(() => site?.closeVisits());
 
-async function open(path: string, options?: VisitOptions): Promise<Visit> {
-  const visit = await site.logIn('ada', path, options);
-  visits.push(visit);
-  return visit;
+function open(path: string, options?: VisitOptions): Promise<Visit> {
+  return site.logIn('ada', path, options);
 }
 
 const views = [
@@ -72,7 +63,6 @@ test('forced colours keep the shape of a state, and without motion nothing moves
 
 test('a dark system is dark before any script has run', needsBrowser, async () => {
   const visit = await site.visit('/console/config.json', { dark: true });
-  visits.push(visit);
   await visit.page.route('**/*.js', () => undefined);
   await visit.page.goto(`${site.url}/console/`, { waitUntil: 'commit' });
   await eventually('the style is there', () => visit.page.evaluate<boolean>('document.styleSheets.length > 0'));
@@ -87,7 +77,6 @@ test('a page of another origin cannot show the console in a frame', needsBrowser
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   try {
     const visit = await site.visit('/console/config.json');
-    visits.push(visit);
     await visit.page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     await eventually('it is refused', () => visit.complaints.some((text) => text.includes('frame-ancestors')));
     assert.equal(await visit.page.frames()[1]!.locator('.brand').count(), 0);
@@ -101,7 +90,6 @@ test(
   needsBrowser,
   async () => {
     const visit = await site.visit('/console/');
-    visits.push(visit);
     const { page } = visit;
     const focused = (): Promise<string> =>
       page.evaluate<string>(

@@ -14,7 +14,6 @@ const deepLink = '/console/search?kind=pods&q=ns%3Ashop';
 let made: OpenIdSite;
 let site: ConsoleSite;
 let provider: OidcProvider;
-const visits: Visit[] = [];
 
 before(async () => {
   if (missing !== undefined) return;
@@ -22,14 +21,10 @@ before(async () => {
   ({ site, provider } = made);
 });
 after(() => made?.close());
-afterEach(async () => {
-  for (const { context } of visits.splice(0)) await context.close();
-});
+afterEach(() => site?.closeVisits());
 
-async function visit(path: string): Promise<Visit> {
-  const made = await site.visit(path);
-  visits.push(made);
-  return made;
+function visit(path: string): Promise<Visit> {
+  return site.visit(path);
 }
 
 const button = { name: /^Log in by 127\.0\.0\.1/ };

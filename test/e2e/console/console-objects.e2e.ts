@@ -5,33 +5,24 @@ import { after, afterEach, before, test } from 'node:test';
 import { eventually } from '../../site/polling.ts';
 import { show } from './console-page.ts';
 import { missingBrowser } from './browser.ts';
-import { startConsoleSite } from './console-site.ts';
+import { everyClusterIndexed, startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, Visit } from './console-site.ts';
 
 const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
-const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const checkout = '/console/c/frankfurt/apis/apps/v1/namespaces/shop/deployments/checkout';
 let site: ConsoleSite;
-const visits: Visit[] = [];
 
 before(async () => {
   if (missing !== undefined) return;
   site = await startConsoleSite();
-  await eventually('every cluster is in the index', async () => {
-    const { facets } = await site.ask<{ facets: readonly object[] }>('ada', `${index}/facets?resource=pods&by=cluster`);
-    return facets.length === 3;
-  });
+  await everyClusterIndexed(site);
 });
 after(() => site?.close());
-afterEach(async () => {
-  for (const { context } of visits.splice(0)) await context.close();
-});
+afterEach(() => site?.closeVisits());
 
-async function open(user: string, path: string): Promise<Visit> {
-  const visit = await site.logIn(user, path);
-  visits.push(visit);
-  return visit;
+function open(user: string, path: string): Promise<Visit> {
+  return site.logIn(user, path);
 }
 
 test('the YAML of an object is what its cluster says', needsBrowser, async () => {

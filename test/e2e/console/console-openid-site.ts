@@ -9,6 +9,7 @@ import { startOidcProvider } from '../../oidc-provider.ts';
 import type { OidcProvider } from '../../oidc-provider.ts';
 import { startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, SimulatorAddress, Visit } from './console-site.ts';
+import { clusterRoleBinding, userSubject } from '../../site/rbac.ts';
 
 export interface OpenIdSite {
   readonly site: ConsoleSite;
@@ -56,13 +57,7 @@ export async function startOpenIdSite({ idTokenSeconds, addressOf }: OpenIdSiteO
     consoleOidcClientId: 'console',
     consoleOidcScopes: 'openid profile',
   };
-  const mayDoAll = {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRoleBinding',
-    metadata: { name: user },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-    subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: user }],
-  };
+  const mayDoAll = clusterRoleBinding(user, 'cluster-admin', userSubject(user));
   const site = await startConsoleSite(
     settings,
     port,

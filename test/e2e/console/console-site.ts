@@ -12,6 +12,7 @@ import type { Gateway } from '../../../gateway/start/gateway.ts';
 import { startSimulator } from '../../../sim/server.ts';
 import type { Simulator } from '../../../sim/server.ts';
 import { demoUsers, seedWorkloads } from '../../../sim/workloads/workloads.ts';
+import { eventually } from '../../site/polling.ts';
 import { launchBrowser } from './browser.ts';
 
 const root = join(import.meta.dirname, '../../..');
@@ -39,6 +40,8 @@ export interface ConsoleSite {
   visit(path: string, options?: VisitOptions): Promise<Visit>;
   /** The same, logged in by pasting the token. */
   logIn(user: string, path: string, options?: VisitOptions): Promise<Visit>;
+  /** Closes the browsers of all visits so far. */
+  closeVisits(): Promise<void>;
   /** Ends the gateway and starts it again at the same address, with the state it had. */
   restart(): Promise<void>;
   /** Starts another gateway for the same clusters and users, with a state of its own; its address. */
@@ -112,6 +115,18 @@ interface SiteParts {
   readonly folder: string;
 }
 
+/** Where the index of the gateway is. */
+export const indexPath = '/apis/search.portcullis.io/v1alpha1/indexes/default';
+
+/** Waits until the index has rows of every cluster. */
+export async function everyClusterIndexed(site: ConsoleSite): Promise<void> {
+  await eventually('every cluster is in the index', async () => {
+    const path = `${indexPath}/facets?resource=pods&by=cluster`;
+    const { facets } = await site.ask<{ facets: readonly object[] }>('ada', path);
+    return facets.length === names.length;
+  });
+}
+
 /** The cluster in which changes need a typed name. */
 export const protectedCluster = 'virginia';
 
@@ -146,6 +161,7 @@ function kubeconfigOf(simulators: readonly Simulator[], addressOf: SimulatorAddr
 function makeSite({ gateway, start, simulators, browser, folder }: SiteParts): ConsoleSite {
   const { url } = gateway;
   const running = [gateway];
+  const contexts: BrowserContext[] = [];
   const tokenOf = (user: string): string => `${user}-token`;
   const ca = readFileSync(gateway.caFile!);
   const site: ConsoleSite = {
@@ -173,6 +189,7 @@ function makeSite({ gateway, start, simulators, browser, folder }: SiteParts): C
         viewport: { width, height: 900 },
         ...options,
       });
+      contexts.push(context);
       const page = await context.newPage();
       const complaints: string[] = [];
       const requests: string[] = [];
@@ -188,6 +205,9 @@ function makeSite({ gateway, start, simulators, browser, folder }: SiteParts): C
       await visit.page.getByRole('button', { name: 'Log in with the token' }).click();
       await visit.page.getByRole('link', { name: user, exact: true }).waitFor();
       return visit;
+    },
+    async closeVisits() {
+      for (const context of contexts.splice(0)) await context.close();
     },
     async restart() {
       await running[0]!.drain();

@@ -7,15 +7,13 @@ import { parse } from 'yaml';
 import { eventually } from '../../site/polling.ts';
 import { missingBrowser } from './browser.ts';
 import { isLive, rowsOf, show } from './console-page.ts';
-import { startConsoleSite } from './console-site.ts';
+import { everyClusterIndexed, startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, Visit } from './console-site.ts';
 
 const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
-const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const postgres = '/console/c/frankfurt/api/v1/namespaces/shop/pods/postgres-0';
 let site: ConsoleSite;
-const visits: Visit[] = [];
 
 before(async () => {
   if (missing !== undefined) return;
@@ -27,20 +25,13 @@ before(async () => {
       data: { number: '012', text: 'two\nlines\n', quote: `'"` },
     }),
   );
-  await eventually('every cluster is in the index', async () => {
-    const { facets } = await site.ask<{ facets: readonly object[] }>('ada', `${index}/facets?resource=pods&by=cluster`);
-    return facets.length === 3;
-  });
+  await everyClusterIndexed(site);
 });
 after(() => site?.close());
-afterEach(async () => {
-  for (const { context } of visits.splice(0)) await context.close();
-});
+afterEach(() => site?.closeVisits());
 
-async function open(path: string): Promise<Visit> {
-  const visit = await site.logIn('ada', path);
-  visits.push(visit);
-  return visit;
+function open(path: string): Promise<Visit> {
+  return site.logIn('ada', path);
 }
 
 test(

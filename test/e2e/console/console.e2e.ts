@@ -7,37 +7,28 @@ import { after, afterEach, before, test } from 'node:test';
 import { eventually } from '../../site/polling.ts';
 import { columnOf, isLive, rowsOf, show } from './console-page.ts';
 import { missingBrowser, onlyInChromium } from './browser.ts';
-import { startConsoleSite } from './console-site.ts';
+import { everyClusterIndexed, indexPath, startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, Visit } from './console-site.ts';
 
 const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
-const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const checkout = '/console/c/frankfurt/apis/apps/v1/namespaces/shop/deployments/checkout';
 let site: ConsoleSite;
-const visits: Visit[] = [];
 
 before(async () => {
   if (missing !== undefined) return;
   site = await startConsoleSite();
-  await eventually('every cluster is in the index', async () => {
-    const { facets } = await site.ask<{ facets: readonly object[] }>('ada', `${index}/facets?resource=pods&by=cluster`);
-    return facets.length === 3;
-  });
+  await everyClusterIndexed(site);
 });
 after(() => site?.close());
-afterEach(async () => {
-  for (const { context } of visits.splice(0)) await context.close();
-});
+afterEach(() => site?.closeVisits());
 
-async function open(
+function open(
   user: string,
   path: string,
   options: { readonly dark?: boolean; readonly width?: number } = {},
 ): Promise<Visit> {
-  const visit = await site.logIn(user, path, options);
-  visits.push(visit);
-  return visit;
+  return site.logIn(user, path, options);
 }
 
 test(
@@ -78,7 +69,7 @@ test('what the browser loads before the first table is at most 60 kB', needsBrow
 test('a search has the rows of all clusters, as many as the index counts', needsBrowser, async () => {
   const { page } = await open('ada', '/console/search?kind=pods');
   await isLive(page);
-  const { count } = await site.ask<{ count: number }>('ada', `${index}/counts?resource=pods`);
+  const { count } = await site.ask<{ count: number }>('ada', `${indexPath}/counts?resource=pods`);
   assert.equal(await page.locator('.summary strong').innerText(), String(count));
   assert.equal(await page.locator('.rows th').first().innerText(), 'Cluster');
   assert.deepEqual([...new Set(await columnOf(page, 1))].slice(0, 1), ['frankfurt']);
@@ -90,7 +81,7 @@ test(
   async () => {
     const { page } = await open('ben', '/console/search?kind=pods');
     await isLive(page);
-    const { count } = await site.ask<{ count: number }>('ben', `${index}/counts?resource=pods`);
+    const { count } = await site.ask<{ count: number }>('ben', `${indexPath}/counts?resource=pods`);
     assert.equal(await page.locator('.summary strong').innerText(), String(count));
     assert.deepEqual([...new Set(await columnOf(page, 2))], ['shop']);
     const facet = page.locator('fieldset', { hasText: 'Namespace' });
@@ -145,7 +136,7 @@ test(
     const notice = page.getByRole('alert');
     await notice.waitFor();
     const query = new URLSearchParams({ filter: 'spec.[x=1' });
-    const { message } = await site.ask<{ message: string }>('ada', `${index}/proxy/api/v1/pods?${query}`);
+    const { message } = await site.ask<{ message: string }>('ada', `${indexPath}/proxy/api/v1/pods?${query}`);
     assert.ok((await notice.innerText()).includes(message), message);
     assert.deepEqual(await columnOf(page, 3), before);
   },

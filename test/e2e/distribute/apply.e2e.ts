@@ -23,6 +23,8 @@ import {
   type Json,
   type WorksSite,
 } from './works-site.ts';
+import { roleBinding, userSubject } from '../../site/rbac.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 let site: WorksSite;
 let hub: Member;
@@ -123,22 +125,8 @@ test('one manifest that cannot be applied is told, the others are applied, and i
   assert.equal(conditionIn(done.status, 'Applied').status, 'True');
 });
 
-const widgets = (versions: readonly string[]): object => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'widgets.example.com' },
-  spec: {
-    group: 'example.com',
-    scope: 'Namespaced',
-    names: { kind: 'Widget', plural: 'widgets', singular: 'widget', listKind: 'WidgetList' },
-    versions: versions.map((name, index) => ({
-      name,
-      served: true,
-      storage: index === versions.length - 1,
-      schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-    })),
-  },
-});
+const widgets = (versions: readonly string[]): object =>
+  customResource('widgets.example.com', 'Widget', { versions, stored: versions.at(-1)! });
 const widget = (version: string): object => ({
   apiVersion: `example.com/${version}`,
   kind: 'Widget',
@@ -283,13 +271,7 @@ test('annotations, labels and finalizers of others stay', async () => {
 });
 
 test('a field that cannot be changed fails one manifest, which stays available', async () => {
-  const role = (name: string): object => ({
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'RoleBinding',
-    metadata: { name: 'rb', namespace: 'ns1' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'bob' }],
-  });
+  const role = (name: string): object => roleBinding('ns1', 'rb', `ClusterRole/${name}`, userSubject('bob'));
   await put(hub, manifestWork('immutable', [role('view'), configMap('beside')]));
   await isAvailable('immutable');
   await put(hub, manifestWork('immutable', [role('edit'), configMap('beside')]));

@@ -24,6 +24,7 @@ import {
   type Json,
   type WorksSite,
 } from './works-site.ts';
+import { accountSubject, clusterRoleBinding, grantedRole, userSubject } from '../../site/rbac.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const works = workPath('x').slice(0, -2);
@@ -50,14 +51,7 @@ before(async () => {
   ({ hub } = site);
   m1 = site.members[0]!;
   await installPolicies();
-  const account = { kind: 'ServiceAccount', name: 'sa', namespace: 'executors' };
-  await m1.apply({
-    apiVersion: `${rbac}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name: 'executor' },
-    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'everything' },
-    subjects: [account],
-  });
+  await m1.apply(clusterRoleBinding('executor', 'everything', accountSubject('executors', 'sa')));
   for (const name of ['alice', 'bob']) await hub.apply(...role(`write-${name}`, ['manifestworks'], writing, name));
   await allow('alice');
   await allow('bob', 'own');
@@ -84,23 +78,9 @@ function role(
   user: string,
   names?: readonly string[],
 ) {
-  const metadata = { name, namespace: 'm1' };
   const apiGroups = ['work.open-cluster-management.io'];
-  return [
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'Role',
-      metadata,
-      rules: [{ apiGroups, resources, verbs, ...(names && { resourceNames: names }) }],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'RoleBinding',
-      metadata,
-      roleRef: { apiGroup: rbac, kind: 'Role', name },
-      subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
-    },
-  ];
+  const rules = [{ apiGroups, resources, verbs, ...(names && { resourceNames: names }) }];
+  return grantedRole('m1', name, rules, userSubject(user));
 }
 
 async function allow(user: string, account = 'sa', namespace = 'executors'): Promise<void> {
@@ -167,13 +147,7 @@ test('who may not execute as the account can neither make such a work nor change
 
 const refusal = /cannot manipulate the Manifestwork with executor/;
 const noAccount = { subject: { type: 'ServiceAccount' } };
-const binding = {
-  apiVersion: `${rbac}/v1`,
-  kind: 'ClusterRoleBinding',
-  metadata: { name: 'taken-over' },
-  roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'cluster-admin' },
-  subjects: [{ apiGroup: rbac, kind: 'User', name: 'bob' }],
-};
+const binding = clusterRoleBinding('taken-over', 'cluster-admin', userSubject('bob'));
 
 test('a work whose executor is absent, null, empty or not whole is made by nobody who may not execute as the default (ATT-57)', async () => {
   const rows: readonly (readonly [name: string, spec: object, expected: RegExp])[] = [

@@ -6,8 +6,6 @@ import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';
 import { eventually as within } from '../../site/polling.ts';
 import {
-  binding,
-  clusterRole,
   conditionIn,
   configMap,
   configMapPath,
@@ -25,6 +23,7 @@ import {
   type Json,
   type WorksSite,
 } from './works-site.ts';
+import { accountSubject, grantedClusterRole, role } from '../../site/rbac.ts';
 
 let site: WorksSite;
 let hub: Member;
@@ -45,8 +44,7 @@ const allBut = (...left: string[]): string[] =>
   ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'].filter((verb) => !left.includes(verb));
 
 async function grant(name: string, ...rules: readonly object[]): Promise<void> {
-  const subject = { kind: 'ServiceAccount', name, namespace: 'executors' };
-  await m1.apply(clusterRole(`executor-${name}`, rules), binding(`executor-${name}`, `executor-${name}`, subject));
+  await m1.apply(...grantedClusterRole(`executor-${name}`, rules, accountSubject('executors', name)));
 }
 
 const configMaps = (verbs: readonly string[], names?: readonly string[]): object => ({
@@ -97,14 +95,10 @@ test('who may not delete an object may make it only when it is not deleted with 
 test('an executor cannot give rights that it does not have, to a new role or to one that is there', async () => {
   const roles = { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'], verbs: allBut() };
   await grant('climber', roles);
-  const role = (name: string, verb: string): object => ({
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'Role',
-    metadata: { name, namespace: 'ns1' },
-    rules: [{ apiGroups: [''], resources: ['secrets'], verbs: [verb] }],
-  });
-  await m1.apply(role('there', 'get'));
-  await put(hub, manifestWork('climb', [role('new', 'list'), role('there', 'list')], as('climber')));
+  const secretRole = (name: string, verb: string): object =>
+    role('ns1', name, [{ apiGroups: [''], resources: ['secrets'], verbs: [verb] }]);
+  await m1.apply(secretRole('there', 'get'));
+  await put(hub, manifestWork('climb', [secretRole('new', 'list'), secretRole('there', 'list')], as('climber')));
   const work = await hasCondition(hub, workPath('climb'), 'Applied', 'False');
   for (const index of [0, 1]) {
     assert.match(

@@ -7,8 +7,6 @@ import { after, before, test } from 'node:test';
 import { runCommand } from '../../controlplane/processes.ts';
 import type { Member } from '../../controlplane/fixture.ts';
 import {
-  clusterRole,
-  binding,
   configFor,
   configMap,
   configMapPath,
@@ -23,8 +21,8 @@ import {
   workPath,
   type WorksSite,
 } from './works-site.ts';
+import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
 
-const rbac = 'rbac.authorization.k8s.io';
 const executable = path.join(import.meta.dirname, '../../../bin/portcullis.mjs');
 let site: WorksSite;
 let hub: Member;
@@ -36,11 +34,18 @@ before(async () => {
   m1 = site.members[0]!;
   // alice may change works of m1 on the hub and reach m1; in m1 she may change ConfigMaps of team-a alone.
   await hub.apply(
-    clusterRole('works-editor', [
-      { apiGroups: ['work.open-cluster-management.io'], resources: ['manifestworks'], verbs: ['get', 'list', 'patch'] },
-      { apiGroups: ['gateway.portcullis.io'], resources: ['clusters/proxy'], verbs: ['*'] },
-    ]),
-    binding('works-editor', 'works-editor', { apiGroup: rbac, kind: 'User', name: 'alice' }),
+    ...grantedClusterRole(
+      'works-editor',
+      [
+        {
+          apiGroups: ['work.open-cluster-management.io'],
+          resources: ['manifestworks'],
+          verbs: ['get', 'list', 'patch'],
+        },
+        { apiGroups: ['gateway.portcullis.io'], resources: ['clusters/proxy'], verbs: ['*'] },
+      ],
+      userSubject('alice'),
+    ),
   );
 });
 

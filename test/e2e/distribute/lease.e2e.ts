@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { runCommand } from '../../controlplane/processes.ts';
-import { gatewayAccount } from '../../hub/objects.ts';
+import { gatewaySubject } from '../../hub/objects.ts';
 import {
   configMap,
   configMapPath,
@@ -16,8 +16,8 @@ import {
   startWorksSite,
 } from './works-site.ts';
 import { workPath, type WorksSite } from './works-site.ts';
+import { grantedClusterRole } from '../../site/rbac.ts';
 
-const rbac = 'rbac.authorization.k8s.io';
 const executable = path.join(import.meta.dirname, '../../../bin/portcullis.mjs');
 let site: WorksSite;
 
@@ -29,16 +29,7 @@ before(async () => {
     gateway: { env: { PORTCULLIS_TEST_TIME_SCALE: '0.1' } },
   });
   const rules = [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] }];
-  await site.hub.apply(
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: 'leases' }, rules },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'leases' },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'leases' },
-      subjects: [{ kind: 'ServiceAccount', ...gatewayAccount }],
-    },
-  );
+  await site.hub.apply(...grantedClusterRole('leases', rules, gatewaySubject));
 });
 after(() => site?.stop());
 

@@ -21,6 +21,7 @@ import {
   type Json,
   type WorksSite,
 } from './works-site.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 let site: WorksSite;
 let hub: Member;
@@ -215,18 +216,7 @@ test('a Secret whose type changes is made anew, and one that another owns too is
 
 test('integers of 64 bits reach the cluster and come back with all their digits, also past values that are none', async () => {
   const group = 't.example.org';
-  await m1.apply({
-    ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: `bigs.${group}` } },
-    spec: {
-      ...{ group, scope: 'Namespaced', names: { plural: 'bigs', singular: 'big', kind: 'Big' } },
-      versions: [
-        {
-          ...{ name: 'v1', served: true, storage: true },
-          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-        },
-      ],
-    },
-  });
+  await m1.apply(customResource(`bigs.${group}`, 'Big'));
   const path = at(`/apis/${group}/v1`, 'bigs', 'big');
   const big = (label: string): Json =>
     object(

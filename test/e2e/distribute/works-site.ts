@@ -10,11 +10,19 @@ import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, ControlPlaneOptions, Member } from '../../controlplane/fixture.ts';
 import { gatewayUser } from '../../controlplane/fixture-types.ts';
 import type { GatewayOptions, GatewayProcess } from '../../gateway-process.ts';
-import { clusterSecret, gatewayAccess, gatewayAccount } from '../../hub/objects.ts';
+import { clusterSecret, gatewayAccess, gatewayAccount, gatewaySubject } from '../../hub/objects.ts';
 import { accountKubeconfig, applyCustomResources, startHubGateway } from '../../hub/site.ts';
 import { eventually as eventuallyWithin, type Ask } from '../../site/polling.ts';
+import {
+  accountSubject,
+  clusterRole,
+  clusterRoleBinding,
+  grantedClusterRole,
+  grantedRole,
+  leaseRules,
+  userSubject,
+} from '../../site/rbac.ts';
 
-const rbac = 'rbac.authorization.k8s.io';
 const work = 'work.open-cluster-management.io';
 
 /** What the gateway's account may do on the hub, beside reading clusters. */
@@ -167,8 +175,7 @@ export async function prepareMember(hub: Member, member: Member, annotations: ob
   await member.apply(
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ns1' } },
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'executors' } },
-    clusterRole('portcullis-works', memberRules),
-    binding('portcullis-works', 'portcullis-works', { apiGroup: rbac, kind: 'User', name: gatewayUser }),
+    ...grantedClusterRole('portcullis-works', memberRules, userSubject(gatewayUser)),
     ...executorAccess(),
   );
 }
@@ -177,11 +184,11 @@ export async function prepareMember(hub: Member, member: Member, annotations: ob
 export function executorAccess(): readonly object[] {
   return [
     clusterRole('everything', [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]),
-    binding('klusterlet-work', 'everything', {
-      kind: 'ServiceAccount',
-      name: 'klusterlet-work-sa',
-      namespace: 'open-cluster-management-agent',
-    }),
+    clusterRoleBinding(
+      'klusterlet-work',
+      'everything',
+      accountSubject('open-cluster-management-agent', 'klusterlet-work-sa'),
+    ),
   ];
 }
 
@@ -189,42 +196,10 @@ export const chosen = { 'gateway.portcullis.io/execute-works': 'true' };
 
 /** What the gateway's account may do on the hub for works; the chart gives the same. */
 export function workAccess(): readonly object[] {
-  const subject = { kind: 'ServiceAccount', ...gatewayAccount };
-  const { namespace } = gatewayAccount;
   return [
-    clusterRole('portcullis-works', hubRules),
-    binding('portcullis-works', 'portcullis-works', subject),
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'Role',
-      metadata: { name: 'portcullis-works', namespace },
-      rules: [
-        { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
-        {
-          apiGroups: ['coordination.k8s.io'],
-          resources: ['leases'],
-          resourceNames: ['works'],
-          verbs: ['get', 'update'],
-        },
-      ],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'RoleBinding',
-      metadata: { name: 'portcullis-works', namespace },
-      roleRef: { apiGroup: rbac, kind: 'Role', name: 'portcullis-works' },
-      subjects: [subject],
-    },
+    ...grantedClusterRole('portcullis-works', hubRules, gatewaySubject),
+    ...grantedRole(gatewayAccount.namespace, 'portcullis-works', leaseRules('works'), gatewaySubject),
   ];
-}
-
-export function clusterRole(name: string, rules: readonly object[]): object {
-  return { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules };
-}
-
-export function binding(name: string, role: string, subject: object): object {
-  const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: role };
-  return { apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata: { name }, roleRef, subjects: [subject] };
 }
 
 /** One of OCM's definitions, as an object. */

@@ -20,6 +20,8 @@ import { clusterAt, writeContexts } from '../kubectl/contexts.ts';
 import type { TestContext } from '../kubectl/contexts.ts';
 import { ask, tableCells } from '../kubectl/kubectl-as.ts';
 import type { RawAnswer } from '../kubectl/kubectl-as.ts';
+import { grantedRole, userSubject } from '../../site/rbac.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 const run = promisify(execFile);
 const program = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname;
@@ -75,47 +77,25 @@ after(async () => {
 });
 
 /** `metrics.k8s.io` as metrics-server serves it, but kept by the API server itself. */
-const metricsDefinitions = [
-  { plural: 'pods', kind: 'PodMetrics', scope: 'Namespaced' },
-  { plural: 'nodes', kind: 'NodeMetrics', scope: 'Cluster' },
-].map(({ plural, kind, scope }) => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: {
-    name: `${plural}.metrics.k8s.io`,
-    annotations: { 'api-approved.kubernetes.io': 'unapproved, a stand-in for metrics-server in a test' },
-  },
-  spec: {
-    group: 'metrics.k8s.io',
+const metricsDefinitions = (
+  [
+    { plural: 'pods', kind: 'PodMetrics', scope: 'Namespaced' },
+    { plural: 'nodes', kind: 'NodeMetrics', scope: 'Cluster' },
+  ] as const
+).map(({ plural, kind, scope }) =>
+  customResource(`${plural}.metrics.k8s.io`, kind, {
     scope,
-    names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
-    versions: [
-      {
-        name: 'v1beta1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      },
-    ],
-  },
-}));
+    versions: ['v1beta1'],
+    annotations: { 'api-approved.kubernetes.io': 'unapproved, a stand-in for metrics-server in a test' },
+  }),
+);
 
-const rbac = 'rbac.authorization.k8s.io';
-const rightsOfDave = [
-  {
-    apiVersion: `${rbac}/v1`,
-    kind: 'Role',
-    metadata: { name: 'dave', namespace: 'shop' },
-    rules: [{ apiGroups: ['', 'apps', 'metrics.k8s.io'], resources: ['pods', 'deployments'], verbs: ['get', 'list'] }],
-  },
-  {
-    apiVersion: `${rbac}/v1`,
-    kind: 'RoleBinding',
-    metadata: { name: 'dave', namespace: 'shop' },
-    roleRef: { apiGroup: rbac, kind: 'Role', name: 'dave' },
-    subjects: [{ apiGroup: rbac, kind: 'User', name: 'dave' }],
-  },
-];
+const rightsOfDave = grantedRole(
+  'shop',
+  'dave',
+  [{ apiGroups: ['', 'apps', 'metrics.k8s.io'], resources: ['pods', 'deployments'], verbs: ['get', 'list'] }],
+  userSubject('dave'),
+);
 
 async function fill(): Promise<void> {
   const [m1, m2] = plane.members as readonly [Member, Member];

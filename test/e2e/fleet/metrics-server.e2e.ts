@@ -16,11 +16,11 @@ import { reviewRights } from '../index/index-objects.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { startMetricsServer } from './metrics-server.ts';
 import type { MetricsServer } from './metrics-server.ts';
+import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
 
 const run = promisify(execFile);
 const program = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname;
 const apis = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy/apis';
-const rbac = 'rbac.authorization.k8s.io';
 /** May read everything in both clusters. */
 const carol = { name: 'carol', groups: ['operators'], token: 'carol-at-the-gateway' };
 /** May read pods in both clusters, and metrics in neither. */
@@ -61,21 +61,11 @@ after(async () => {
   await plane?.stop();
 });
 
-const rightsOfDave = [
-  {
-    apiVersion: `${rbac}/v1`,
-    kind: 'ClusterRole',
-    metadata: { name: 'dave' },
-    rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get', 'list'] }],
-  },
-  {
-    apiVersion: `${rbac}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name: 'dave' },
-    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'dave' },
-    subjects: [{ apiGroup: rbac, kind: 'User', name: 'dave' }],
-  },
-];
+const rightsOfDave = grantedClusterRole(
+  'dave',
+  [{ apiGroups: [''], resources: ['pods'], verbs: ['get', 'list'] }],
+  userSubject('dave'),
+);
 
 async function top(token = carol.token): Promise<{ readonly code: number; stdout: string; stderr: string }> {
   const options = { env: { PATH: process.env['PATH'], HOME: join(plane.dir, `home-${token}`) } };

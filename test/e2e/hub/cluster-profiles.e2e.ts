@@ -5,11 +5,11 @@ import { after, before, test } from 'node:test';
 import { clusterProfileDefinition } from '../../../import/definitions/cluster-profiles.ts';
 import type { Member } from '../../controlplane/fixture.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
-import { clusterSecret, gatewayAccount, secretNamespace } from '../../hub/objects.ts';
+import { clusterSecret, gatewaySubject, secretNamespace } from '../../hub/objects.ts';
 import { startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { eventually } from '../../site/polling.ts';
-import { binding, clusterRole } from '../distribute/works-site.ts';
+import { grantedClusterRole } from '../../site/rbac.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 
 const namespace = 'inventory';
@@ -39,16 +39,19 @@ before(async () => {
     objects: (plane) => [
       clusterProfileDefinition,
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
-      clusterRole('portcullis-profiles', [
-        {
-          apiGroups: ['multicluster.x-k8s.io'],
-          resources: ['clusterprofiles'],
-          verbs: ['list', 'watch', 'create', 'patch', 'delete'],
-        },
-        { apiGroups: ['multicluster.x-k8s.io'], resources: ['clusterprofiles/status'], verbs: ['patch'] },
-        { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create', 'get', 'update'] },
-      ]),
-      binding('portcullis-profiles', 'portcullis-profiles', { kind: 'ServiceAccount', ...gatewayAccount }),
+      ...grantedClusterRole(
+        'portcullis-profiles',
+        [
+          {
+            apiGroups: ['multicluster.x-k8s.io'],
+            resources: ['clusterprofiles'],
+            verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+          },
+          { apiGroups: ['multicluster.x-k8s.io'], resources: ['clusterprofiles/status'], verbs: ['patch'] },
+          { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create', 'get', 'update'] },
+        ],
+        gatewaySubject,
+      ),
       ...['m1', 'm2'].map((name) => clusterSecret(plane.member(name))),
     ],
     gateway: { args: flags, config: { probeIntervalSeconds: 0.5 } },

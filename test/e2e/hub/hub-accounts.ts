@@ -2,8 +2,9 @@
 // under the name they have there. In a member such an account is `cluster:hub:system:serviceaccount:…`, so rights given
 // to the plain name help nobody.
 import type { Member } from '../../controlplane/fixture.ts';
+import { accountSubject, clusterRoleBinding, grantedClusterRole, userSubject } from '../../site/rbac.ts';
+import { accountToken } from '../../controlplane/account-token.ts';
 
-const rbac = 'rbac.authorization.k8s.io';
 /** Namespace of the accounts that tests make on the hub. */
 export const accountNamespace = 'callers';
 
@@ -13,14 +14,8 @@ export async function hubAccountToken(hub: Member, name: string, audiences?: rea
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: accountNamespace } },
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: accountNamespace } },
   );
-  const path = `/api/v1/namespaces/${accountNamespace}/serviceaccounts/${name}/token`;
-  const answer = await hub.request('POST', path, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: { expirationSeconds: 3600, ...(audiences === undefined ? {} : { audiences }) },
-  });
-  if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${answer.body}`);
-  return (JSON.parse(answer.body) as { status: { token: string } }).status.token;
+  const spec = { expirationSeconds: 3600, ...(audiences === undefined ? {} : { audiences }) };
+  return await accountToken(hub, accountNamespace, name, spec);
 }
 
 /** How a member sees the account. */
@@ -31,17 +26,7 @@ export function memberName(name: string): string {
 /** Gives the account of the hub exactly these rules there, in place of what it had under this `right`. */
 export async function grantOnHub(hub: Member, name: string, right: string, rules: readonly object[]): Promise<void> {
   const named = `${name}-${right}`;
-  const metadata = { name: named };
-  await hub.apply(
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata,
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: named },
-      subjects: [{ kind: 'ServiceAccount', namespace: accountNamespace, name }],
-    },
-  );
+  await hub.apply(...grantedClusterRole(named, rules, accountSubject(accountNamespace, name)));
 }
 
 /** The rule for verbs on the proxy of clusters, as people write it. */
@@ -52,11 +37,5 @@ export function proxyRule(verbs: readonly string[], ...clusters: readonly string
 
 /** Makes the account an administrator of the member, so that whatever is refused was refused before it. */
 export async function adminInMember(member: Member, name: string): Promise<void> {
-  await member.apply({
-    apiVersion: `${rbac}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name: `hub-${name}` },
-    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'cluster-admin' },
-    subjects: [{ apiGroup: rbac, kind: 'User', name: memberName(name) }],
-  });
+  await member.apply(clusterRoleBinding(`hub-${name}`, 'cluster-admin', userSubject(memberName(name))));
 }

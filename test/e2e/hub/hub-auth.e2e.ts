@@ -18,6 +18,7 @@ import { boxPod } from '../kubectl/pods.ts';
 import { eventually } from '../../site/polling.ts';
 import { makeSide } from '../kubectl/sides.ts';
 import type { Outcome, RunOptions, Side } from '../kubectl/sides.ts';
+import { accountSubject, grantedRole } from '../../site/rbac.ts';
 
 let site: HubSite;
 let hub: Member;
@@ -130,22 +131,14 @@ test('in sub-path mode the hub restricts to the pods of one namespace', async ()
     proxyRule(['*'], 'm1'),
     { nonResourceURLs: ['/clusters/m1/proxy/api*', '/clusters/m1/proxy/openapi*'], verbs: ['get'] },
   ]);
-  const role = { name: 'team-pods', namespace: 'team-a' };
   await hub.apply(
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team-a' } },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'Role',
-      metadata: role,
-      rules: [{ apiGroups: ['core.m1.clusters.gateway.portcullis.io'], resources: ['pods'], verbs: ['get', 'list'] }],
-    },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'RoleBinding',
-      metadata: role,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: role.name },
-      subjects: [{ kind: 'ServiceAccount', namespace: accountNamespace, name: 'team' }],
-    },
+    ...grantedRole(
+      'team-a',
+      'team-pods',
+      [{ apiGroups: ['core.m1.clusters.gateway.portcullis.io'], resources: ['pods'], verbs: ['get', 'list'] }],
+      accountSubject(accountNamespace, 'team'),
+    ),
   );
   const side = kubectl(token, 'm1', 'strict');
   await eventually('the right is seen', async () => (await side.run(['get', 'pods', '-n', 'team-a'])).code === 0);

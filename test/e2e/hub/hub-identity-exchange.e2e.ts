@@ -12,6 +12,8 @@ import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
 import { eventually } from '../../site/polling.ts';
+import { accountSubject, clusterRoleBinding } from '../../site/rbac.ts';
+import { accountToken } from '../../controlplane/account-token.ts';
 
 const exchange = (...rules: readonly object[]): string =>
   JSON.stringify({
@@ -95,19 +97,8 @@ test('the same through the hub: kubectl with the hub kubeconfig is the mapped us
 
 test('whom no rule names is who they are on the hub; a ServiceAccount of the hub is not one of the member', async () => {
   await site.hub.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot', namespace: 'default' } });
-  await site.hub.apply({
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRoleBinding',
-    metadata: { name: 'robot-user' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'portcullis-user' },
-    subjects: [{ kind: 'ServiceAccount', name: 'robot', namespace: 'default' }],
-  });
-  const answer = await site.hub.request('POST', '/api/v1/namespaces/default/serviceaccounts/robot/token', {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: {},
-  });
-  const { token } = (JSON.parse(answer.body) as { status: { token: string } }).status;
+  await site.hub.apply(clusterRoleBinding('robot-user', 'portcullis-user', accountSubject('default', 'robot')));
+  const token = await accountToken(site.hub, 'default', 'robot');
   const seen = await eventually('the binding is known', () => seenAs(token).catch(() => undefined));
   assert.equal(seen.username, 'cluster:hub:system:serviceaccount:default:robot');
   assert.deepEqual(seen.groups?.toSorted(), [

@@ -22,6 +22,7 @@ import { writeKubeconfig } from '../../controlplane/kubeconfig.ts';
 import { applyCustomResources } from '../../hub/site.ts';
 import { startRelay, type Relay } from '../../hub/relay.ts';
 import { eventually } from '../../site/polling.ts';
+import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
 
 const secretNamespace = 'open-cluster-management-credentials';
 const clustersPath = '/apis/cluster.open-cluster-management.io/v1/managedclusters';
@@ -298,13 +299,10 @@ test('without a right the missing rule is told, and its clusters come once it is
       messages.join('\n'),
     );
     assert.deepEqual(view.list(), []);
-    const group = 'rbac.authorization.k8s.io';
     await hub.apply(
-      {
-        apiVersion: `${group}/v1`,
-        kind: 'ClusterRole',
-        metadata: { name: 'told' },
-        rules: [
+      ...grantedClusterRole(
+        'told',
+        [
           {
             apiGroups: ['cluster.open-cluster-management.io'],
             resources: ['managedclusters'],
@@ -312,14 +310,8 @@ test('without a right the missing rule is told, and its clusters come once it is
           },
           { apiGroups: [''], resources: ['secrets'], verbs: ['list', 'watch'] },
         ],
-      },
-      {
-        apiVersion: `${group}/v1`,
-        kind: 'ClusterRoleBinding',
-        metadata: { name: 'told' },
-        roleRef: { apiGroup: group, kind: 'ClusterRole', name: 'told' },
-        subjects: [{ apiGroup: group, kind: 'User', name }],
-      },
+        userSubject(name),
+      ),
     );
     await eventually('the cluster', () => view.get('again') !== undefined, { timeoutMs: 60_000 });
     await eventually('no problem', () => limited.problems().length === 0, { timeoutMs: 60_000 });

@@ -13,6 +13,7 @@ import type { HubSite } from '../../hub/site.ts';
 import { accountNamespace, adminInMember, grantOnHub, hubAccountToken, proxyRule } from './hub-accounts.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { eventually } from '../../site/polling.ts';
+import { clusterRoleBinding, groupSubject } from '../../site/rbac.ts';
 
 const users = 50;
 const requests = 10_000;
@@ -73,15 +74,9 @@ const ofGateway = ({ user }: AuditEvent): boolean =>
 test('10,000 requests by 50 users cost the hub only reviews, each once for a user, cluster and verb in 10 s', async () => {
   const tokens: string[] = [];
   for (let i = 0; i < users; i++) tokens.push(await hubAccountToken(hub, `user-${i}`));
-  await hub.apply({
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRoleBinding',
-    metadata: { name: 'callers' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'portcullis-user' },
-    subjects: [
-      { kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: `system:serviceaccounts:${accountNamespace}` },
-    ],
-  });
+  await hub.apply(
+    clusterRoleBinding('callers', 'portcullis-user', groupSubject(`system:serviceaccounts:${accountNamespace}`)),
+  );
   const agent = new Agent({ keepAlive: true, maxSockets: users });
   await eventually('the right is seen', async () => (await get(agent, tokens[0]!, namespaces('m1'))) !== 401);
   const mark = await hub.auditMark();

@@ -27,6 +27,7 @@ import { replaceFile } from '../kubectl/contexts.ts';
 import { startLoad } from '../load.ts';
 import type { Load, LoadRecord } from '../load.ts';
 import { eventually } from '../../site/polling.ts';
+import { accountToken } from '../../controlplane/account-token.ts';
 
 /**
  * Of each of the two ways. 500 in all are wanted, which two cores carry only while they do nothing else:
@@ -202,14 +203,7 @@ const isReview = ({ objectRef, user }: AuditEvent): boolean =>
 test("the gateway's own credential on the hub is replaced: later reviews are asked with the new one", async (t) => {
   const hubMark = await hub.auditMark();
   const { namespace, name } = gatewayAccount;
-  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
-  const answer = await hub.request('POST', path, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: { expirationSeconds: 3600 },
-  });
-  assert.equal(answer.status, 201, answer.body);
-  const { token } = (JSON.parse(answer.body) as { status: { token: string } }).status;
+  const token = await accountToken(hub, namespace, name, { expirationSeconds: 3600 });
   const { jti } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as { jti: string };
   const next = join(site.plane.dir, 'hub-gateway.next');
   await writeKubeconfig(next, [

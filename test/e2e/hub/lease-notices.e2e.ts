@@ -2,15 +2,15 @@
 // objects that wait say so, each in a condition of its own kind, and they are looked after once the namespace is there.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { gatewayAccount } from '../../hub/objects.ts';
+import { gatewaySubject } from '../../hub/objects.ts';
 import { applyCustomResources } from '../../hub/site.ts';
 import { clusterJoinDefinition } from '../../../join/object/definition.ts';
 import { conditionIn, eventually, read, type Json } from '../distribute/works-site.ts';
 import { paths, startImportHub, type ImportHub } from '../import/import-site.ts';
 import { joinAccess, joinPath } from '../join/join-site.ts';
 import { bindingPath, everywhere, prepareHub, tenantBinding } from '../tenants/tenants-site.ts';
+import { grantedClusterRole } from '../../site/rbac.ts';
 
-const rbac = 'rbac.authorization.k8s.io';
 let site: ImportHub;
 
 before(async () => {
@@ -21,16 +21,7 @@ before(async () => {
   await eventually('the hub serves ClusterJoins', async () => (await hub.request('GET', joinPath(''))).status === 200);
   await prepareHub(hub);
   const rules = [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] }];
-  await hub.apply(
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: 'leases' }, rules },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'leases' },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'leases' },
-      subjects: [{ kind: 'ServiceAccount', ...gatewayAccount }],
-    },
-  );
+  await hub.apply(...grantedClusterRole('leases', rules, gatewaySubject));
 });
 after(() => site?.stop());
 

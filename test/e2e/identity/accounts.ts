@@ -10,17 +10,14 @@ import * as x509 from '@peculiar/x509';
 
 import type { KeyPair } from '../../controlplane/certificates.ts';
 import type { Member } from '../../controlplane/fixture.ts';
-
-const rbac = 'rbac.authorization.k8s.io';
+import { accountSubject, clusterRoleBinding, userSubject } from '../../site/rbac.ts';
+import { accountToken } from '../../controlplane/account-token.ts';
 
 /** A ServiceAccount of the default namespace that may impersonate; resolves with its token. */
 export async function createAccount(member: Member, name: string): Promise<string> {
   await member.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'default' } });
-  await allowImpersonation(member, name, { kind: 'ServiceAccount', name, namespace: 'default' });
-  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
-  const answer = await member.request('POST', `/api/v1/namespaces/default/serviceaccounts/${name}/token`, request);
-  assert.equal(answer.status, 201, answer.body);
-  return (JSON.parse(answer.body) as { status: { token: string } }).status.token;
+  await allowImpersonation(member, name, accountSubject('default', name));
+  return await accountToken(member, 'default', name);
 }
 
 /** Revokes the token of an account, as far as the member's cache allows. */
@@ -31,20 +28,14 @@ export async function deleteAccount(member: Member, name: string): Promise<void>
 
 /** Gives a subject the gateway's one right. */
 export async function allowImpersonation(member: Member, name: string, subject: object): Promise<void> {
-  await member.apply({
-    apiVersion: `${rbac}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name: `impersonate-${name}` },
-    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'portcullis-impersonate' },
-    subjects: [subject],
-  });
+  await member.apply(clusterRoleBinding(`impersonate-${name}`, 'portcullis-impersonate', subject));
 }
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
 /** A client certificate of the member's own authority for a user that may impersonate. */
 export async function createClientCertificate(member: Member, commonName: string): Promise<KeyPair> {
-  await allowImpersonation(member, commonName, { kind: 'User', apiGroup: rbac, name: commonName });
+  await allowImpersonation(member, commonName, userSubject(commonName));
   return await issueClientCertificate(member, commonName);
 }
 

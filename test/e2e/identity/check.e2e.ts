@@ -11,6 +11,8 @@ import { after, before, test } from 'node:test';
 import { authority, makeCertificate } from '../../../auth/x509/certificates.fixture.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
+import { accountSubject, grantedClusterRole } from '../../site/rbac.ts';
+import { accountToken } from '../../controlplane/account-token.ts';
 
 const namespace = 'portcullis';
 const account = 'gateway';
@@ -68,15 +70,7 @@ function kubeconfig(name: string, user: object, cluster: object = {}): string {
   return file(name, JSON.stringify(document));
 }
 
-async function tokenOf(serviceAccount: string): Promise<string> {
-  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`;
-  const answer = await member.request('POST', path, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: {},
-  });
-  return (JSON.parse(answer.body) as { status: { token: string } }).status.token;
-}
+const tokenOf = (serviceAccount: string): Promise<string> => accountToken(member, namespace, serviceAccount);
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'portcullis-check-'));
@@ -149,17 +143,8 @@ test('a cluster-admin as the credential is found, named with its rights and what
 });
 
 test('one right too many is found, too, and one that lacks the right to impersonate', async () => {
-  const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'secrets-too' } };
-  await member.apply(
-    { ...role, rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['list'] }] },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'secrets-too' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'secrets-too' },
-      subjects: [{ kind: 'ServiceAccount', name: 'powerless', namespace }],
-    },
-  );
+  const rules = [{ apiGroups: [''], resources: ['secrets'], verbs: ['list'] }];
+  await member.apply(...grantedClusterRole('secrets-too', rules, accountSubject(namespace, 'powerless')));
   const given = kubeconfig('powerless.yaml', { tokenFile: file('powerless', await tokenOf('powerless')) });
   const { status, weaknesses } = found(given);
   assert.equal(status, 1);

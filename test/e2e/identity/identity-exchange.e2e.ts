@@ -11,6 +11,7 @@ import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
 import { eventually } from '../../site/polling.ts';
+import { clusterRoleBinding } from '../../site/rbac.ts';
 
 const user = (name: string, groups: readonly string[] = [], uid = '') => ({
   token: `${name}-token`,
@@ -57,13 +58,13 @@ before(async () => {
   plane = await startControlPlane({ members: ['m1', 'm2'] });
   member = plane.member('m1');
   const group = 'rbac.authorization.k8s.io';
-  await member.apply({
-    apiVersion: `${group}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name: 'watchers' },
-    roleRef: { apiGroup: group, kind: 'ClusterRole', name: 'test-view' },
-    subjects: ['member-ann', 'paul'].map((name) => ({ apiGroup: group, kind: 'User', name })),
-  });
+  await member.apply(
+    clusterRoleBinding(
+      'watchers',
+      'test-view',
+      ...['member-ann', 'paul'].map((name) => ({ apiGroup: group, kind: 'User', name })),
+    ),
+  );
   file = join(plane.dir, 'exchange.yaml');
   replace(first);
   gateway = await startGatewayProcess({

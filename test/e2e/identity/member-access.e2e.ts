@@ -20,6 +20,8 @@ import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
 import type { KubectlResult } from '../kubectl/kubectl-as.ts';
 import { boxPod } from '../kubectl/pods.ts';
 import { eventually } from '../../site/polling.ts';
+import { accountSubject, roleBinding } from '../../site/rbac.ts';
+import { accountToken } from '../../controlplane/account-token.ts';
 
 const namespace = 'portcullis';
 const kinds = {
@@ -90,12 +92,7 @@ before(async () => {
   for (const kind of Object.keys(kinds) as Kind[]) {
     await member.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: kind, namespace } });
     await grant(kind);
-    const answer = await member.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/${kind}/token`, {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: {},
-    });
-    tokens.set(kind, (JSON.parse(answer.body) as { status: { token: string } }).status.token);
+    tokens.set(kind, await accountToken(member, namespace, kind));
   }
   await member.apply(boxPod('box', 'team-a'), {
     apiVersion: 'v1',
@@ -103,13 +100,9 @@ before(async () => {
     metadata: { name: 'box', namespace: 'team-a' },
     spec: { selector: { app: 'box' }, ports: [{ port: 80, targetPort: 8080 }] },
   });
-  await member.apply({
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'RoleBinding',
-    metadata: { name: 'builder-view', namespace: 'team-a' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'test-view' },
-    subjects: [{ kind: 'ServiceAccount', name: 'builder', namespace: 'team-a' }],
-  });
+  await member.apply(
+    roleBinding('team-a', 'builder-view', 'ClusterRole/test-view', accountSubject('team-a', 'builder')),
+  );
   await eventually('the pod runs', async () => {
     const { body } = await member.request('GET', `${pods}/box`);
     return (JSON.parse(body) as { status?: { phase?: string } }).status?.phase === 'Running';

@@ -1,4 +1,5 @@
 // CustomResourceDefinitions of programs that leave clusters on a hub, each with whatever fields.
+import { anything, customResource } from '../../site/custom-resource.ts';
 
 /** @param name `plural.group` */
 export function openDefinition(
@@ -7,22 +8,6 @@ export function openDefinition(
   scope: 'Cluster' | 'Namespaced',
   ...versions: readonly string[]
 ): object {
-  const [plural = '', ...group] = name.split('.');
-  const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name },
-    spec: {
-      group: group.join('.'),
-      scope,
-      names: { kind, plural, singular: kind.toLowerCase() },
-      versions: versions.map((version, index) => ({
-        name: version,
-        served: true,
-        storage: index === 0,
-        schema: { openAPIV3Schema: { type: 'object', properties: { spec: open, status: open } } },
-      })),
-    },
-  };
+  const properties = { spec: anything, status: anything };
+  return customResource(name, kind, { scope, versions, schema: { type: 'object', properties } });
 }

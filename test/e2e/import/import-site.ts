@@ -8,9 +8,10 @@ import { createAuthority } from '../../controlplane/certificates.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, ControlPlaneOptions, Member } from '../../controlplane/fixture.ts';
 import type { GatewayOptions, GatewayProcess } from '../../gateway-process.ts';
-import { gatewayAccess, gatewayAccount } from '../../hub/objects.ts';
+import { gatewayAccess, gatewaySubject } from '../../hub/objects.ts';
 import { accountKubeconfig, startHubGateway } from '../../hub/site.ts';
 import { eventually as eventuallyWithin, type Ask } from '../../site/polling.ts';
+import { grantedClusterRole, grantedRole, leaseRules } from '../../site/rbac.ts';
 
 const policyGroup = 'policy.clusterpedia.io';
 const clusterGroup = 'cluster.clusterpedia.io';
@@ -115,49 +116,20 @@ export async function startImportHub(options: ImportSiteOptions = {}): Promise<I
 
 /** What the gateway's account may do on the hub for policies; the chart gives the same. */
 export function importAccess(sourceRules: readonly object[]): readonly object[] {
-  const rbac = 'rbac.authorization.k8s.io';
-  const subjects = [{ kind: 'ServiceAccount', ...gatewayAccount }];
   const namespace = clusterpediaNamespace;
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRole',
-      metadata: { name: 'portcullis-import' },
-      rules: [...importRules, ...sourceRules],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'portcullis-import' },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'portcullis-import' },
-      subjects,
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'Role',
-      metadata: { name: 'portcullis-import', namespace },
-      rules: [
-        { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
-        {
-          apiGroups: ['coordination.k8s.io'],
-          resources: ['leases'],
-          resourceNames: [
-            'clusterpedia-controller-manager',
-            'clusterpedia-clustersynchro-manager',
-            'clusterpedia-clustersynchro-manager-a',
-          ],
-          verbs: ['get', 'update'],
-        },
-      ],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'RoleBinding',
-      metadata: { name: 'portcullis-import', namespace },
-      roleRef: { apiGroup: rbac, kind: 'Role', name: 'portcullis-import' },
-      subjects,
-    },
+    ...grantedClusterRole('portcullis-import', [...importRules, ...sourceRules], gatewaySubject),
+    ...grantedRole(
+      namespace,
+      'portcullis-import',
+      leaseRules(
+        'clusterpedia-controller-manager',
+        'clusterpedia-clustersynchro-manager',
+        'clusterpedia-clustersynchro-manager-a',
+      ),
+      gatewaySubject,
+    ),
   ];
 }
 

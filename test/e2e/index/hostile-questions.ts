@@ -6,17 +6,25 @@ import * as fc from 'fast-check';
 import type { PathStep } from '../../../lib/json/raw-json.ts';
 import type { FieldRequirement, ListQuery } from '../../../query/list-query.ts';
 import { parsePath } from '../../../query/path.ts';
-import type { Grant, RowScope } from '../../../query/scope/scope.ts';
-import { rowWrite, typeInfo, type ModelRow } from '../../../store/conformance/model.fixture.ts';
-import { rowKey } from '../../../store/conformance/random.fixture.ts';
+import type { Grant } from '../../../query/scope/scope.ts';
+import { rowWrite, type ModelRow } from '../../../store/conformance/model.fixture.ts';
+import {
+  labelArbitraryOf,
+  maybe,
+  ownerArbitraryOf,
+  pods,
+  rarely,
+  rowArbitraryOf,
+  rowKey,
+  scopeArbitraryOf,
+  some,
+  types,
+  uidOf,
+  withoutUndefined,
+} from '../../../store/conformance/random.fixture.ts';
 import type { FacetBy, PageRequest, WriteBatch } from '../../../store/store.ts';
 import type { AskedQuestion } from './store-answers.ts';
-import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../../../query/types.ts';
-
-const pods = typeInfo('', 'pods');
-const replicaSets = typeInfo('apps', 'replicasets');
-const nodes = typeInfo('', 'nodes', false);
-const types = [pods, replicaSets, nodes];
+import type { Incarnation } from '../../../query/types.ts';
 
 /** The last two are lives of one cluster: one replaces the other. */
 const incarnations: readonly Incarnation[] = [
@@ -51,47 +59,10 @@ const images = ['redis:7', 'nginx', 'redis', "it's", '\uDC00', '{"a":1}'];
 const zones = ['north', 'süd', '5', '10', '1e3', 'x'];
 const resourceVersions = ['9', '10', '99', '9007199254740993', '9007199254740992', '123456789012345678901234567890'];
 
-function uidOf(type: ResourceType, name: string, life: number): string {
-  return `${typeKey(type)}${name}#${life}`;
-}
-
-const rowArbitrary: fc.Arbitrary<ModelRow> = fc
-  .record({
-    incarnation: fc.constantFrom(...incarnations),
-    type: fc.constantFrom(...types),
-    namespace: fc.constantFrom(...namespaces),
-    name: fc.constantFrom(...names),
-    life: fc.nat(1),
-    owner: fc.option(fc.tuple(fc.constantFrom(...types), fc.constantFrom(...names)), { freq: 2 }),
-    created: fc.nat(5),
-    resourceVersion: fc.constantFrom(...resourceVersions),
-    labels: fc.dictionary(fc.constantFrom(...labelKeys), fc.constantFrom(...labelValues), { noNullPrototype: true }),
-    phase: fc.option(fc.constantFrom(...phases)),
-    images: fc.array(fc.constantFrom(...images), { maxLength: 3 }),
-    zone: fc.option(fc.constantFrom(...zones)),
-  })
-  .map(({ incarnation, type, namespace, name, life, owner, created, labels, ...rest }): ModelRow => {
-    return {
-      cluster: incarnation.cluster,
-      incarnation: incarnation.id,
-      type,
-      namespace: type.namespaced ? namespace : '',
-      name,
-      // The same in every cluster: a restored one has the uids of the other.
-      uid: uidOf(type, name, life),
-      ownerUid: owner === null ? '' : uidOf(owner[0], owner[1], 0),
-      createdAtMs: Date.UTC(2026, 0, 1, 0, 0, created),
-      resourceVersion: rest.resourceVersion,
-      labels,
-      rest: {
-        spec: {
-          containers: rest.images.map((image) => ({ image })),
-          ...(rest.zone === null ? {} : { zone: rest.zone }),
-        },
-        status: rest.phase === null ? {} : { phase: rest.phase },
-      },
-    };
-  });
+const rowArbitrary = rowArbitraryOf({
+  incarnation: fc.constantFrom(...incarnations),
+  ...{ namespaces, names, resourceVersions, labelKeys, labelValues, phases, images, zones },
+});
 
 const path = (text: string): readonly PathStep[] => parsePath(text);
 const fieldArbitrary: fc.Arbitrary<FieldRequirement> = fc.record({
@@ -123,32 +94,6 @@ const fieldArbitrary: fc.Arbitrary<FieldRequirement> = fc.record({
     ),
   ),
 });
-const some = <T>(...values: readonly T[]): fc.Arbitrary<readonly T[] | undefined> =>
-  fc.oneof(
-    { weight: 7, arbitrary: fc.constant(undefined) },
-    { weight: 1, arbitrary: fc.array(fc.constantFrom(...values), { maxLength: 3 }) },
-  );
-const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
-  fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
-/** Most questions have few conditions, or they would find nothing. */
-const rarely = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<readonly T[]> =>
-  fc.oneof(
-    { weight: 6, arbitrary: fc.constant([]) },
-    { weight: 1, arbitrary: fc.array(arbitrary, { minLength: 1, maxLength: 2 }) },
-  );
-
-const ownerArbitrary = fc.record({
-  uid: fc.option(fc.constantFrom(...names.map((name) => uidOf(replicaSets, name, 0))), { nil: undefined }),
-  name: fc.constantFrom(...names),
-  type: fc.option(fc.constantFrom(...types), { nil: undefined }),
-  namespaces: some(...namespaces),
-  seniority: fc.nat(2),
-});
-const labelArbitrary = fc.record({
-  key: fc.constantFrom(...labelKeys, "x' OR 1"),
-  operator: fc.constantFrom('In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt'),
-  values: fc.array(fc.constantFrom(...labelValues, ...'abcdefgh'), { minLength: 1, maxLength: 10 }),
-});
 const orderArbitrary = fc.array(
   fc.record({
     by: fc.oneof(
@@ -160,6 +105,8 @@ const orderArbitrary = fc.array(
   { maxLength: 3 },
 );
 
+/** Most questions have few conditions, or they would find nothing. */
+const emptyWeight = 6;
 const queryArbitrary: fc.Arbitrary<ListQuery> = fc
   .record({
     types: fc.subarray(types, { minLength: 1 }),
@@ -170,12 +117,15 @@ const queryArbitrary: fc.Arbitrary<ListQuery> = fc
     notNamespaces: some(...namespaces),
     notNames: some(...names),
     uids: some(...names.map((name) => uidOf(pods, name, 0))),
-    nameContains: rarely(fc.constantFrom('e', '%', '_', "'", 'WEB', '\u{1F600}', '\u0000', '\\', '', '\uD800')),
-    text: rarely(fc.constantFrom('WEB', 'app', 'ä', '%', 'nothing', 'TEAM', 'prod', '')),
-    labels: rarely(labelArbitrary),
-    fields: rarely(fieldArbitrary),
-    anyOf: rarely(fc.array(fieldArbitrary, { minLength: 1, maxLength: 2 })),
-    owner: maybe(ownerArbitrary),
+    nameContains: rarely(
+      fc.constantFrom('e', '%', '_', "'", 'WEB', '\u{1F600}', '\u0000', '\\', '', '\uD800'),
+      emptyWeight,
+    ),
+    text: rarely(fc.constantFrom('WEB', 'app', 'ä', '%', 'nothing', 'TEAM', 'prod', ''), emptyWeight),
+    labels: rarely(labelArbitraryOf(labelKeys, labelValues), emptyWeight),
+    fields: rarely(fieldArbitrary, emptyWeight),
+    anyOf: rarely(fc.array(fieldArbitrary, { minLength: 1, maxLength: 2 }), emptyWeight),
+    owner: maybe(ownerArbitraryOf(names, namespaces)),
     createdSinceMs: maybe(fc.constantFrom(Date.UTC(2026, 0, 1, 0, 0, 2), 0.5, -1e300)),
     createdBeforeMs: maybe(fc.constantFrom(Date.UTC(2026, 0, 1, 0, 0, 4), 1e300)),
     order: orderArbitrary,
@@ -183,10 +133,6 @@ const queryArbitrary: fc.Arbitrary<ListQuery> = fc
   .map(({ owner, ...query }) =>
     withoutUndefined({ ...query, owner: owner && withoutUndefined(owner) }),
   ) as fc.Arbitrary<ListQuery>;
-
-function withoutUndefined<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as T;
-}
 
 const grantArbitrary: fc.Arbitrary<Grant> = fc.oneof(
   { weight: 3, arbitrary: fc.constant('all' as const) },
@@ -205,20 +151,7 @@ const grantArbitrary: fc.Arbitrary<Grant> = fc.oneof(
   },
 );
 
-const scopeArbitrary: fc.Arbitrary<RowScope> = fc
-  .array(fc.array(fc.option(grantArbitrary, { freq: 8 }), { minLength: types.length, maxLength: types.length }), {
-    minLength: incarnations.length,
-    maxLength: incarnations.length,
-  })
-  .map((perIncarnation) => {
-    const grants = new Map<string, ReadonlyMap<TypeKey, Grant>>(
-      perIncarnation.map((perType, i) => [
-        incarnations[i]!.id,
-        new Map(perType.flatMap((grant, j) => (grant === null ? [] : [[typeKey(types[j]!), grant] as const]))),
-      ]),
-    );
-    return { grants, digest: JSON.stringify(perIncarnation) };
-  });
+const scopeArbitrary = scopeArbitraryOf(grantArbitrary, incarnations, 8);
 
 const pageArbitrary: fc.Arbitrary<PageRequest> = fc
   .record({

@@ -12,8 +12,8 @@ import { hubSide } from '../hub/hub-sides.ts';
 import { ask, type RawAnswer } from '../kubectl/kubectl-as.ts';
 import type { Side } from '../kubectl/sides.ts';
 import { reviewRights } from './index-objects.ts';
+import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
 
-const rbac = 'rbac.authorization.k8s.io';
 export const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 export const proxy = `${index}/proxy`;
 
@@ -25,19 +25,6 @@ export interface HubIndexSite {
   /** An answer of the gateway to alice, or to somebody else. */
   ask(path: string, who?: 'alice' | 'bob'): Promise<RawAnswer>;
   stop(): Promise<void>;
-}
-
-function role(name: string, rules: readonly object[], user: string): readonly object[] {
-  return [
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
-      subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
-    },
-  ];
 }
 
 /** @param path where alice's and bob's kubectl goes on the gateway */
@@ -54,7 +41,7 @@ export async function startHubIndexSite(options: {
     members: ['m1', 'm2'],
     groups: [],
     objects: (plane) => [
-      ...['alice', 'bob'].flatMap((user) => role(`test-search-${user}`, search, user)),
+      ...['alice', 'bob'].flatMap((user) => grantedClusterRole(`test-search-${user}`, search, userSubject(user))),
       bindPerson('bob', 'portcullis-user'),
       ...options.objects(plane),
     ],
@@ -63,8 +50,8 @@ export async function startHubIndexSite(options: {
   const everything = [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] }];
   for (const member of site.members) {
     await member.apply(
-      ...role('test-index', everything, 'portcullis:index'),
-      ...role('test-alice', everything, 'alice'),
+      ...grantedClusterRole('test-index', everything, userSubject('portcullis:index')),
+      ...grantedClusterRole('test-alice', everything, userSubject('alice')),
       ...reviewRights(gatewayUser),
     );
   }

@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { collectionDefinition } from '../../../import/definitions/collections.ts';
 import type { Member } from '../../controlplane/fixture.ts';
-import { clusterSecret, gatewayAccount } from '../../hub/objects.ts';
+import { clusterSecret, gatewayAccount, gatewaySubject } from '../../hub/objects.ts';
 import { eventually } from '../../site/polling.ts';
 import { lines, startHubIndexSite, type HubIndexSite } from './hub-index-site.ts';
+import { grantedClusterRole, grantedRole, leaseRules } from '../../site/rbac.ts';
 
-const rbac = 'rbac.authorization.k8s.io';
 const collections = '/apis/clusterpedia.io/v1beta1/collectionresources';
 const definitions = '/apis/index.portcullis.io/v1alpha1/collectionresources';
 let all: HubIndexSite;
@@ -37,43 +37,15 @@ before(async () => {
     path: '',
     objects: (plane) => [
       collectionDefinition,
-      {
-        apiVersion: `${rbac}/v1`,
-        kind: 'ClusterRole',
-        metadata: { name: role },
-        rules: [
+      ...grantedClusterRole(
+        role,
+        [
           { apiGroups: ['index.portcullis.io'], resources: ['collectionresources'], verbs: ['list', 'watch'] },
           { apiGroups: ['index.portcullis.io'], resources: ['collectionresources/status'], verbs: ['patch'] },
         ],
-      },
-      {
-        apiVersion: `${rbac}/v1`,
-        kind: 'ClusterRoleBinding',
-        metadata: { name: role },
-        roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
-        subjects: [{ kind: 'ServiceAccount', ...gatewayAccount }],
-      },
-      {
-        apiVersion: `${rbac}/v1`,
-        kind: 'Role',
-        metadata: { name: role, namespace: gatewayAccount.namespace },
-        rules: [
-          { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
-          {
-            apiGroups: ['coordination.k8s.io'],
-            resources: ['leases'],
-            resourceNames: [role],
-            verbs: ['get', 'update'],
-          },
-        ],
-      },
-      {
-        apiVersion: `${rbac}/v1`,
-        kind: 'RoleBinding',
-        metadata: { name: role, namespace: gatewayAccount.namespace },
-        roleRef: { apiGroup: rbac, kind: 'Role', name: role },
-        subjects: [{ kind: 'ServiceAccount', ...gatewayAccount }],
-      },
+        gatewaySubject,
+      ),
+      ...grantedRole(gatewayAccount.namespace, role, leaseRules(role), gatewaySubject),
       clusterSecret(plane.member('m1')),
       clusterSecret(plane.member('m2')),
     ],

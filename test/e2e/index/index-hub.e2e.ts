@@ -12,8 +12,8 @@ import { hubSide } from '../hub/hub-sides.ts';
 import { reviewRights } from './index-objects.ts';
 import { eventually } from '../../site/polling.ts';
 import type { Side } from '../kubectl/sides.ts';
+import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
 
-const rbac = 'rbac.authorization.k8s.io';
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 const resources = '/apis/clusterpedia.io/v1beta1/resources';
 /** The row says 300. */
@@ -23,18 +23,6 @@ let m1: Member;
 let alice: Side;
 let bob: Side;
 
-function role(name: string, rules: readonly object[], user: string): readonly object[] {
-  return [
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
-      subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
-    },
-  ];
-}
 function configMap(name: string): object {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'team-a' } };
 }
@@ -47,13 +35,17 @@ before(async () => {
   });
   m1 = site.plane.member('m1');
   const all = [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] }];
-  await m1.apply(...role('test-index', all, 'portcullis:index'), ...reviewRights(gatewayUser), configMap('there'));
+  await m1.apply(
+    ...grantedClusterRole('test-index', all, userSubject('portcullis:index')),
+    ...reviewRights(gatewayUser),
+    configMap('there'),
+  );
   // As the chart's role: RBAC has no star behind a slash, and what stands there in Clusterpedia's paths is anything.
   const search = [
     { apiGroups: ['search.portcullis.io'], resources: ['indexes/proxy'], verbs: ['get'] },
     { apiGroups: ['clusterpedia.io'], resources: ['*'], verbs: ['get', 'list'] },
   ];
-  await site.hub.apply(...role('test-search', search, 'alice'));
+  await site.hub.apply(...grantedClusterRole('test-search', search, userSubject('alice')));
   const caPem = site.authority.certPem;
   const [service, own] = aggregationObjects(site.gateway.port, caPem, ['search.portcullis.io']) as Record<
     string,

@@ -16,6 +16,7 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { corpus, documented, flatten, itemTexts, reviewRights, thingDefinition } from './index-objects.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { eventually } from '../../site/polling.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 const run = promisify(execFile);
 const program = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname;
@@ -298,24 +299,10 @@ test('kubectl goes on behind pages that ended early and are empty, and tells why
 
 test('explain knows the types of one group of which each member has another, and of one type the longer schema', async () => {
   const text = (description: string): object => ({ type: 'string', description });
-  const definition = (name: string, spec: object): object => ({
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${name}s.union.example.org` },
-    spec: {
-      group: 'union.example.org',
-      scope: 'Namespaced',
-      names: { plural: `${name}s`, singular: name, kind: name[0]!.toUpperCase() + name.slice(1) },
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: spec } } } },
-        },
-      ],
-    },
-  });
+  const definition = (name: string, spec: object): object =>
+    customResource(`${name}s.union.example.org`, name[0]!.toUpperCase() + name.slice(1), {
+      schema: { type: 'object', properties: { spec: { type: 'object', properties: spec } } },
+    });
   const [m1, m2] = [plane.member('m1'), plane.member('m2')];
   await m1.apply(definition('left', { port: text('Side of a ship') }), definition('ship', { mast: text('One mast') }));
   await m2.apply(

@@ -3,6 +3,9 @@
 // of the product is used for it.
 
 /** One scalar, or the beginning of an object or list, and where it stands. */
+import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
+import { customResource } from '../../site/custom-resource.ts';
+
 export type FlatToken = readonly [path: string, token: string];
 
 /** JSON as a list of its scalars with their paths, in the order of the text. */
@@ -88,45 +91,21 @@ export function itemTexts(list: string): string[] {
   return texts;
 }
 
-const rbac = 'rbac.authorization.k8s.io';
-
 /** Of the gateway's own credential in a member, what the index needs of it. */
 export function reviewRights(user: string): readonly object[] {
-  return [
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRole',
-      metadata: { name: 'test-index-reviews' },
-      rules: [{ apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] }],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'test-index-reviews' },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'test-index-reviews' },
-      subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
-    },
-  ];
+  return grantedClusterRole(
+    'test-index-reviews',
+    [{ apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] }],
+    userSubject(user),
+  );
 }
 
 /** A type whose objects may hold anything, with columns and a second version. */
-export const thingDefinition: object = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'things.corpus.example.org' },
-  spec: {
-    group: 'corpus.example.org',
-    scope: 'Namespaced',
-    names: { plural: 'things', singular: 'thing', kind: 'Thing', shortNames: ['th'], categories: ['all'] },
-    versions: ['v1', 'v1beta1'].map((name) => ({
-      name,
-      served: true,
-      storage: name === 'v1',
-      schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      additionalPrinterColumns: [{ name: 'Size', type: 'string', jsonPath: '.spec.size' }],
-    })),
-  },
-};
+export const thingDefinition: object = customResource('things.corpus.example.org', 'Thing', {
+  names: { shortNames: ['th'], categories: ['all'] },
+  versions: ['v1', 'v1beta1'],
+  version: { additionalPrinterColumns: [{ name: 'Size', type: 'string', jsonPath: '.spec.size' }] },
+});
 
 /** Objects as JSON text, each with its path: what JSON.stringify would change must reach the member as it is. */
 export function corpus(): readonly { readonly path: string; readonly text: string }[] {

@@ -14,8 +14,8 @@ import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { eventually } from '../../site/polling.ts';
+import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
 
-const rbac = 'rbac.authorization.k8s.io/v1';
 const path = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy/api/v1/namespaces/team-a/configmaps';
 const alice = { name: 'alice', groups: [], token: 'alice-at-the-gateway' };
 const maxAgeSeconds = 100;
@@ -26,16 +26,8 @@ let dataDir: string;
 before(async () => {
   plane = await startControlPlane({ members: ['m1', 'm2'], audit: false });
   for (const member of plane.members) {
-    const metadata = { name: 'portcullis-index' };
     await member.apply(
-      { apiVersion: rbac, kind: 'ClusterRole', metadata, rules: indexRules(['configmaps']) },
-      {
-        apiVersion: rbac,
-        kind: 'ClusterRoleBinding',
-        metadata,
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name },
-        subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'portcullis:index' }],
-      },
+      ...grantedClusterRole('portcullis-index', indexRules(['configmaps']), userSubject('portcullis:index')),
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `of-${member.name}`, namespace: 'team-a' } },
     );
   }

@@ -17,12 +17,12 @@ import { makePick, pickingFor, randomUsers, worldTypes } from './index-rights-wo
 import type { Pick, WorldType } from './index-rights-world.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { eventually } from '../../site/polling.ts';
+import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
 
 export const indexPath = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const root = { name: 'root', groups: ['system:masters'], token: 'root-at-the-gateway' };
 /** Has no rights but those that a test gives. */
 export const late = { name: 'late', groups: [], token: 'late-at-the-gateway' };
-const rbac = 'rbac.authorization.k8s.io/v1';
 
 /** An object of a member. */
 export interface Row {
@@ -141,16 +141,8 @@ export async function startRightsHttpSite(size: {
 }
 
 async function allowIndex(member: RightsMember, resources: readonly string[]): Promise<void> {
-  const index = { apiVersion: rbac, metadata: { name: 'portcullis-index' } };
-  await member.make([
-    { ...index, kind: 'ClusterRole', rules: indexRules(resources) },
-    {
-      ...index,
-      kind: 'ClusterRoleBinding',
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'portcullis-index' },
-      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'portcullis:index' }],
-    },
-  ]);
+  const rules = indexRules(resources);
+  await member.make(grantedClusterRole('portcullis-index', rules, userSubject('portcullis:index')));
 }
 
 async function rowsOf(members: readonly RightsMember[]): Promise<ReadonlyMap<WorldType, readonly Row[]>> {

@@ -11,12 +11,12 @@ import { worldNamespaces, worldTypes } from './index-rights-world.ts';
 import type { Pick, WorldObject, WorldType } from './index-rights-world.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { eventually } from '../../site/polling.ts';
+import { clusterRoleBinding, userSubject } from '../../site/rbac.ts';
 
 const userCount = Number(process.env['INDEX_RIGHTS_HTTP_USERS'] ?? 24);
 const memberCount = Number(process.env['INDEX_RIGHTS_HTTP_MEMBERS'] ?? 2);
 const seed = Number(process.env['INDEX_RIGHTS_SEED'] ?? 11);
 const clusterAnnotation = 'shadow.clusterpedia.io/cluster-name';
-const rbac = 'rbac.authorization.k8s.io/v1';
 
 let site: RightsHttpSite;
 let gateway: RightsHttpSite['gateway'];
@@ -270,13 +270,7 @@ describe('what the index answers over HTTP is made of the rows each user may see
       const { items } = (await json(late, path)) as { readonly items: readonly unknown[] };
       return items.length === rows.get(type)!.filter(({ cluster }) => cluster === member!.name).length;
     };
-    const binding: WorldObject = {
-      apiVersion: rbac,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'late' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: late.name }],
-    };
+    const binding: WorldObject = clusterRoleBinding('late', 'cluster-admin', userSubject(late.name));
     const within = { timeoutMs: 2_000 };
     let slowestMs = 0;
     for (let round = 0; round < 5; round++) {

@@ -25,8 +25,8 @@ import { ask } from '../kubectl/kubectl-as.ts';
 import { startWebhookAuthorizer } from './webhook-authorizer.ts';
 import type { WebhookAuthorizer } from './webhook-authorizer.ts';
 import { eventually } from '../../site/polling.ts';
+import { grantedClusterRole, grantedRole, userSubject } from '../../site/rbac.ts';
 
-const rbac = 'rbac.authorization.k8s.io/v1';
 const indexed = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy/api/v1/configmaps';
 const namespaces = ['n1', 'n2', 'n3'];
 const wanda = { name: 'wanda', groups: [], token: 'wanda-at-the-gateway' };
@@ -53,14 +53,7 @@ before(async () => {
   }
   await member.apply(
     ...granted('index', 'portcullis:index', ...indexRules(['configmaps'])),
-    { apiVersion: rbac, kind: 'Role', metadata: { name: 'reader', namespace: 'n2' }, rules: [readsConfigMaps] },
-    {
-      apiVersion: rbac,
-      kind: 'RoleBinding',
-      metadata: { name: 'reader', namespace: 'n2' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reader' },
-      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'jane' }],
-    },
+    ...grantedRole('n2', 'reader', [readsConfigMaps], userSubject('jane')),
   );
   gateway = await startGatewayProcess({
     kubeconfigs: [plane.gatewayKubeconfig],
@@ -79,16 +72,7 @@ after(async () => {
 const readsConfigMaps = { verbs: ['list'], apiGroups: [''], resources: ['configmaps'] };
 
 function granted(name: string, user: string, ...rules: readonly object[]): readonly object[] {
-  return [
-    { apiVersion: rbac, kind: 'ClusterRole', metadata: { name }, rules },
-    {
-      apiVersion: rbac,
-      kind: 'ClusterRoleBinding',
-      metadata: { name },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: user }],
-    },
-  ];
+  return grantedClusterRole(name, rules, userSubject(user));
 }
 
 interface Seen {

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import { makeUser } from '../../../model/user.ts';
 import type { User } from '../../../model/user.ts';
+import { grantedRole, groupSubject, role } from '../../site/rbac.ts';
 
 /** Draws one of them. */
 export type Pick = <T>(items: readonly T[]) => T;
@@ -161,12 +162,7 @@ export function randomRbac(
   }
   for (const namespace of worldNamespaces) {
     for (const name of roleNames) {
-      objects.push({
-        apiVersion: `${rbac}/v1`,
-        kind: 'Role',
-        metadata: { name, namespace },
-        rules: randomRules('Role'),
-      });
+      objects.push(role(namespace, name, randomRules('Role')));
     }
   }
   const bind = (index: number, subject: object, wide: boolean): void => {
@@ -200,19 +196,12 @@ export function randomRbac(
   }
   // To everybody, and narrow: one name in one namespace.
   objects.push(
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'Role',
-      metadata: { name: 'public', namespace: 'n3' },
-      rules: [{ verbs: ['get', 'list', 'watch'], apiGroups: [''], resources: ['configmaps'], resourceNames: ['c'] }],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'RoleBinding',
-      metadata: { name: 'public', namespace: 'n3' },
-      roleRef: { apiGroup: rbac, kind: 'Role', name: 'public' },
-      subjects: [{ kind: 'Group', apiGroup: rbac, name: 'system:authenticated' }],
-    },
+    ...grantedRole(
+      'n3',
+      'public',
+      [{ verbs: ['get', 'list', 'watch'], apiGroups: [''], resources: ['configmaps'], resourceNames: ['c'] }],
+      groupSubject('system:authenticated'),
+    ),
   );
   return objects;
 }

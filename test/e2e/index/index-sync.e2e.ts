@@ -14,6 +14,8 @@ import { readSpelt, withoutRemoved } from '../../index/lossless-json.ts';
 import { memberSpec, startSyncSite, type SyncSite } from '../../index/sync-site.ts';
 import { backUpEtcd, wipeMember } from '../member-lives.ts';
 import { eventually } from '../../site/polling.ts';
+import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const configMaps = { group: '', resource: 'configmaps' };
@@ -41,18 +43,8 @@ after(async () => {
 
 /** What `generate member-access --index` prints. */
 async function grantIndex(): Promise<void> {
-  const metadata = { name: 'portcullis-index' };
-  const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: metadata.name };
-  await member.apply(
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules: indexRules(resources) },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata,
-      roleRef,
-      subjects: [{ kind: 'User', apiGroup: rbac, name: 'portcullis:index' }],
-    },
-  );
+  const rules = indexRules(resources);
+  await member.apply(...grantedClusterRole('portcullis-index', rules, userSubject('portcullis:index')));
 }
 
 async function start(directory = mkdtempSync(join(plane.dir, 'index-'))): Promise<SyncSite> {
@@ -110,23 +102,13 @@ async function assertSame(
   );
 }
 
-const widgetCrd = (columns: readonly object[] = []): object => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'widgets.example.com' },
-  spec: {
-    group: 'example.com',
-    scope: 'Namespaced',
-    names: { plural: 'widgets', singular: 'widget', kind: 'Widget', shortNames: ['wd'] },
-    versions: ['v1', 'v1beta1'].map((name) => ({
-      name,
-      served: true,
-      storage: name === 'v1beta1',
-      schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      ...(columns.length === 0 ? {} : { additionalPrinterColumns: columns }),
-    })),
-  },
-});
+const widgetCrd = (columns: readonly object[] = []): object =>
+  customResource('widgets.example.com', 'Widget', {
+    names: { shortNames: ['wd'] },
+    versions: ['v1', 'v1beta1'],
+    stored: 'v1beta1',
+    version: columns.length === 0 ? {} : { additionalPrinterColumns: columns },
+  });
 
 test('rows equal the GET of the member for every odd object of the corpus', async () => {
   await member.apply(widgetCrd());

@@ -6,20 +6,12 @@ import { createAuthority } from '../../controlplane/certificates.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import type { GatewayOptions, GatewayProcess } from '../../gateway-process.ts';
-import { bindPerson, gatewayAccess, gatewayAccount, secretNamespace } from '../../hub/objects.ts';
+import { bindPerson, gatewayAccess, gatewayAccount, gatewaySubject, secretNamespace } from '../../hub/objects.ts';
 import { accountKubeconfig, applyCustomResources, startHubGateway } from '../../hub/site.ts';
 import { clusterJoinDefinition } from '../../../join/object/definition.ts';
-import {
-  binding,
-  clusterRole,
-  conditionIn,
-  definition,
-  eventually,
-  read,
-  type Json,
-} from '../distribute/works-site.ts';
+import { conditionIn, definition, eventually, read, type Json } from '../distribute/works-site.ts';
+import { grantedClusterRole, grantedRole, leaseRules } from '../../site/rbac.ts';
 
-const rbac = 'rbac.authorization.k8s.io';
 /** Namespace of bootstrap Secrets and bundles. */
 export const bootstrapNamespace = 'joining';
 const joins = '/apis/join.portcullis.io/v1alpha1/clusterjoins';
@@ -72,50 +64,45 @@ export async function startJoinSite(names: readonly string[]): Promise<JoinSite>
 
 /** What the gateway's account may do on the hub for joins; the chart gives the same. */
 export function joinAccess(): readonly object[] {
-  const subject = { kind: 'ServiceAccount', ...gatewayAccount };
   const secrets = (verbs: readonly string[]): object => ({ apiGroups: [''], resources: ['secrets'], verbs });
-  const within = (namespace: string, rules: readonly object[]): readonly object[] => [
-    { apiVersion: `${rbac}/v1`, kind: 'Role', metadata: { name: 'portcullis-joins', namespace }, rules },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'RoleBinding',
-      metadata: { name: 'portcullis-joins', namespace },
-      roleRef: { apiGroup: rbac, kind: 'Role', name: 'portcullis-joins' },
-      subjects: [subject],
-    },
-  ];
+  const within = (namespace: string, rules: readonly object[]): readonly object[] =>
+    grantedRole(namespace, 'portcullis-joins', rules, gatewaySubject);
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: bootstrapNamespace } },
-    clusterRole('portcullis-joins', [
-      {
-        apiGroups: ['join.portcullis.io'],
-        resources: ['clusterjoins'],
-        verbs: ['create', 'list', 'watch', 'patch', 'delete'],
-      },
-      { apiGroups: ['cluster.x-k8s.io'], resources: ['clusters'], verbs: ['list', 'watch'] },
-      { apiGroups: ['join.portcullis.io'], resources: ['clusterjoins/status'], verbs: ['patch'] },
-      {
-        apiGroups: ['cluster.open-cluster-management.io'],
-        resources: ['managedclusters'],
-        verbs: ['create', 'delete', 'list', 'patch', 'watch'],
-      },
-      { apiGroups: ['cluster.open-cluster-management.io'], resources: ['managedclusters/status'], verbs: ['patch'] },
-      ...[
-        ['work.open-cluster-management.io', 'manifestworks'],
-        ['addon.open-cluster-management.io', 'managedclusteraddons'],
-      ].map(([group, resource]) => ({ apiGroups: [group], resources: [resource], verbs: ['list', 'delete', 'patch'] })),
-    ]),
-    binding('portcullis-joins', 'portcullis-joins', subject),
+    ...grantedClusterRole(
+      'portcullis-joins',
+      [
+        {
+          apiGroups: ['join.portcullis.io'],
+          resources: ['clusterjoins'],
+          verbs: ['create', 'list', 'watch', 'patch', 'delete'],
+        },
+        { apiGroups: ['cluster.x-k8s.io'], resources: ['clusters'], verbs: ['list', 'watch'] },
+        { apiGroups: ['join.portcullis.io'], resources: ['clusterjoins/status'], verbs: ['patch'] },
+        {
+          apiGroups: ['cluster.open-cluster-management.io'],
+          resources: ['managedclusters'],
+          verbs: ['create', 'delete', 'list', 'patch', 'watch'],
+        },
+        { apiGroups: ['cluster.open-cluster-management.io'], resources: ['managedclusters/status'], verbs: ['patch'] },
+        ...[
+          ['work.open-cluster-management.io', 'manifestworks'],
+          ['addon.open-cluster-management.io', 'managedclusteraddons'],
+        ].map(([group, resource]) => ({
+          apiGroups: [group],
+          resources: [resource],
+          verbs: ['list', 'delete', 'patch'],
+        })),
+      ],
+      gatewaySubject,
+    ),
     ...within(secretNamespace, [secrets(['create', 'delete', 'get', 'patch'])]),
     ...within(bootstrapNamespace, [
       secrets(['delete', 'get']),
       { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
     ]),
     ...within('default', [{ apiGroups: [''], resources: ['events'], verbs: ['create'] }]),
-    ...within(gatewayAccount.namespace, [
-      { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
-      { apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: ['joins'], verbs: ['get', 'update'] },
-    ]),
+    ...within(gatewayAccount.namespace, leaseRules('joins')),
   ];
 }
 

@@ -4,14 +4,14 @@ import { indexRules } from '../../../lib/rights/index-rules.ts';
 import { resourceRegistryDefinition } from '../../../import/definitions/karmada.ts';
 import { gatewayUser } from '../../controlplane/fixture-types.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
-import { aggregationObjects, gatewayAccount } from '../../hub/objects.ts';
+import { aggregationObjects, gatewaySubject } from '../../hub/objects.ts';
 import { startHubSite } from '../../hub/site.ts';
 import type { HubSite, HubSiteOptions } from '../../hub/site.ts';
 import { eventually } from '../../site/polling.ts';
 import { reviewRights } from '../index/index-objects.ts';
 import { searchGroup as group, searchPath } from './karmada-paths.ts';
+import { grantedClusterRole, grantedRole, leaseRules, userSubject } from '../../site/rbac.ts';
 
-const rbac = 'rbac.authorization.k8s.io';
 const secrets = 'karmada-cluster';
 
 /** What is indexed in these tests, as `--index-resources` has it. */
@@ -51,53 +51,25 @@ export function registry(name: string, spec: object): object {
 
 /** A role and its binding to a user. */
 export function allowed(user: string, name: string, rules: readonly object[]): readonly object[] {
-  return [
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
-      subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
-    },
-  ];
+  return grantedClusterRole(name, rules, userSubject(user));
 }
 
 /** What the gateway's account needs beside reading Clusters and Secrets. */
 function registryAccess(): readonly object[] {
-  const subjects = [{ kind: 'ServiceAccount', ...gatewayAccount }];
   const name = 'portcullis-karmada-search';
-  const bound = (kind: string, roleKind: string, metadata: object): object => ({
-    apiVersion: `${rbac}/v1`,
-    kind,
-    metadata,
-    roleRef: { apiGroup: rbac, kind: roleKind, name },
-    subjects,
-  });
   return [
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRole',
-      metadata: { name },
-      rules: [
+    ...grantedClusterRole(
+      name,
+      [
         {
           apiGroups: [group],
           resources: ['resourceregistries', 'resourceregistries/status'],
           verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'],
         },
       ],
-    },
-    bound('ClusterRoleBinding', 'ClusterRole', { name }),
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'Role',
-      metadata: { name, namespace: secrets },
-      rules: [
-        { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
-        { apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: [name], verbs: ['get', 'update'] },
-      ],
-    },
-    bound('RoleBinding', 'Role', { name, namespace: secrets }),
+      gatewaySubject,
+    ),
+    ...grantedRole(secrets, name, leaseRules(name), gatewaySubject),
   ];
 }
 

@@ -24,6 +24,7 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { clusterAt, writeContexts } from './contexts.ts';
 import type { TestContext } from './contexts.ts';
 import { eventually } from '../../site/polling.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const mebibyte = 1024 * 1024;
@@ -49,7 +50,10 @@ before(async () => {
   const bearer = (token: string): { authorization: string } => ({ authorization: `Bearer ${token}` });
   throughServer = { url: `${gateway.url}/clusters/m1/proxy`, caPem: gateway.caPem, headers: bearer(carol.token) };
   directServer = { url: member.url, caPem: member.caPem, headers: bearer(member.users.carol.token) };
-  await member.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'big' } }, definition());
+  await member.apply(
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'big' } },
+    customResource('things.sizes.test', 'Thing'),
+  );
   await eventually('the new kind is served', async () => (await member.request('GET', things)).status === 200);
 });
 
@@ -92,21 +96,6 @@ async function startRelay(memberPort: number): Promise<Relay> {
 }
 
 /** A kind that keeps whatever is in its objects. */
-function definition(): object {
-  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'things.sizes.test' },
-    spec: {
-      group: 'sizes.test',
-      scope: 'Namespaced',
-      names: { plural: 'things', singular: 'thing', kind: 'Thing' },
-      versions: [{ name: 'v1', served: true, storage: true, schema }],
-    },
-  };
-}
-
 /** A Thing of so many bytes of JSON. */
 function thing(bytes: number): string {
   const make = (text: string): string =>

@@ -5,11 +5,20 @@ import { createAuthority } from '../../controlplane/certificates.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import type { GatewayOptions, GatewayProcess } from '../../gateway-process.ts';
-import { clusterSecret, gatewayAccess, gatewayAccount, secretNamespace } from '../../hub/objects.ts';
+import { clusterSecret, gatewayAccess, gatewayAccount, gatewaySubject, secretNamespace } from '../../hub/objects.ts';
 import { accountKubeconfig, applyCustomResources, startHubGateway } from '../../hub/site.ts';
 import { authorMutation, authorValidation } from '../../../tenants/object/author-policy.ts';
 import { tenantBindingDefinition } from '../../../tenants/object/definition.ts';
-import { binding, clusterRole, conditionIn, eventually, patch, read, type Json } from '../distribute/works-site.ts';
+import { conditionIn, eventually, patch, read, type Json } from '../distribute/works-site.ts';
+import {
+  clusterRole,
+  clusterRoleBinding,
+  grantedClusterRole,
+  grantedRole,
+  leaseRules,
+  userSubject,
+} from '../../site/rbac.ts';
+import { anything, customResource } from '../../site/custom-resource.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 export const rbacPath = `/apis/${rbac}/v1`;
@@ -68,7 +77,7 @@ export async function prepareHub(hub: Member): Promise<void> {
       { apiGroups: ['rbac.open-cluster-management.io'], resources: ['clusterpermissions'], verbs: ['*'] },
     ]),
     ...(['alice', 'bob', 'carol'] as const).map((name) =>
-      binding(`tenants-${name}`, 'tenants', { apiGroup: rbac, kind: 'User', name }),
+      clusterRoleBinding(`tenants-${name}`, 'tenants', userSubject(name)),
     ),
   );
   await eventually('the hub serves TenantBindings', async () => (await hub.request('GET', bindings)).status === 200);
@@ -85,89 +94,50 @@ export async function believed(hub: Member): Promise<void> {
 
 /** What the gateway's account may do on the hub for tenants; the chart gives the same. */
 export function tenantAccess(): readonly object[] {
-  const subject = { kind: 'ServiceAccount', ...gatewayAccount };
-  const { namespace } = gatewayAccount;
   const owned = (group: string, resource: string): readonly object[] => [
     { apiGroups: [group], resources: [resource], verbs: ['list', 'watch', 'patch'] },
     { apiGroups: [group], resources: [`${resource}/status`], verbs: ['patch'] },
   ];
   return [
-    clusterRole('portcullis-tenants', [
-      ...owned('tenancy.portcullis.io', 'tenantbindings'),
-      ...owned('rbac.open-cluster-management.io', 'clusterpermissions'),
-      {
-        apiGroups: ['cluster.open-cluster-management.io'],
-        resources: ['placementdecisions'],
-        verbs: ['list', 'watch'],
-      },
-      {
-        apiGroups: ['admissionregistration.k8s.io'],
-        resources: ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
-        resourceNames: ['portcullis-tenant-author'],
-        verbs: ['list', 'watch'],
-      },
-    ]),
-    binding('portcullis-tenants', 'portcullis-tenants', subject),
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'Role',
-      metadata: { name: 'portcullis-tenants', namespace },
-      rules: [
-        { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
+    ...grantedClusterRole(
+      'portcullis-tenants',
+      [
+        ...owned('tenancy.portcullis.io', 'tenantbindings'),
+        ...owned('rbac.open-cluster-management.io', 'clusterpermissions'),
         {
-          apiGroups: ['coordination.k8s.io'],
-          resources: ['leases'],
-          resourceNames: ['tenants'],
-          verbs: ['get', 'update'],
+          apiGroups: ['cluster.open-cluster-management.io'],
+          resources: ['placementdecisions'],
+          verbs: ['list', 'watch'],
+        },
+        {
+          apiGroups: ['admissionregistration.k8s.io'],
+          resources: ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
+          resourceNames: ['portcullis-tenant-author'],
+          verbs: ['list', 'watch'],
         },
       ],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'RoleBinding',
-      metadata: { name: 'portcullis-tenants', namespace },
-      roleRef: { apiGroup: rbac, kind: 'Role', name: 'portcullis-tenants' },
-      subjects: [subject],
-    },
+      gatewaySubject,
+    ),
+    ...grantedRole(gatewayAccount.namespace, 'portcullis-tenants', leaseRules('tenants'), gatewaySubject),
   ];
 }
 
 /** OCM's type as far as the tests need it: any spec, and conditions in the status. */
-const clusterPermissionDefinition = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'clusterpermissions.rbac.open-cluster-management.io' },
-  spec: {
-    group: 'rbac.open-cluster-management.io',
-    names: { kind: 'ClusterPermission', plural: 'clusterpermissions', singular: 'clusterpermission' },
-    scope: 'Namespaced',
-    versions: [
-      {
-        name: 'v1alpha1',
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-              status: {
-                type: 'object',
-                properties: {
-                  conditions: {
-                    type: 'array',
-                    items: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-                  },
-                },
-              },
-            },
-          },
-        },
+const clusterPermissionDefinition = customResource(
+  'clusterpermissions.rbac.open-cluster-management.io',
+  'ClusterPermission',
+  {
+    versions: ['v1alpha1'],
+    version: { subresources: { status: {} } },
+    schema: {
+      type: 'object',
+      properties: {
+        spec: anything,
+        status: { type: 'object', properties: { conditions: { type: 'array', items: anything } } },
       },
-    ],
+    },
   },
-};
+);
 
 /** A TenantBinding that gives bob a role. */
 export function tenantBinding(name: string, spec: object, annotations: object = {}): object {

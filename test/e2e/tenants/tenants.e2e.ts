@@ -6,7 +6,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { runCommand } from '../../controlplane/processes.ts';
 import type { Member } from '../../controlplane/fixture.ts';
-import { binding, clusterRole, eventually, isGone, patch, read, remove, type Json } from '../distribute/works-site.ts';
+import { eventually, isGone, patch, read, remove, type Json } from '../distribute/works-site.ts';
 import {
   bindingPath,
   bobMay,
@@ -21,6 +21,7 @@ import {
   tenantBinding,
   type TenantsSite,
 } from './tenants-site.ts';
+import { clusterRoleBinding, grantedClusterRole, userSubject } from '../../site/rbac.ts';
 
 let site: TenantsSite;
 let hub: Member;
@@ -38,7 +39,7 @@ after(() => site?.stop());
 const rbac = 'rbac.authorization.k8s.io';
 
 test('a role is granted in the clusters that a selector matches, now and later, and taken back where it ends', async () => {
-  const byHand = binding('by-hand', 'test-view', { apiGroup: rbac, kind: 'User', name: 'bob' });
+  const byHand = clusterRoleBinding('by-hand', 'test-view', userSubject('bob'));
   await m2.apply(byHand);
   const before = (await read(m2, `${rbacPath}/clusterrolebindings/by-hand`)).metadata;
   await label(hub, 'm1', { env: 'prod' });
@@ -80,21 +81,12 @@ test('a role is granted in the clusters that a selector matches, now and later, 
 });
 
 test('an author who may not grant the role in one cluster grants it in the other, and the status names what is missing', async () => {
-  const writers = clusterRole('grant-writer', [
-    {
-      apiGroups: [rbac],
-      resources: ['clusterrolebindings'],
-      verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
-    },
-  ]);
-  const alice = { apiGroup: rbac, kind: 'User', name: 'alice' };
-  for (const member of [m1, m2]) await member.apply(writers, binding('grant-writer', 'grant-writer', alice));
-  await m1.apply(
-    clusterRole('may-bind', [
-      { apiGroups: [rbac], resources: ['clusterroles'], resourceNames: ['test-edit'], verbs: ['bind'] },
-    ]),
-    binding('may-bind', 'may-bind', alice),
-  );
+  const verbs = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
+  const writes = [{ apiGroups: [rbac], resources: ['clusterrolebindings'], verbs }];
+  const alice = userSubject('alice');
+  for (const member of [m1, m2]) await member.apply(...grantedClusterRole('grant-writer', writes, alice));
+  const binds = [{ apiGroups: [rbac], resources: ['clusterroles'], resourceNames: ['test-edit'], verbs: ['bind'] }];
+  await m1.apply(...grantedClusterRole('may-bind', binds, alice));
   const spec = { grants: [everywhere('test-view'), everywhere('test-edit')], clusters: { names: ['m1', 'm2'] } };
   await declareAs(hub, 'alice', tenantBinding('partly', spec));
   await clusterSays(hub, 'partly', 'm1', 'Applied');
@@ -218,7 +210,7 @@ test('deleting the TenantBinding removes what it made, by UID: an object that so
   process.kill(site.gateway.pid, 'SIGSTOP');
   try {
     await remove(m2, granted('gone'));
-    await m2.apply(binding('portcullis:tenant:gone:0', 'test-view', { apiGroup: rbac, kind: 'User', name: 'dave' }));
+    await m2.apply(clusterRoleBinding('portcullis:tenant:gone:0', 'test-view', userSubject('dave')));
     await remove(hub, bindingPath('gone'));
   } finally {
     process.kill(site.gateway.pid, 'SIGCONT');
@@ -229,7 +221,7 @@ test('deleting the TenantBinding removes what it made, by UID: an object that so
 });
 
 test('an object of the same name that somebody else made is left alone, and the status says so', async () => {
-  await m1.apply(binding('portcullis:tenant:taken:0', 'test-view', { apiGroup: rbac, kind: 'User', name: 'dave' }));
+  await m1.apply(clusterRoleBinding('portcullis:tenant:taken:0', 'test-view', userSubject('dave')));
   await declareAs(
     hub,
     'carol',

@@ -10,6 +10,7 @@ import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { IndexSite } from './index-site.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 const podMetrics = `${proxy}/apis/metrics.k8s.io/v1beta1/pods`;
@@ -17,25 +18,7 @@ const podMetrics = `${proxy}/apis/metrics.k8s.io/v1beta1/pods`;
 let folder: string;
 let site: IndexSite;
 
-const metadata = { name: 'pods.metrics.k8s.io' };
-const definition: JsonObject = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata,
-  spec: {
-    group: 'metrics.k8s.io',
-    scope: 'Namespaced',
-    names: { plural: 'pods', singular: 'podmetrics', kind: 'PodMetrics', listKind: 'PodMetricsList' },
-    versions: [
-      {
-        name: 'v1beta1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      },
-    ],
-  },
-};
+const definition = customResource('pods.metrics.k8s.io', 'PodMetrics', { versions: ['v1beta1'] });
 
 function seedOf(cluster: string): readonly JsonObject[] {
   const labels = { app: 'web' };

@@ -16,6 +16,7 @@ import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, CredentialRights, IndexedList, IndexSite } from './index-site.ts';
+import { clusterRole } from '../../site/rbac.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
@@ -25,13 +26,9 @@ const table = { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io
 const admin: CredentialRights = { groups: ['system:masters'], seed: [] };
 const users = ['alice', 'bob'];
 
-function role(name: string, rules: readonly object[]): JsonObject {
-  return { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules } as JsonObject;
-}
-
 const reading = { apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] };
 /** alice may read; bob may nothing. */
-const ofAlice = [role('read', [reading]), binding('alice', 'read', 'alice')];
+const ofAlice = [clusterRole('read', [reading]), binding('alice', 'read', 'alice')];
 const seeds = { m1: [...ofAlice, inDefault('there')] };
 
 /** alice may ask m1 and the index, and list the clusters. */
@@ -270,7 +267,7 @@ describe('a credential that may read and not impersonate', () => {
   let site: IndexSite;
   before(async () => {
     const reviews = { apiGroups: ['authorization.k8s.io'], resources: ['*'], verbs: ['create'] };
-    const seed = [role('reader', [reading, reviews]), binding('reader', 'reader', 'gateway')];
+    const seed = [clusterRole('reader', [reading, reviews]), binding('reader', 'reader', 'gateway')];
     site = await startIndexSite(users, seeds, { indexResources: 'configmaps' }, { groups: [], seed });
   });
   after(() => site.close());

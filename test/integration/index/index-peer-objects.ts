@@ -7,6 +7,8 @@ import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding } from './index-site.ts';
 import type { Answer, IndexedList, IndexedObject, IndexSite, WatchEvent } from './index-site.ts';
+import { clusterRole } from '../../site/rbac.ts';
+import { customResource } from '../../site/custom-resource.ts';
 
 const base = '/apis/clusterpedia.io/v1beta1/resources';
 const freshness = '/apis/search.portcullis.io/v1alpha1/indexes/default/freshness';
@@ -47,34 +49,16 @@ function gizmos(...served: readonly string[]): JsonObject {
 }
 
 function definition(name: string, served: readonly string[]): JsonObject {
-  const versions = ['v1beta2', 'v1beta1', 'v1alpha2', 'v1alpha1', 'v1'].map((name) => ({
-    name,
-    served: served.includes(name),
-    storage: name === 'v1beta2',
-    schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-  }));
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: gizmoKind,
-    metadata: { name: `${name}s.example.org` },
-    spec: {
-      group: 'example.org',
-      names: { kind: kindOf(name), plural: `${name}s`, singular: name, listKind: `${kindOf(name)}List` },
-      scope: 'Namespaced',
-      versions,
-    },
-  };
+  const versions = ['v1beta2', 'v1beta1', 'v1alpha2', 'v1alpha1', 'v1'];
+  return customResource(`${name}s.example.org`, kindOf(name), { versions, served });
 }
 
 /** Chains of owners, the same in both clusters. */
 export const objectCaseSeeds: readonly JsonObject[] = [
   ...['own-1', 'own-2'].map((name): JsonObject => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
-  {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRole',
-    metadata: { name: 'only-deployments' },
-    rules: [{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list', 'watch'] }],
-  },
+  clusterRole('only-deployments', [
+    { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list', 'watch'] },
+  ]),
   binding('viewer-own', 'only-deployments', 'viewer', 'own-1'),
   thing('Node', '', 'web'),
   thing('Deployment', 'own-1', 'web'),

@@ -14,8 +14,7 @@ import { makeLog } from '../../../lib/log.ts';
 import { startSimulator } from '../../../sim/server.ts';
 import type { Simulator } from '../../../sim/server.ts';
 import type { JsonObject } from '../../../sim/model/types.ts';
-
-const rbac = 'rbac.authorization.k8s.io';
+import { clusterRole, clusterRoleBinding, roleBinding, userSubject } from '../../site/rbac.ts';
 
 /** A whole answer. */
 export interface Answer {
@@ -84,26 +83,18 @@ export interface AskOptions {
 
 /** Binds a role to a user, cluster-wide or in a namespace. */
 export function binding(name: string, role: string, user: string, namespace?: string): JsonObject {
-  return {
-    apiVersion: `${rbac}/v1`,
-    kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
-    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
-    subjects: [{ kind: 'User', apiGroup: rbac, name: user }],
-  };
-}
-
-function role(name: string, rules: readonly object[]): JsonObject {
-  return { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules } as JsonObject;
+  return namespace === undefined
+    ? clusterRoleBinding(name, role, userSubject(user))
+    : roleBinding(namespace, name, `ClusterRole/${role}`, userSubject(user));
 }
 
 const gatewayRights: readonly JsonObject[] = [
-  role('gateway', [
+  clusterRole('gateway', [
     { apiGroups: [''], resources: ['users', 'groups', 'serviceaccounts'], verbs: ['impersonate'] },
     { apiGroups: ['authentication.k8s.io'], resources: ['*'], verbs: ['impersonate'] },
     { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
   ]),
-  role('index', [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] }]),
+  clusterRole('index', [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] }]),
   binding('gateway', 'gateway', 'gateway'),
   binding('index', 'index', 'portcullis:index'),
 ];

@@ -10,24 +10,13 @@ import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { readSpelt, withoutRemoved } from '../../index/lossless-json.ts';
 import { memberSpec, startSyncSite, type SyncSite } from '../../index/sync-site.ts';
+import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
 
 const configMaps = { group: '', resource: 'configmaps' };
-const rbac = 'rbac.authorization.k8s.io';
 
 /** What `generate member-access --index` prints, for these resources. */
 function access(resources: readonly string[]): readonly JsonObject[] {
-  const metadata = { name: 'portcullis-index' };
-  const subjects = [{ kind: 'User', apiGroup: rbac, name: 'portcullis:index' }];
-  return [
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules: indexRules(resources) } as JsonObject,
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata,
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: metadata.name },
-      subjects,
-    } as JsonObject,
-  ];
+  return grantedClusterRole('portcullis-index', indexRules(resources), userSubject('portcullis:index'));
 }
 
 test('rows are the objects of the member, followed as portcullis:index with the rights that are printed for it, and resumed', async (t) => {

@@ -22,8 +22,8 @@ import { changesTold, churn } from './churn.ts';
 import { backUpEtcd, wipeMember } from '../../member-lives.ts';
 import { eventually } from '../../../site/polling.ts';
 import { startReplayedWatch, type ReplayedWatch } from '../../streams/replayed-watch.ts';
+import { grantedClusterRole, userSubject } from '../../../site/rbac.ts';
 
-const rbac = 'rbac.authorization.k8s.io';
 const configMaps = { group: '', resource: 'configmaps' };
 const collection = '/api/v1/namespaces/team-a/configmaps';
 const seconds = Number(process.env['PORTCULLIS_CHURN_SECONDS'] ?? '25');
@@ -54,13 +54,8 @@ after(async () => {
 });
 
 async function grantIndex(member: Member): Promise<void> {
-  const metadata = { name: 'portcullis-index' };
-  const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: metadata.name };
-  const subjects = [{ kind: 'User', apiGroup: rbac, name: 'portcullis:index' }];
-  await member.apply(
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules: indexRules(['configmaps']) },
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata, roleRef, subjects },
-  );
+  const rules = indexRules(['configmaps']);
+  await member.apply(...grantedClusterRole('portcullis-index', rules, userSubject('portcullis:index')));
 }
 
 async function start(directory: string): Promise<SyncSite> {
