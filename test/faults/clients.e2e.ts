@@ -118,7 +118,7 @@ test('a client that takes nothing of its watch for a minute is given up, and who
   // More than all buffers on the way take.
   await change(30);
   const startedMs = performance.now();
-  assert.equal(await openAtMember(), 2);
+  await eventually('both are open at the member', async () => (await openAtMember()) === 2, { everyMs: 50 });
   await eventually('its watch is over', async () => (await openAtMember()) === 1, {
     timeoutMs: lostMs + 20_000,
     everyMs: 200,
