@@ -50,6 +50,7 @@ export interface RowValues {
   readonly zones: readonly string[];
 }
 
+/** Rows of these values. */
 export function rowArbitraryOf(values: RowValues): fc.Arbitrary<ModelRow> {
   const keys = fc.constantFrom(...values.labelKeys);
   return fc
@@ -120,6 +121,7 @@ export const some = <T>(...values: readonly T[]): fc.Arbitrary<readonly T[] | un
     { weight: 7, arbitrary: fc.constant(undefined) },
     { weight: 1, arbitrary: fc.array(fc.constantFrom(...values), { maxLength: 3 }) },
   );
+/** The value of the arbitrary, and usually no condition. */
 export const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 /** An arbitrary that is usually empty: with many conditions, most questions would match nothing. */

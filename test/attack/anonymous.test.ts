@@ -1,10 +1,9 @@
 // With anonymous requests let in, a credential that is no good is still 401 and never nobody. "no authenticator knows
 // this caller" is not "this caller sent nothing" (CVE-2022-29165 took the one for the other).
 import assert from 'node:assert/strict';
-import { KeyObject } from 'node:crypto';
 import type { ClientHttp2Session } from 'node:http2';
 import { after, afterEach, before, test } from 'node:test';
-import { authority, makeCertificate, usedFor } from '../../auth/x509/certificates.fixture.ts';
+import { authority, makeCertificate } from '../../auth/x509/certificates.fixture.ts';
 import type { TestCertificate } from '../../auth/x509/certificates.fixture.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
 import { startPretendHub } from '../site/hub.ts';
@@ -14,6 +13,7 @@ import { exchange, requestBytes, upgradeLines } from '../site/raw-client.ts';
 import { startSite } from '../site/site.ts';
 import type { Site } from '../site/site.ts';
 import type { Shown } from '../site/tls-sessions.ts';
+import { clientCertificate } from '../site/client-certificate.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const pods = '/clusters/m1/proxy/api/v1/namespaces/a/pods';
@@ -114,15 +114,8 @@ test('a token among the WebSocket subprotocols that is no good is 401, 0 upstrea
 });
 
 test('a client certificate that has expired is 401 and never anonymous, 0 upstream (ATT-23)', async () => {
-  const made = await makeCertificate({
-    subject: [{ CN: ['alice'] }],
-    issuer: root,
-    validFromMs: Date.now() - dayMs,
-    validToMs: Date.now() - 1000,
-    extensions: [usedFor()],
-  });
-  const key = String(KeyObject.from(made.keys.privateKey).export({ type: 'pkcs8', format: 'pem' }));
-  assert.deepEqual(await everyTransport(undefined, { cert: made.pem, key }), [401, 401, 401, 401]);
+  const expired = await clientCertificate('alice', root, { validToMs: Date.now() - 1000 });
+  assert.deepEqual(await everyTransport(undefined, expired), [401, 401, 401, 401]);
   assert.equal(site.upstream(), 0);
 });
 

@@ -1,7 +1,6 @@
 // Client certificates are judged on every request, whatever the handshake said: expiry and removal of the CA end a
 // connection that is open and a session that is resumed.
 import assert from 'node:assert/strict';
-import { KeyObject } from 'node:crypto';
 import { after, afterEach, before, test } from 'node:test';
 import { authority, makeCertificate, usedFor } from '../../auth/x509/certificates.fixture.ts';
 import type { TestCertificate, TestCertificateOptions } from '../../auth/x509/certificates.fixture.ts';
@@ -13,6 +12,7 @@ import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { resumed, ticket, tlsVersions } from '../site/tls-sessions.ts';
 import type { Shown, Ticket } from '../site/tls-sessions.ts';
+import { clientCertificate } from '../site/client-certificate.ts';
 
 const pods = '/clusters/m1/proxy/api/v1/pods';
 const dayMs = 24 * 60 * 60 * 1000;
@@ -30,17 +30,11 @@ after(() => site.close());
 afterEach(() => void site.members[0]!.requests.splice(0));
 
 /** A client certificate, valid for a day and signed by the trusted root unless told otherwise. */
-async function issue(change: Partial<TestCertificateOptions> & { readonly name?: string } = {}): Promise<Shown> {
-  const made = await makeCertificate({
-    subject: [{ CN: [change.name ?? 'alice'] }, { O: ['dev'] }],
-    issuer: root,
-    validFromMs: Date.now() - dayMs,
-    validToMs: Date.now() + dayMs,
-    extensions: [usedFor()],
-    ...change,
-  });
-  const key = KeyObject.from(made.keys.privateKey).export({ type: 'pkcs8', format: 'pem' });
-  return { cert: made.pem, key: String(key) };
+function issue({
+  name = 'alice',
+  ...change
+}: Partial<TestCertificateOptions> & { readonly name?: string } = {}): Promise<Shown> {
+  return clientCertificate(name, root, { subject: [{ CN: [name] }, { O: ['dev'] }], ...change });
 }
 
 const get = requestBytes(`GET ${pods}`);

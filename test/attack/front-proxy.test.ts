@@ -1,10 +1,9 @@
 // A gateway behind a hub: whom a front proxy names is who the member sees, nobody else's headers say anything, and what
 // a hub may not vouch for is refused on every path. The members record exact bytes.
 import assert from 'node:assert/strict';
-import { KeyObject } from 'node:crypto';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { authority, makeCertificate, usedFor } from '../../auth/x509/certificates.fixture.ts';
-import type { TestCertificate, TestCertificateOptions } from '../../auth/x509/certificates.fixture.ts';
+import type { TestCertificate } from '../../auth/x509/certificates.fixture.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
 import { startPretendHub } from '../site/hub.ts';
 import type { PretendHub } from '../site/hub.ts';
@@ -17,6 +16,7 @@ import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { resumed, ticket, tlsVersions } from '../site/tls-sessions.ts';
 import type { Shown } from '../site/tls-sessions.ts';
+import { clientCertificate } from '../site/client-certificate.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const pods = '/clusters/m1/proxy/api/v1/pods';
@@ -29,23 +29,6 @@ let published: Record<string, string>;
 let hub: PretendHub;
 let site: Site;
 let proxy: Shown;
-
-async function issue(
-  name: string,
-  issuer: TestCertificate,
-  change: Partial<TestCertificateOptions> = {},
-): Promise<Shown> {
-  const made = await makeCertificate({
-    subject: [{ CN: [name] }],
-    issuer,
-    validFromMs: Date.now() - dayMs,
-    validToMs: Date.now() + dayMs,
-    extensions: [usedFor()],
-    ...change,
-  });
-  const key = KeyObject.from(made.keys.privateKey).export({ type: 'pkcs8', format: 'pem' });
-  return { cert: made.pem, key: String(key) };
-}
 
 before(async () => {
   const valid = { validFromMs: Date.now() - dayMs, validToMs: Date.now() + dayMs, extensions: authority() };
@@ -70,7 +53,7 @@ before(async () => {
     if (request.values('upgrade').length > 0) request.reply(403);
     else answerEcho(request);
   };
-  proxy = await issue('front-proxy-client', proxies);
+  proxy = await clientCertificate('front-proxy-client', proxies);
   await waitFor(async () => (await exchange(site, get('X-Remote-User: early'), proxy)).status === 200);
 });
 after(() => {
@@ -135,10 +118,12 @@ test('headers of a caller without a front proxy’s certificate say nothing and 
     'X-Sso-User: admin',
     'X-Remote-Extra-A: b',
   ];
-  const otherName = await issue('somebody', proxies);
-  const serving = await issue('front-proxy-client', proxies, { extensions: [usedFor('1.3.6.1.5.5.7.3.1')] });
-  const expired = await issue('front-proxy-client', proxies, { validToMs: Date.now() - 1000 });
-  const selfSigned = await issue('front-proxy-client', undefined as never);
+  const otherName = await clientCertificate('somebody', proxies);
+  const serving = await clientCertificate('front-proxy-client', proxies, {
+    extensions: [usedFor('1.3.6.1.5.5.7.3.1')],
+  });
+  const expired = await clientCertificate('front-proxy-client', proxies, { validToMs: Date.now() - 1000 });
+  const selfSigned = await clientCertificate('front-proxy-client', undefined as never);
   for (const shown of [undefined, otherName, serving, expired, selfSigned]) {
     const alone = await everyWay(claims, shown);
     assert.deepEqual([alone.statuses, alone.requests.length], [[401, 401, 401], 0]);
@@ -151,7 +136,10 @@ test('headers of a caller without a front proxy’s certificate say nothing and 
 
 test('a certificate of the hub’s client authority is its holder, named like a front proxy or not (ATT-05)', async () => {
   for (const name of ['front-proxy-client', 'kate']) {
-    const { requests } = await everyWay(['X-Remote-User: admin', 'X-Sso-User: admin'], await issue(name, people));
+    const { requests } = await everyWay(
+      ['X-Remote-User: admin', 'X-Sso-User: admin'],
+      await clientCertificate(name, people),
+    );
     assert.deepEqual(
       identities(requests).map(({ user }) => user),
       [[name], [name], [name]],
@@ -308,7 +296,7 @@ test('once the hub trusts another authority, open connections and resumed sessio
     extensions: authority(),
   });
   const open = await openRaw(site, proxy);
-  const kate = await openRaw(site, await issue('kate', people));
+  const kate = await openRaw(site, await clientCertificate('kate', people));
   for (const client of [open, kate]) {
     client.send(get('X-Remote-User: alice'));
     assert.equal((await client.answer()).status, 200);
@@ -337,7 +325,7 @@ test('once the hub trusts another authority, open connections and resumed sessio
     }
   }
   assert.equal(site.upstream(), 0);
-  const newProxy = await issue('front-proxy-client', next);
+  const newProxy = await clientCertificate('front-proxy-client', next);
   assert.equal((await exchange(site, get('X-Remote-User: alice'), newProxy)).status, 200);
   hub.publish(published);
   await waitFor(async () => (await exchange(site, get('X-Remote-User: alice'), proxy)).status === 200);

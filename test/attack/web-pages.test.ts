@@ -2,10 +2,8 @@
 // certificate by itself, and the hub's front proxy vouches for whoever it took for the user. Headers that a page cannot
 // forge (Origin, Sec-Fetch-Site) tell such requests.
 import assert from 'node:assert/strict';
-import { KeyObject } from 'node:crypto';
 import { after, afterEach, before, test } from 'node:test';
-import { authority, makeCertificate, usedFor } from '../../auth/x509/certificates.fixture.ts';
-import type { TestCertificate } from '../../auth/x509/certificates.fixture.ts';
+import { authority, makeCertificate } from '../../auth/x509/certificates.fixture.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
 import { startPretendHub } from '../site/hub.ts';
 import type { PretendHub } from '../site/hub.ts';
@@ -15,6 +13,7 @@ import { startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import type { Shown } from '../site/tls-sessions.ts';
+import { clientCertificate } from '../site/client-certificate.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const pods = '/clusters/m1/proxy/api/v1/namespaces/a/pods';
@@ -26,18 +25,6 @@ let hub: PretendHub;
 let site: Site;
 let alice: Shown;
 let proxy: Shown;
-
-async function issue(name: string, issuer: TestCertificate): Promise<Shown> {
-  const made = await makeCertificate({
-    subject: [{ CN: [name] }],
-    issuer,
-    validFromMs: Date.now() - dayMs,
-    validToMs: Date.now() + dayMs,
-    extensions: [usedFor()],
-  });
-  const key = KeyObject.from(made.keys.privateKey).export({ type: 'pkcs8', format: 'pem' });
-  return { cert: made.pem, key: String(key) };
-}
 
 before(async () => {
   const valid = { validFromMs: Date.now() - dayMs, validToMs: Date.now() + dayMs, extensions: authority() };
@@ -62,8 +49,8 @@ before(async () => {
       else answerEcho(request);
     };
   }
-  alice = await issue('alice', people);
-  proxy = await issue('front-proxy-client', proxies);
+  alice = await clientCertificate('alice', people);
+  proxy = await clientCertificate('front-proxy-client', proxies);
   await waitFor(
     async () => (await exchange(site, requestBytes(`GET ${pods}`, ['X-Remote-User: kate']), proxy)).status === 200,
   );

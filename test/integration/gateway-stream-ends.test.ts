@@ -1,16 +1,16 @@
 // Why a stream ended, as its client sees it and as the log tells it: the credential expired, the cluster was removed. A
 // watch gets an ERROR event and a proper end, an exec session a Status, what has no words is cut.
 import assert from 'node:assert/strict';
-import { KeyObject } from 'node:crypto';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { authority, makeCertificate, usedFor } from '../../auth/x509/certificates.fixture.ts';
+import { authority, makeCertificate } from '../../auth/x509/certificates.fixture.ts';
 import { MessageBoundary } from '../../routing/forward/websocket-messages.ts';
 import { openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
 import type { RawClient } from '../site/raw-client.ts';
 import { kubeconfigText, startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import type { Site, SiteOptions } from '../site/site.ts';
+import { clientCertificate } from '../site/client-certificate.ts';
 
 const api = '/clusters/m1/proxy/api/v1';
 const alice = 'Authorization: Bearer alice-token';
@@ -110,17 +110,13 @@ test('a watch of a user whose client certificate runs out ends in that second wi
     validToMs: Date.now() + 3_600_000,
   });
   const site = await siteOf(t, { clientCa: root.pem });
-  const leaf = await makeCertificate({
-    subject: [{ CN: ['carol'] }],
-    issuer: root,
+  const shown = await clientCertificate('carol', root, {
     validFromMs: Date.now() - 60_000,
     validToMs: Date.now() + 4_000,
-    extensions: [usedFor()],
   });
-  const key = String(KeyObject.from(leaf.keys.privateKey).export({ type: 'pkcs8', format: 'pem' }));
   const member = site.members[0]!;
   member.answer = ({ socket }) => void socket.write(json + chunk(event), 'latin1');
-  const client = await openRaw(site, { cert: leaf.pem, key });
+  const client = await openRaw(site, shown);
   client.send(requestBytes(`GET ${api}/pods?watch=1`));
   assert.equal((await client.answer({ headOnly: true })).status, 200);
   const { events, complete } = await watched(client);

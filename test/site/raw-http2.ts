@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { trusting } from './raw-client.ts';
 import type { Endpoint } from './raw-client.ts';
-import { frame } from './http2-frames.ts';
+import { block, frame } from './http2-frames.ts';
 
 /** How a raw stream ended: a status code, or that it was reset, or that the whole connection was. */
 export type RawOutcome = number | 'reset' | 'closed';
@@ -58,31 +58,17 @@ export async function rawHttp2(endpoint: Endpoint, request: RawHttp2Request): Pr
       // HEADER_TABLE_SIZE = 0: nothing of an answer is indexed dynamically.
       frame(frameSettings, 0, 0, Buffer.from([0, 1, 0, 0, 0, 0])),
       frame(frameSettings, 1, 0, Buffer.alloc(0)),
-      frame(frameHeaders, endHeaders | (last ? endStream : 0), 1, block(headers)),
+      frame(frameHeaders, endHeaders | (last ? endStream : 0), 1, block(...headers)),
       ...data.map((piece, i) => {
         const ends = i === data.length - 1 && trailers === undefined;
         return frame(frameData, ends ? endStream : 0, 1, Buffer.from(piece, 'latin1'));
       }),
-      ...(trailers === undefined ? [] : [frame(frameHeaders, endHeaders | endStream, 1, block(trailers))]),
+      ...(trailers === undefined ? [] : [frame(frameHeaders, endHeaders | endStream, 1, block(...trailers))]),
     ]),
   );
   const outcome = await promise;
   socket.destroy();
   return outcome;
-}
-
-/** Literal fields without indexing, new names, no Huffman code (RFC 7541 section 6.2.2). */
-function block(headers: readonly (readonly [string, string])[]): Buffer {
-  return Buffer.concat(headers.flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
-}
-
-function text(value: string): Buffer {
-  const bytes = Buffer.from(value, 'latin1');
-  if (bytes.length < 127) return Buffer.concat([Buffer.from([bytes.length]), bytes]);
-  const length = [127];
-  let rest = bytes.length - 127;
-  for (; rest >= 128; rest = Math.floor(rest / 128)) length.push((rest % 128) | 128);
-  return Buffer.concat([Buffer.from([...length, rest]), bytes]);
 }
 
 const indexedStatus: Readonly<Record<number, number>> = {

@@ -1,8 +1,10 @@
 // Objects of RBAC and their subjects, as tests make them in hubs and members.
 
+/** The API group of roles and bindings. */
 export const rbacGroup = 'rbac.authorization.k8s.io';
 const apiVersion = `${rbacGroup}/v1`;
 
+/** A role or a binding. */
 export type RbacObject = {
   readonly apiVersion: string;
   readonly kind: string;
@@ -27,6 +29,7 @@ export function accountSubject(namespace: string, name: string): object {
   return { kind: 'ServiceAccount', namespace, name };
 }
 
+/** A ClusterRole with these rules. */
 export function clusterRole(name: string, rules: readonly object[]): RbacObject {
   return { apiVersion, kind: 'ClusterRole', metadata: { name }, rules };
 }

@@ -17,15 +17,18 @@ let taken: (readonly string[])[];
 let behave: (lines: readonly string[], signal: AbortSignal) => Promise<void>;
 let sinks: AuditSink[];
 
+/** The webhook answers 200. */
+function takes(lines: readonly string[]): Promise<void> {
+  taken.push(lines);
+  return Promise.resolve();
+}
+
 beforeEach(() => {
   folder = join(mkdtempSync(join(tmpdir(), 'portcullis-spool-')), 'audit-spool');
   reported = [];
   taken = [];
   sinks = [];
-  behave = (lines) => {
-    taken.push(lines);
-    return Promise.resolve();
-  };
+  behave = takes;
 });
 afterEach(() => {
   for (const sink of sinks) sink.close();
@@ -115,10 +118,7 @@ test('a webhook that is down gets every event once it is up, and meanwhile they 
   assert.equal(sink.accepting, true);
   assert.equal(reported[0], 'failing: down');
   for (const name of readdirSync(folder)) assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600);
-  behave = (lines) => {
-    taken.push(lines);
-    return Promise.resolve();
-  };
+  behave = takes;
   await sink.flush(10_000);
   await until(() => new Set(numbers()).size === 55 && readdirSync(folder).length === 0);
   assert.deepEqual(
@@ -146,10 +146,7 @@ test('what a full sink was given all the same is delivered', async () => {
   write(sink, 0, 60);
   await until(() => reported.length > 0);
   assert.equal(sink.accepting, false);
-  behave = (lines) => {
-    taken.push(lines);
-    return Promise.resolve();
-  };
+  behave = takes;
   await until(() => new Set(numbers()).size === 60);
   assert.equal(sink.accepting, true);
   assert.ok(!reported.some((line) => line.startsWith('lost')));
@@ -165,10 +162,7 @@ test('a new process sends what an earlier one left behind, damaged lines left ou
   const [name] = readdirSync(folder).toSorted();
   writeFileSync(join(folder, name!), `${readFileSync(join(folder, name!), 'utf8')}{"i":`);
   writeFileSync(join(folder, '000000000000001-000000001.jsonl.part'), '{"i":99}\n');
-  behave = (lines) => {
-    taken.push(lines);
-    return Promise.resolve();
-  };
+  behave = takes;
   start();
   await until(() => new Set(numbers()).size === 27);
   assert.deepEqual(
@@ -203,10 +197,7 @@ test('mode blocking says of every event whether it was stored', async () => {
   behave = down;
   assert.equal(await sink.write('{"i":2}'), false);
   assert.equal(sink.accepting, false, 'a blocking webhook that fails stores nothing');
-  behave = (lines) => {
-    taken.push(lines);
-    return Promise.resolve();
-  };
+  behave = takes;
   await until(() => sink.accepting);
   assert.deepEqual(numbers(), [0, 1, 2]);
 });

@@ -4,18 +4,18 @@
 // Landing tier: an application of one cluster is no page of the others, in a real browser.
 // Runs alone: a policy file below /etc is for every Chromium of the machine.
 import assert from 'node:assert/strict';
-import { KeyObject } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
-import { authority, makeCertificate, usedFor } from '../../../auth/x509/certificates.fixture.ts';
+import { authority, makeCertificate } from '../../../auth/x509/certificates.fixture.ts';
 import { answerEcho } from '../../site/member.ts';
 import { startSite } from '../../site/site.ts';
 import type { Site } from '../../site/site.ts';
 import { missingBrowser, startBrowser } from './chromium.ts';
 import type { Browser } from './chromium.ts';
+import { clientCertificate } from '../../site/client-certificate.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const missing = missingBrowser();
@@ -36,9 +36,7 @@ before(async () => {
   if (missing !== undefined) return;
   const valid = { validFromMs: Date.now() - dayMs, validToMs: Date.now() + dayMs };
   const users = await makeCertificate({ subject: [{ CN: ['users'] }], ...valid, extensions: authority() });
-  const subject = [{ CN: ['alice'] }];
-  const made = await makeCertificate({ subject, issuer: users, ...valid, extensions: [usedFor()] });
-  const key = String(KeyObject.from(made.keys.privateKey).export({ type: 'pkcs8', format: 'pem' }));
+  const alice = await clientCertificate('alice', users);
   site = await startSite({
     members: 2,
     users: [{ token: 'bob-token', name: 'bob' }],
@@ -62,7 +60,7 @@ before(async () => {
   hostOf = (cluster) => `https://${cluster}.clusters.test:${site.port}`;
   browser = await startBrowser({
     ca: site.ca,
-    shown: { cert: made.pem, key },
+    shown: alice,
     sites: ['https://127.0.0.1', 'https://[*.]clusters.test'],
     localNames: ['*.test'],
   });

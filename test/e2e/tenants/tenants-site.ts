@@ -9,7 +9,7 @@ import { clusterSecret, gatewayAccess, gatewayAccount, gatewaySubject, secretNam
 import { accountKubeconfig, applyCustomResources, startHubGateway } from '../../hub/site.ts';
 import { authorMutation, authorValidation } from '../../../tenants/object/author-policy.ts';
 import { tenantBindingDefinition } from '../../../tenants/object/definition.ts';
-import { conditionIn, eventually, patch, read, type Json } from '../distribute/works-site.ts';
+import { conditionIn, eventually, hasCondition, patch, read, type Json } from '../distribute/works-site.ts';
 import {
   clusterRole,
   clusterRoleBinding,
@@ -192,15 +192,7 @@ export async function clusterSays(hub: Member, name: string, cluster: string, ph
 
 /** Waits until the condition of the object is so for its present generation. */
 export async function says(hub: Member, path: string, type: string, status: string, reason?: string): Promise<Json> {
-  let last: Json;
-  return await eventually(`${path} ${type} ${status} ${reason ?? ''}`, async () => {
-    last = await read(hub, path);
-    const found = conditionIn(last?.status, type);
-    const isIt = found?.status === status && (reason === undefined || found.reason === reason);
-    return isIt && found.observedGeneration === last.metadata.generation ? found : undefined;
-  }).catch((error: unknown) => {
-    throw new Error(`${String(error)}; it is ${JSON.stringify(last?.status, undefined, 1)}`, { cause: error });
-  });
+  return conditionIn((await hasCondition(hub, path, type, status, reason)).status, type);
 }
 
 /** Path of an object that a TenantBinding makes. */

@@ -5,12 +5,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { stringify } from 'yaml';
 import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { IndexSite } from './index-site.ts';
 import { customResource } from '../../site/custom-resource.ts';
+import { rulesText } from '../../site/site.ts';
 
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 const podMetrics = `${proxy}/apis/metrics.k8s.io/v1beta1/pods`;
@@ -65,8 +65,7 @@ function rulesFile(): string {
     { subjects: ['team', 'reader'].map((name) => ({ kind: 'User', name })), ...ofIndex },
   ];
   const file = join(folder, 'rules.yaml');
-  const head = { apiVersion: 'gateway.portcullis.io/v1alpha1', kind: 'AuthorizationRules' };
-  writeFileSync(file, stringify({ ...head, rules }), { mode: 0o600 });
+  writeFileSync(file, rulesText(rules), { mode: 0o600 });
   return file;
 }
 

@@ -17,6 +17,7 @@ import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, CredentialRights, IndexedList, IndexSite } from './index-site.ts';
 import { clusterRole } from '../../site/rbac.ts';
+import { rulesText } from '../../site/site.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
@@ -299,10 +300,7 @@ describe('a caller whom the gateway does not let reach a cluster', () => {
     const folder = mkdtempSync(join(tmpdir(), 'portcullis-rules-'));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const authorizationRules = join(folder, 'rules.yaml');
-    writeFileSync(
-      authorizationRules,
-      JSON.stringify({ apiVersion: 'gateway.portcullis.io/v1alpha1', kind: 'AuthorizationRules', rules }),
-    );
+    writeFileSync(authorizationRules, rulesText(rules));
     const site = await startIndexSite(
       users,
       { m1: ofAlice, hidden: ofAlice },

@@ -5,11 +5,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { stringify } from 'yaml';
 import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, IndexedList, IndexedObject, IndexSite } from './index-site.ts';
+import { rulesText } from '../../site/site.ts';
 
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 const resources = '/apis/clusterpedia.io/v1beta1/resources';
@@ -65,8 +65,7 @@ function rulesFile(): string {
     ...['team', 'reader'].map((name) => ({ ...user(name), ...ofIndex })),
   ];
   const file = join(folder, 'rules.yaml');
-  const head = { apiVersion: 'gateway.portcullis.io/v1alpha1', kind: 'AuthorizationRules' };
-  writeFileSync(file, stringify({ ...head, rules }), { mode: 0o600 });
+  writeFileSync(file, rulesText(rules), { mode: 0o600 });
   return file;
 }
 

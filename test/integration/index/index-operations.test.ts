@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { stringify } from 'yaml';
 import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, IndexSite } from './index-site.ts';
+import { rulesText } from '../../site/site.ts';
 
 const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const configMaps = `${index}/proxy/api/v1/configmaps`;
@@ -45,8 +45,7 @@ before(async () => {
       ...{ verbs: ['get', 'list', 'create'], apiGroups: ['search.portcullis.io'], resources: ['indexes/query'] },
     },
   ];
-  const head = { apiVersion: 'gateway.portcullis.io/v1alpha1', kind: 'AuthorizationRules' };
-  writeFileSync(file, stringify({ ...head, rules }), { mode: 0o600 });
+  writeFileSync(file, rulesText(rules), { mode: 0o600 });
   const flags = { indexResources: 'configmaps', authorizationRules: file };
   site = await startIndexSite(['operator', 'reader'], { alpha: seed, beta: seed }, flags);
   await eventually('the index is whole', async () => (await status()).whole);
