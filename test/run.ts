@@ -11,8 +11,9 @@ import { socketFiles, unitFiles } from './runs.ts';
  * One more than the cores of a small machine, since tests that wait leave room; with more, tests of deadlines starve.
  */
 const atOnce = 3;
-/** A process of socket tests that takes longer hangs. */
+/** A process that takes longer hangs, and so does a test: both say which, in place of a run that never ends. */
 const timeoutMs = 240_000;
+const testTimeout = '--test-timeout=60000';
 
 /** One process or more that print what they say together. */
 interface Part {
@@ -44,7 +45,7 @@ const roomOf = (file: string): string => /^(?:test\/)?[^/]+/.exec(file)![0];
 const units = (files: readonly string[]): Part => ({
   title: `unit tests of ${[...new Set(files.map(roomOf))].join(', ')}`,
   run: async (output) => {
-    counts.push(await runTests(files, ['--test-isolation=none'], { output }));
+    counts.push(await runTests(files, [testTimeout, '--test-isolation=none'], { output, timeoutMs }));
   },
 });
 
@@ -54,7 +55,7 @@ const sockets = (files: readonly string[]): Part => ({
   title: files.map((file) => basename(file, '.test.ts')).join(', '),
   run: async (output) => {
     const isGroup = files.length > 1;
-    const flags = ['--test-timeout=60000', ...(isGroup ? [] : ['--test-isolation=none'])];
+    const flags = [testTimeout, ...(isGroup ? [] : ['--test-isolation=none'])];
     counts.push(await runTests(files, flags, { output, isGroup, timeoutMs }));
   },
 });

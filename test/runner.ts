@@ -1,7 +1,7 @@
 // Runs checks and test files as processes and adds their counts up. A run that executed nothing fails, or a typo in a
 // pattern would pass for ever.
 import { spawn } from 'node:child_process';
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { countsOf, type Counts } from './counting-reporter.ts';
@@ -121,12 +121,19 @@ function readCounts(path: string, files: readonly string[]): Counts {
   return { passed, failed: failed + 1, skipped, skips, failures: [...failures, ...ended] };
 }
 
-/** Prints the closing lines of several runs and returns the exit code. */
+/**
+ * Prints the closing lines of several runs and returns the exit code. What failed goes to the file that the environment
+ * names, too, for whoever prints lines of its own behind these.
+ */
 export function conclude(runs: readonly Counts[], otherFailures: readonly string[]): number {
   const sum = (read: (counts: Counts) => number): number => runs.reduce((total, counts) => total + read(counts), 0);
   for (const skip of runs.flatMap(({ skips }) => skips)) console.log(`skipped: ${skip}`);
-  for (const failure of [...runs.flatMap(({ failures }) => failures), ...otherFailures])
-    console.log(`failed: ${failure}`);
+  const lines = [...runs.flatMap(({ failures }) => failures), ...otherFailures].map(
+    (failure) => `failed: ${failure}\n`,
+  );
+  process.stdout.write(lines.join(''));
+  const file = process.env['PORTCULLIS_TEST_FAILURES'];
+  if (file !== undefined) appendFileSync(file, lines.join(''));
   const failed = sum((counts) => counts.failed) + otherFailures.length;
   const passed = sum((counts) => counts.passed);
   console.log(`${passed} passed, ${failed} failed, ${sum((counts) => counts.skipped)} skipped`);
