@@ -88,10 +88,12 @@ function reached(): string[] {
 }
 
 /**
- * What a page tries: fetch without Content-Type, an image, a WebSocket, one with a made-up token. Resolves when all of
- * it is over, with what is not over after a minute.
+ * What a page tries, one after the other: fetch without Content-Type, an image, a WebSocket, one with a made-up token.
+ * Resolves with what is not over after a minute. Side by side the browser would choose its certificate for several of
+ * them, and each choice ends the other connections to that host: Chromium 156 then forgets an upload that was about to
+ * begin, and its page waits for ever (ERR_NETWORK_CHANGED inside UPLOAD_DATA_STREAM_INIT in its NetLog).
  */
-function attempts(base: string): string {
+async function attempts(base: string): Promise<readonly string[]> {
   const exec = `${base.replace('https', 'wss')}${pods}/b/exec?command=sh`;
   const token = `base64url.bearer.authorization.k8s.io.${Buffer.from('made-up').toString('base64url')}`;
   const opened = (protocols: readonly string[]): string =>
@@ -102,11 +104,12 @@ function attempts(base: string): string {
     socket: opened(['v5.channel.k8s.io']),
     'socket with a token': opened(['v5.channel.k8s.io', token]),
   };
-  const bounded = Object.entries(tried).map(
-    ([name, attempt]) =>
-      `Promise.race([${attempt}.then(() => ''), new Promise((late) => setTimeout(late, 60_000, '${name}'))])`,
-  );
-  return `Promise.all([${bounded.join(', ')}]).then((names) => names.filter(Boolean).join())`;
+  const notOver: string[] = [];
+  for (const [name, attempt] of Object.entries(tried)) {
+    const late = 'new Promise((late) => setTimeout(late, 60_000, true))';
+    if (await browser.evaluate(`Promise.race([${attempt}.then(() => false), ${late}])`)) notOver.push(name);
+  }
+  return notOver;
 }
 
 test(
@@ -125,7 +128,7 @@ test('a stranger’s page reaches no cluster with the certificate of who reads i
   page = '<p>nothing to see</p>';
   for (const base of [`${shared}/clusters/m1/proxy`, hostOf('m1')]) {
     await browser.visit(strangersUrl());
-    assert.deepEqual({ base, notOver: await browser.evaluate(attempts(base)) }, { base, notOver: '' });
+    assert.deepEqual({ base, notOver: await attempts(base) }, { base, notOver: [] });
     assert.deepEqual(reached(), [], base);
   }
 });
@@ -170,7 +173,7 @@ test(
     assert.equal(await browser.evaluate(own), 200);
     assert.deepEqual(reached(), [`m1 GET ${service} as alice`, `m1 POST ${service}data as alice`]);
     for (const base of [hostOf('m2'), `${shared}/clusters/m2/proxy`]) {
-      assert.deepEqual({ base, notOver: await browser.evaluate(attempts(base)) }, { base, notOver: '' });
+      assert.deepEqual({ base, notOver: await attempts(base) }, { base, notOver: [] });
       assert.deepEqual(reached(), [], base);
     }
     await browser.evaluate(
