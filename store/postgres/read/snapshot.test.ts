@@ -84,3 +84,48 @@ test('a question that needs more than the one statement it was thought to need s
   assert.equal(begun!.length, 1);
   assert.deepEqual(rest, [["type '1'"], ["type '1'"]]);
 });
+
+test('a question that fails for what an outdated catalog lacks, before it asks anything, is made again', async () => {
+  for (const isShort of [true, false]) {
+    const { database, state } = fakeDatabase();
+    const inSnapshot = snapshotsOf(database);
+    await inSnapshot(askType);
+    state.version = 2;
+    const second = async (snapshot: Snapshot): Promise<string> => {
+      if (snapshot.catalog.version < 2) throw new TypeError('not in this catalog');
+      return askType(snapshot);
+    };
+    assert.equal(await inSnapshot(second, { isShort }), "type '2'");
+    const never = (): Promise<string> => Promise.reject(new TypeError('in no catalog'));
+    await assert.rejects(inSnapshot(never, { isShort }), /in no catalog/);
+  }
+});
+
+test('a catalog that was read late does not take the place of a newer one', async () => {
+  const { database, state } = fakeDatabase();
+  const late = Promise.withResolvers<void>();
+  const reading: typeof database.reading = (work) =>
+    database.reading((session) =>
+      work({
+        ...session,
+        run: async (text) => {
+          const answered = await session.run(text);
+          if (state.version === 1 && text.startsWith('SELECT id, incarnation')) await late.promise;
+          return answered;
+        },
+      }),
+    );
+  const inSnapshot = snapshotsOf({ schema: database.schema, reading });
+  const older = inSnapshot(askType);
+  await new Promise(setImmediate);
+  state.version = 2;
+  assert.equal(await inSnapshot(askType), "type '2'");
+  late.resolve();
+  assert.equal(await older, "type '1'");
+  const seen: number[] = [];
+  await inSnapshot(async (snapshot) => {
+    seen.push(snapshot.catalog.version);
+    await snapshot.moment();
+  });
+  assert.deepEqual(seen, [2], 'the first look is at the newer one');
+});

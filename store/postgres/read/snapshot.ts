@@ -61,15 +61,20 @@ export function snapshotsOf(database: Pick<Database, 'reading' | 'schema'>): InS
         await of.moment();
         return result;
       };
-      if (catalog !== undefined) {
+      const known = catalog;
+      if (known !== undefined) {
+        const first = new Transaction({ session, point, termCounts }, known, isShort);
         try {
-          return await attempt(new Transaction({ session, point, termCounts }, catalog, isShort), work);
+          return await attempt(first, work);
         } catch (error) {
-          if (!(error instanceof AgainError)) throw error;
+          // Work that has run no statement may have failed because the catalog lacked what it was asked about.
+          if (!(error instanceof AgainError) && (await first.isCurrent())) throw error;
         }
       }
-      const transaction = new Transaction({ session, point, termCounts }, catalog ?? emptyCatalog, false);
-      catalog = await transaction.begin();
+      const transaction = new Transaction({ session, point, termCounts }, known ?? emptyCatalog, false);
+      const read = await transaction.begin();
+      // Another question may have put a newer one there meanwhile, and go on to ask by it.
+      if (catalog === undefined || catalog === known || catalog.version < read.version) catalog = read;
       return attempt(transaction, work);
     });
 }
@@ -111,6 +116,17 @@ class Transaction implements Snapshot {
 
   get catalog(): Catalog {
     return this.#catalog;
+  }
+
+  /** Whether the transaction sees the version of the catalog that it was made with. */
+  async isCurrent(): Promise<boolean> {
+    try {
+      await this.moment();
+      return true;
+    } catch (error) {
+      if (error instanceof AgainError) return false;
+      throw error;
+    }
   }
 
   /** Begins the transaction, and reads the catalog when the database has a newer version of it. */
