@@ -110,11 +110,22 @@ test('what a function walks over counts, however little comes out, and the clock
 
 test('a rendering ends by the clock where its steps are cheap and its work is not', () => {
   let nowMs = 0;
-  const budget = new Budget(() => nowMs);
+  const clock = (): number => nowMs;
+  const budget = new Budget({ now: clock, ran: clock });
   budget.step();
   nowMs = templateLimits.milliseconds;
   budget.step();
   nowMs += 1;
+  assert.throws(() => budget.step(), fault(/longer than 200 ms/));
+});
+
+test('a rendering that waits for a core has as much time as one that does not', () => {
+  let [nowMs, ranMs] = [0, 0];
+  const budget = new Budget({ now: () => nowMs, ran: () => ranMs });
+  for (; ranMs <= templateLimits.milliseconds; ranMs += 40) {
+    budget.step();
+    nowMs += 1000;
+  }
   assert.throws(() => budget.step(), fault(/longer than 200 ms/));
 });
 
