@@ -2,6 +2,8 @@
 // stored.
 import { listAt, textAt } from '../../lib/objects/json-object.ts';
 import { MemberRefusal } from '../../distribute/member/member-objects.ts';
+import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
+import { pathOf } from '../../kube/paths.ts';
 import type { MemberClient } from '../../distribute/member/member-client.ts';
 import type { TokenTimes } from '../object/cluster-join.ts';
 import { accountName } from './access-objects.ts';
@@ -35,7 +37,7 @@ export async function requestToken(
   timeScale: number,
   random: () => number = Math.random,
 ): Promise<IssuedToken> {
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/serviceaccounts/${accountName}/token`;
+  const path = `${pathOf(accessKinds.ServiceAccount, namespace, accountName)}/token`;
   const spec = { expirationSeconds: seconds };
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };
   const issuedMs = Date.now();

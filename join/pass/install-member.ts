@@ -2,6 +2,7 @@
 // Each step has a condition of its own in the ClusterJoin's status.
 import type { Access } from '../../cache/sources/objects/registration.ts';
 import type { ApiObject } from '../../kube/types.ts';
+import { objectPath } from '../../kube/paths.ts';
 import { check } from '../../kube/objects/object-writer.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { memberMapper } from '../../distribute/member/discovery.ts';
@@ -125,11 +126,12 @@ async function wantedIn({ parts, join, spec }: Installation, member: ReachedMemb
 async function readBundle({ client }: JoinParts, { bundle }: JoinSpec): Promise<readonly JsonObject[]> {
   if (bundle === undefined) return [];
   const { namespace, name } = bundle;
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps/${encodeURIComponent(name)}`;
+  const configMaps = { group: '', version: 'v1', resource: 'configmaps' };
+  const path = objectPath({ ...configMaps, namespace }, name);
   const answer = await client.request({ method: 'GET', path, timeoutMs: 15_000 });
   if (answer.status === 404)
     throw new StepFault('RightsSufficient', 'BundleMissing', `the ConfigMap ${namespace}/${name} is missing`);
-  check(answer, 'get', { group: '', version: 'v1', resource: 'configmaps' });
+  check(answer, 'get', configMaps);
   return manifestsIn(parse(answer.body));
 }
 
