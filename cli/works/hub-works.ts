@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts'
 import { patchCall } from '../../kube/objects/object-calls.ts';
 import { collectionPath, objectPath } from '../../kube/paths.ts';
 import type { ApiAnswer, WatchedResource } from '../../kube/types.ts';
-import { parseExact } from '../../lib/json/exact-json.ts';
+import { jsonIn } from '../../lib/json/exact-json.ts';
 
 const manifestWorks = { group: 'work.open-cluster-management.io', version: 'v1', resource: 'manifestworks' };
 
@@ -129,12 +129,8 @@ function isWork(value: unknown): value is Work {
 }
 
 function objectIn({ body }: ApiAnswer, connection: Connection): JsonObject {
-  try {
-    const parsed = parseExact(body);
-    if (isJsonObject(parsed)) return parsed;
-  } catch {
-    // The body is not JSON. The failure that is thrown below says so.
-  }
+  const parsed = jsonIn(body);
+  if (isJsonObject(parsed)) return parsed;
   throw noObject(connection);
 }
 

@@ -10,6 +10,7 @@ import {
   type WriteCall,
 } from '../../kube/objects/object-calls.ts';
 import { collectionOf, pathOf } from '../../kube/paths.ts';
+import { readStatus } from '../../kube/status.ts';
 import type { ApiAnswer, ApiCall } from '../../kube/types.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { AnswerTooLong } from '../../routing/members/member-call.ts';
@@ -139,17 +140,6 @@ function at({ kind, namespace, name }: ObjectName): string {
 /** Returns the object in an answer. @throws MemberRefusal for a status that is not 2xx, and as {@link jsonOf} does */
 function read({ status, body }: ApiAnswer): JsonObject {
   if (status < 300) return jsonOf(body);
-  let refusal: JsonObject = {};
-  try {
-    refusal = jsonOf(body);
-  } catch (error) {
-    // A proxy in front of the cluster may answer with a page.
-    if (!(error instanceof MemberRefusal)) throw error;
-  }
-  const { reason, message } = refusal;
-  throw new MemberRefusal(
-    status,
-    typeof reason === 'string' ? reason : '',
-    typeof message === 'string' ? message : `the cluster answered with ${status}`,
-  );
+  const { reason, message } = readStatus(body);
+  throw new MemberRefusal(status, reason, message || `the cluster answered with ${status}`);
 }

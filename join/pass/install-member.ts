@@ -7,6 +7,7 @@ import { check } from '../../kube/objects/object-writer.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { memberMapper } from '../../distribute/member/discovery.ts';
 import type { MemberObjects } from '../../distribute/member/member-objects.ts';
+import { jsonIn } from '../../lib/json/exact-json.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { deleteBootstrap, readBootstrap, type Bootstrap } from '../hub/bootstrap.ts';
 import { addressOf, readSecret, storeSecret, withToken } from '../hub/cluster-secret.ts';
@@ -104,14 +105,6 @@ async function reach({ join, spec, status, claims }: Installation, member: Reach
   );
 }
 
-function parse(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
-}
-
 async function wantedIn({ parts, join, spec }: Installation, member: ReachedMember): Promise<Wanted> {
   const objects = objectsFor(parts, join, member.own);
   const isOwn = await ownsNamespace(objects, spec.memberNamespace, join.metadata.uid);
@@ -132,7 +125,7 @@ async function readBundle({ client }: JoinParts, { bundle }: JoinSpec): Promise<
   if (answer.status === 404)
     throw new StepFault('RightsSufficient', 'BundleMissing', `the ConfigMap ${namespace}/${name} is missing`);
   check(answer, 'get', configMaps);
-  return manifestsIn(parse(answer.body));
+  return manifestsIn(jsonIn(answer.body));
 }
 
 async function checkRights({ spec, status }: Installation, { objects, access, bundle, kinds }: Wanted): Promise<void> {

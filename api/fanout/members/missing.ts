@@ -3,6 +3,7 @@
 // shown are cut to one line and hold no addresses.
 import { GatewayError } from '../../../model/errors.ts';
 import type { ErrorCode } from '../../../model/errors.ts';
+import { readStatus } from '../../../kube/status.ts';
 import { oneLine } from '../../../lib/text/one-line.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
@@ -59,27 +60,14 @@ export async function missingByAnswer(cluster: string, answer: MemberAnswer): Pr
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
   }
-  const { reason, message } = readStatus(body);
+  const { isStatus, reason, message } = readStatus(body);
   return {
     cluster,
     code: answer.status,
-    reason: reason === '' ? 'Unknown' : reason,
-    message: shortened(message === '' ? `it answered with status ${answer.status}` : message),
+    reason: reason.slice(0, 100) || 'Unknown',
+    message: shortened((isStatus && message) || `it answered with status ${answer.status}`),
     warnings: answer.status === 403 ? refusedImpersonation(cluster, body) : [],
   };
-}
-
-function readStatus(body: Buffer): { readonly reason: string; readonly message: string } {
-  const nothing = { reason: '', message: '' };
-  try {
-    const status: unknown = JSON.parse(body.toString('utf8'));
-    if (typeof status !== 'object' || status === null || !('kind' in status) || status.kind !== 'Status')
-      return nothing;
-    const reason = 'reason' in status && typeof status.reason === 'string' ? status.reason.slice(0, 100) : '';
-    return { reason, message: 'message' in status && typeof status.message === 'string' ? status.message : '' };
-  } catch {
-    return nothing;
-  }
 }
 
 /** The message as clients may print it: members write it, so that it may hold control characters. */
