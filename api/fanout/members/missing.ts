@@ -1,6 +1,7 @@
 // Tells the client which clusters are missing from an answer: by Warning headers, an annotation of the list, or a
 // Status. Security: callers of these functions pass only clusters that the caller of the gateway may reach. The reasons
 // shown are cut to one line and hold no addresses.
+import { listed } from '../../../lib/text/listed.ts';
 import { GatewayError } from '../../../model/errors.ts';
 import type { ErrorCode } from '../../../model/errors.ts';
 import { readStatus } from '../../../kube/status.ts';
@@ -120,14 +121,10 @@ export function statusOfMany(error: GatewayError, causes: readonly Missing[]): o
  */
 export function errorOfAll(missing: readonly Missing[]): GatewayError {
   const [first] = missing;
-  const named = missing
-    .slice(0, 5)
-    .map(({ cluster, message }) => `cluster "${cluster}": ${message}`)
-    .join('; ');
-  const more = missing.length > 5 ? `; and ${missing.length - 5} more` : '';
+  const named = missing.map(({ cluster, message }) => `cluster "${cluster}": ${message}`);
   const same = missing.every(({ code }) => code === first?.code);
   const code = same ? (codes.get(first?.code ?? 0) ?? 'MEMBER_UNAVAILABLE') : 'MEMBER_UNAVAILABLE';
-  return new GatewayError(missing.some((one) => one.code >= 500) ? 'MEMBER_UNAVAILABLE' : code, `${named}${more}`);
+  return new GatewayError(missing.some((one) => one.code >= 500) ? 'MEMBER_UNAVAILABLE' : code, listed(named, 5, '; '));
 }
 
 const codes: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
