@@ -1,7 +1,8 @@
-// Parses the hub's answers: pages of lists, watch events, objects and Status errors. An object without name or uid
+// Parses the hub's answers: pages of lists, watch events and objects. An object without name or uid
 // could not be matched with its later events, so an answer that contains one is rejected as a whole.
 import { isJsonObject, type JsonObject } from '../lib/objects/json-object.ts';
 import { MalformedAnswer } from '../lib/json/json-scan.ts';
+import { statusOf, type StatusAnswer } from './status.ts';
 import type { ApiObject } from './types.ts';
 import { parseExact } from '../lib/json/exact-json.ts';
 
@@ -17,14 +18,7 @@ export interface Page {
 export type WatchLine =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: ApiObject }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string }
-  | { readonly type: 'ERROR'; readonly status: StatusAnswer };
-
-/** The fields of a `metav1.Status` that decide what a reflector does next. */
-export interface StatusAnswer {
-  /** The HTTP status code in the Status; 0 when the Status has none, or when the body was no Status. */
-  readonly code: number;
-  readonly reason: string;
-}
+  | { readonly type: 'ERROR'; readonly status: Pick<StatusAnswer, 'code' | 'reason'> };
 
 /**
  * Parses the body of a list answer. @throws MalformedAnswer when the body is not a list of objects with a
@@ -60,23 +54,11 @@ export function readWatchLine(line: string): WatchLine {
     }
     return { type, resourceVersion };
   }
-  if (type === 'ERROR') return { type, status: statusOf(recordOf(object)) };
-  throw new MalformedAnswer('an event of an unknown type');
-}
-
-/** The Status in the body of an error answer. When the body is no Status, code is 0 and reason is ''. */
-export function readStatus(body: Buffer): StatusAnswer {
-  try {
-    return statusOf(parse(body.toString('utf8')));
-  } catch {
-    return { code: 0, reason: '' };
+  if (type === 'ERROR') {
+    const { code, reason } = statusOf(object);
+    return { type, status: { code, reason } };
   }
-}
-
-function statusOf(status: JsonObject | undefined): StatusAnswer {
-  if (status?.['kind'] !== 'Status') return { code: 0, reason: '' };
-  const { code, reason } = status;
-  return { code: typeof code === 'number' ? code : 0, reason: typeof reason === 'string' ? reason : '' };
+  throw new MalformedAnswer('an event of an unknown type');
 }
 
 /**

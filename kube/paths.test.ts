@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectionPath, groupVersionPath, objectPath, UnusableName } from './paths.ts';
+import { collectionPath, groupVersionPath, objectPath, pathOf, UnusableName } from './paths.ts';
 
 const configMaps = { group: '', version: 'v1', resource: 'configmaps', namespace: 'ns' };
 
@@ -21,9 +21,20 @@ test('no path is built of text that is no group, version, type, namespace or nam
     for (const part of ['version', 'resource', 'namespace'])
       assert.throws(() => collectionPath({ ...configMaps, [part]: text }, {}), UnusableName, `${part} ${text}`);
   }
-  for (const text of ['', '.', '..', '../x', 'a/b', 'a%2Fb', '\ud800'])
+  for (const text of ['', '.', '..', '../x', 'a/b', 'a%2Fb', 'a%2fb', 'a\n', '\0', 'a\u007f', '\u0085', '\ud800']) {
     assert.throws(() => objectPath(configMaps, text), UnusableName, text);
+    assert.throws(() => pathOf({ ...configMaps, namespaced: true }, 'ns', text), UnusableName, text);
+    assert.throws(() => pathOf({ ...configMaps, namespaced: true }, text), UnusableName, text);
+  }
   const long = 'v1/namespaces/kube-system/secrets/x?';
   assert.throws(() => groupVersionPath('', long), /"v1\/namespaces.*" cannot be a version/);
   assert.throws(() => objectPath(configMaps, ''), /the name is empty/);
+});
+
+test('a kind without namespaces has the same path whatever namespace is asked for', () => {
+  const { namespace: _, ...type } = configMaps;
+  const nodes = { ...type, resource: 'nodes', namespaced: false };
+  for (const namespace of ['', 'ns', '../x'])
+    assert.deepEqual([pathOf(nodes, namespace), pathOf(nodes, namespace, 'n1')], ['/api/v1/nodes', '/api/v1/nodes/n1']);
+  assert.equal(pathOf({ ...type, namespaced: true }, 'ns', 'a:b'), '/api/v1/namespaces/ns/configmaps/a%3Ab');
 });

@@ -49,6 +49,29 @@ export function objectPath(type: Omit<WatchedResource, 'labelSelector' | 'fieldS
   return `${collectionPath(type, {})}/${encodeURIComponent(name)}`;
 }
 
+/** The parts of a kind that make up paths; `resource` is the plural name. */
+export interface PlacedType extends Pick<WatchedResource, 'group' | 'version' | 'resource'> {
+  /** Whether the objects of the kind are in namespaces. */
+  readonly namespaced: boolean;
+}
+
+/** The collection of a kind in a namespace; for kinds without namespaces `namespace` has no effect. */
+export function collectionOf({
+  kind: { group, version, resource, namespaced },
+  namespace,
+}: {
+  readonly kind: PlacedType;
+  readonly namespace: string;
+}): WatchedResource {
+  return { group, version, resource, ...(namespaced && { namespace }) };
+}
+
+/** The path of {@link collectionOf}, or of one object in it when `name` is given. @throws UnusableName */
+export function pathOf(kind: PlacedType, namespace: string, name?: string): string {
+  const type = collectionOf({ kind, namespace });
+  return name === undefined ? collectionPath(type, {}) : objectPath(type, name);
+}
+
 function requireForm(what: string, text: string, isUsable: (text: string) => boolean): void {
   if (isUsable(text)) return;
   const shown = JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);

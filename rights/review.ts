@@ -2,6 +2,7 @@
 // gateway's own credential and names the user's identity in the spec. A SubjectAccessReview adds no groups by itself,
 // so the spec holds the identity as it is after impersonation. A failed request is not remembered, and it hides the
 // cluster.
+import { inTurns } from '../lib/in-turns.ts';
 import { makeIdentityNumbers } from '../auth/callers/identity-key.ts';
 import { makeReviewCache } from '../auth/reviews/review-cache.ts';
 import type { Reviewed } from '../auth/reviews/review-cache.ts';
@@ -130,7 +131,7 @@ export function makeReviewer(options: ReviewerOptions): Reviewer {
     const namespaces: string[] = [];
     const names: GrantedName[] = [];
     const candidates = candidatesOf(asked.view, identity, verb, type);
-    await eachOf(candidates, questionsAtOnce, async ({ question, granting }) => {
+    await inTurns(candidates, questionsAtOnce, async ({ question, granting }) => {
       const isAllowed = granting === undefined ? allowedWhole : allowed;
       if (!(await isAllowed(asked, identity, question))) return;
       if (granting === undefined) namespaces.push(question.namespace);
@@ -195,23 +196,4 @@ export function accessReviewSpec(identity: User, { verb, type, namespace, name }
     ...(extra.length === 0 ? {} : { extra: Object.fromEntries(extra) }),
     resourceAttributes: { verb, group: type.group, resource: type.resource, namespace, name },
   };
-}
-
-/** Runs `run` for every item, at most `atOnce` at the same time. Rejects with the first error and starts no more. */
-async function eachOf<T>(items: readonly T[], atOnce: number, run: (item: T) => Promise<void>): Promise<void> {
-  let next = 0;
-  let failed = false;
-  const work = async (): Promise<void> => {
-    while (next < items.length && !failed) {
-      const item = items[next]!;
-      next += 1;
-      try {
-        await run(item);
-      } catch (error) {
-        failed = true;
-        throw error;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work));
 }

@@ -1,6 +1,8 @@
 // Asks clusters about rights, over the same connections as requests. Easy to get wrong: a SubjectAccessReview asks
 // about somebody else, so it goes out with the gateway's own credential. Only the SelfSubjectRulesReview, which tells
 // whether RBAC is the only authorizer, impersonates: it asks as `portcullis:index`, unless `identity` is `self`.
+import { jsonIn } from '../lib/json/exact-json.ts';
+import { fieldOf, isJsonObject } from '../lib/objects/json-object.ts';
 import { GatewayError } from '../model/errors.ts';
 import type { ClusterRecord } from '../model/records.ts';
 import type { User } from '../model/user.ts';
@@ -82,12 +84,8 @@ async function post(
     const message = `cluster "${cluster}" answered a ${resource} request with ${answer.status}`;
     throw new Refusal('MEMBER_BAD_RESPONSE', message, { cluster });
   }
-  try {
-    const { status } = JSON.parse(body.toString('utf8')) as { readonly status?: ReviewStatus };
-    if (typeof status === 'object' && status !== null) return status;
-  } catch {
-    // An answer that is not JSON is reported below as one without a status.
-  }
+  const status = fieldOf(jsonIn(body), 'status');
+  if (isJsonObject(status)) return status;
   throw new GatewayError(
     'MEMBER_BAD_RESPONSE',
     `cluster "${cluster}" answered a ${resource} request without a status`,

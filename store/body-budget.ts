@@ -1,6 +1,7 @@
 // Limits how many bodies (the JSON of stored objects) one question may read for conditions that no index answers. A
 // page that can be continued by a cursor ends early when the budget is used up. Any other question is refused with a
 // message that says what to do instead, because a count or facet over a part of the rows would look complete.
+import { listed } from '../lib/text/listed.ts';
 import { GatewayError } from '../model/errors.ts';
 import { typeKey, type ResourceType } from '../query/types.ts';
 import { indexedPaths } from './indexed-paths.ts';
@@ -151,13 +152,11 @@ export class BodyBudget {
   }
 
   #why(): string {
-    const paths = [...this.#paths.keys()];
-    const named = paths.slice(0, mostNamed).map((path) => {
+    const paths = [...this.#paths.keys()].map((path) => {
       return `"${path.length > longestNamed ? `${path.slice(0, longestNamed)}…` : path}"`;
     });
-    const more = paths.length > named.length ? ` and ${paths.length - named.length} more` : '';
     const verb = paths.length === 1 ? 'is' : 'are';
-    return `${named.join(', ')}${more} ${verb} not indexed, so that each object has to be read`;
+    return `${listed(paths, mostNamed)} ${verb} not indexed, so that each object has to be read`;
   }
 
   #mostText(): string {

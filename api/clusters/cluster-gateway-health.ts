@@ -4,6 +4,7 @@
 // `resourceVersion` is taken from its answer.
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { GatewayError } from '../../model/errors.ts';
+import { objectPath } from '../../kube/paths.ts';
 import type { ApiClient } from '../../kube/types.ts';
 import type { ClusterGatewayView, ClusterRecord } from '../../model/records.ts';
 import type { ClusterReader } from '../../model/store.ts';
@@ -210,8 +211,8 @@ async function patchHub(
 ): Promise<string> {
   const path =
     secret === undefined
-      ? `/apis/cluster.open-cluster-management.io/v1/managedclusters/${encodeURIComponent(name)}`
-      : `/api/v1/namespaces/${encodeURIComponent(secret.namespace)}/secrets/${encodeURIComponent(secret.name)}`;
+      ? objectPath({ group: 'cluster.open-cluster-management.io', version: 'v1', resource: 'managedclusters' }, name)
+      : objectPath({ group: '', version: 'v1', resource: 'secrets', namespace: secret.namespace }, secret.name);
   const { status, body } = await hub.request({
     method: 'PATCH',
     path: `${path}?fieldManager=portcullis${dryRun ? '&dryRun=All' : ''}`,

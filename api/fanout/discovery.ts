@@ -12,7 +12,7 @@ import { mergedDiscovery } from './discovery-merge.ts';
 import type { DiscoveryDocument } from './discovery-merge.ts';
 import { IncompleteAnswer } from './lists/list-answer.ts';
 import type { ListParts } from './lists/list-answer.ts';
-import { inTurns } from './members/members.ts';
+import { inTurns } from '../../lib/in-turns.ts';
 import { errorOfAll, missingByAnswer, missingByError } from './members/missing.ts';
 import type { Missing } from './members/missing.ts';
 import { memberPath, withoutKeys } from './members/query.ts';

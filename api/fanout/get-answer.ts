@@ -1,6 +1,7 @@
 // Answers a get of one object by name over many clusters: with the object, when exactly one cluster has it. The answer
 // is 404 only when every cluster has said that it does not have the object, because a cluster that did not answer may
 // have it.
+import { listed } from '../../lib/text/listed.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterSpec } from '../../model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
@@ -12,7 +13,8 @@ import type { Edit } from './lists/item-bytes.ts';
 import { IncompleteAnswer } from './lists/list-answer.ts';
 import type { ListParts } from './lists/list-answer.ts';
 import { maxItemBytes } from '../../lib/json/list-cutter.ts';
-import { inTurns, membersAtOnce } from './members/members.ts';
+import { membersAtOnce } from './members/members.ts';
+import { inTurns } from '../../lib/in-turns.ts';
 import { errorOfAll, missingByAnswer, missingByError, warningHeaders } from './members/missing.ts';
 import type { Missing } from './members/missing.ts';
 import { memberPath, refuseOneVersion } from './members/query.ts';
@@ -67,7 +69,7 @@ export async function answerGet(parts: ListParts, clusters: readonly ClusterSpec
 }
 
 function ambiguous(clusters: readonly string[], resource: string): GatewayError {
-  const named = clusters.slice(0, 20).join(', ') + (clusters.length > 20 ? ` and ${clusters.length - 20} more` : '');
+  const named = listed(clusters, 20);
   return new GatewayError(
     'CONFLICT',
     `${clusters.length} clusters have ${resource === '' ? 'it' : `such an object of ${resource}`}: ${named}; ask one of them at /clusters/<name>/proxy, or choose with clusterSelector=`,

@@ -9,7 +9,8 @@ import { memberAccept, memberHeaders } from './members/accept.ts';
 import { IncompleteAnswer } from './lists/list-answer.ts';
 import type { ListParts } from './lists/list-answer.ts';
 import { markedDocument } from './get-answer.ts';
-import { inTurns, membersAtOnce } from './members/members.ts';
+import { membersAtOnce } from './members/members.ts';
+import { inTurns } from '../../lib/in-turns.ts';
 import {
   errorOfAll,
   missingAnnotation,

@@ -1,6 +1,7 @@
 // Reads the authorization rules file. Easy to get wrong: an empty list or a misspelt field must never make a rule allow
 // more. So an unknown field, an empty list or a pattern that RBAC does not have is a fault, and one fault makes the
 // whole file invalid.
+import { listed } from '../../lib/text/listed.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import type { LabelSelector } from '../../lib/objects/label-selector.ts';
 import { z } from 'zod';
@@ -178,7 +179,5 @@ function toRule(given: z.infer<typeof rule>): Rule {
 }
 
 function invalid(faults: readonly string[]): GatewayError {
-  const shown = faults.slice(0, 50);
-  if (faults.length > shown.length) shown.push(`and ${faults.length - shown.length} more`);
-  return new GatewayError('INVALID', `the authorization rules are not valid:\n  ${shown.join('\n  ')}`);
+  return new GatewayError('INVALID', `the authorization rules are not valid:\n  ${listed(faults, 50, '\n  ')}`);
 }

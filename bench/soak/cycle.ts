@@ -7,6 +7,7 @@ import { execOverWebSocket } from '../../test/clients/websocket-client.ts';
 import { eventually } from '../../test/site/polling.ts';
 import { startShortRequests } from '../../test/faults/short-requests.ts';
 import { startWatching } from '../../test/faults/watching.ts';
+import { createRandom } from '../figures/statistics.ts';
 import type { SoakSite } from './site.ts';
 
 export interface CyclePlan {
@@ -33,19 +34,8 @@ const changesPerSecond = 1;
 /** Milliseconds that one network fault lasts. */
 const faultMs = 2_000;
 
-/** A random number generator (mulberry32): the same seed gives the same faults in the same order. */
-function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 export async function runCycle(site: SoakSite, plan: CyclePlan, cycle: number): Promise<CycleOutcome> {
-  const random = seeded(plan.seed);
+  const random = createRandom(plan.seed);
   const namespace = `soak-${cycle}`;
   const own = `/api/v1/namespaces/${namespace}/configmaps`;
   await site.member.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });

@@ -82,6 +82,19 @@ describe('portcullis apply', () => {
     );
   });
 
+  test('a cluster that says when to come again is not asked before', async () => {
+    const askedMs: number[] = [];
+    clusters.intercept = (cluster, _request, response) => {
+      if (cluster !== 'c05') return false;
+      askedMs.push(performance.now());
+      if (askedMs.length === 1) response.setHeader('Retry-After', '1');
+      return askedMs.length === 1 && busy(response);
+    };
+    const { failure } = await run({ clusters: 'c05', allClusters: false });
+    assert.equal(failure, undefined);
+    assert.ok(askedMs[1]! - askedMs[0]! >= 990, `asked again after ${askedMs[1]! - askedMs[0]!} ms`);
+  });
+
   test('a cluster that is busy for a moment is asked again, a dead one is given up alone', async () => {
     let refusals = 0;
     clusters.intercept = (cluster, request, response) => {

@@ -1,5 +1,6 @@
 // `portcullis apply` and `portcullis diff`: reads the flags, runs over the chosen clusters, prints the report.
 import { resolve } from 'node:path';
+import { listed } from '../../lib/text/listed.ts';
 import { findConnection } from '../connection/connection.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
 import { Failure, usageFailure } from '../terminal/failure.ts';
@@ -175,12 +176,7 @@ export function finish(reports: readonly ClusterReport[], state: RunState | unde
   }
   const rest = unfinished.length === 0 ? '' : `; ${unfinished.length} were not begun (--max-unavailable)`;
   throw new Failure(
-    `${failed.length} of ${reports.length} clusters failed: ${listed(failed)}${rest}`,
+    `${failed.length} of ${reports.length} clusters failed: ${listed(failed, 10)}${rest}`,
     `The reasons stand above. ${again}`,
   );
-}
-
-function listed(names: readonly string[]): string {
-  const most = 10;
-  return names.length <= most ? names.join(', ') : `${names.slice(0, most).join(', ')} and ${names.length - most} more`;
 }

@@ -1,6 +1,7 @@
 // Turns errors on the way to the gateway into a sentence and advice. Node has half a dozen error codes for one mistake,
 // the wrong CA, depending on where the verification fails.
-import { fieldOf, textAt } from '../../lib/objects/json-object.ts';
+import { readStatus } from '../../kube/status.ts';
+import { textAt } from '../../lib/objects/json-object.ts';
 import { Failure } from '../terminal/failure.ts';
 import type { Connection } from './gateway-connection.ts';
 
@@ -123,10 +124,9 @@ export function explainStatus(status: number, body: Buffer, connection: Connecti
   );
 }
 
-/** The message of a `metav1.Status`; undefined when the body is not a Status. */
+/** The message of a `metav1.Status`; undefined when the body has none. */
 export function statusMessage(body: Buffer): string | undefined {
-  const message = fieldOf(statusIn(body), 'message');
-  return typeof message === 'string' ? message : undefined;
+  return readStatus(body).message || undefined;
 }
 
 /**
@@ -134,16 +134,7 @@ export function statusMessage(body: Buffer): string | undefined {
  * type. In the second case the Status has no object name in its details.
  */
 export function isAboutObject(body: Buffer): boolean {
-  return textAt(statusIn(body), 'details', 'name') !== '';
-}
-
-function statusIn(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString());
-  } catch {
-    // The body is not JSON, so another kind of server answered, and the text of its page would not help.
-    return undefined;
-  }
+  return textAt(readStatus(body).details, 'name') !== '';
 }
 
 function codeOf(error: unknown): string | undefined {

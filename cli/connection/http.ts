@@ -9,6 +9,7 @@ import type { Connection } from './gateway-connection.ts';
 import { bodyOf } from '../../kube/call-body.ts';
 import type { ApiAnswer, ApiCall } from '../../kube/types.ts';
 import { retryAfterMsOf } from '../../lib/backoff.ts';
+import { jsonIn } from '../../lib/json/exact-json.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 /** Limits of one request. */
@@ -53,12 +54,7 @@ export async function askJson(
 ): Promise<JsonObject> {
   const answer = await send(connection, call, limits);
   if (answer.status !== 200) throw explain(answer.status, answer.body, connection);
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(answer.body.toString());
-  } catch {
-    parsed = undefined;
-  }
+  const parsed = jsonIn(answer.body);
   if (!isJsonObject(parsed)) {
     throw new Failure(
       `${connection.root} answered something that is not a Kubernetes object`,

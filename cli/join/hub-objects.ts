@@ -6,10 +6,17 @@ import { send } from '../connection/http.ts';
 import { Failure } from '../terminal/failure.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { createCall, patchCall } from '../../kube/objects/object-calls.ts';
+import { collectionPath, objectPath } from '../../kube/paths.ts';
 import type { ApiAnswer } from '../../kube/types.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 
-export const joinsPath = '/apis/join.portcullis.io/v1alpha1/clusterjoins';
+const clusterJoins = { group: 'join.portcullis.io', version: 'v1alpha1', resource: 'clusterjoins' };
+export const joinsPath = collectionPath(clusterJoins, {});
+
+/** The path of one ClusterJoin. @throws UnusableName */
+export function joinPath(name: string): string {
+  return objectPath(clusterJoins, name);
+}
 
 /** An object of the hub. Only `metadata.name` is known to be there; other fields must be checked. */
 export interface HubObject extends JsonObject {

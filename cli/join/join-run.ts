@@ -3,8 +3,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure, usageFailure } from '../terminal/failure.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { collectionPath, objectPath } from '../../kube/paths.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { joinsPath, type HubObject, type HubObjects } from './hub-objects.ts';
+import { joinPath, joinsPath, type HubObject, type HubObjects } from './hub-objects.ts';
 
 /** What `portcullis join` needs to create the ClusterJoin and its bootstrap Secret. */
 export interface JoinRequest {
@@ -25,7 +26,7 @@ export interface Waiting {
 /** Reasons of conditions for faults that do not go away by waiting; the command fails when it sees one of them. */
 const lasting = new Set([
   ...['RightsMissing', 'AlreadyJoined', 'NameTaken', 'ForeignObjects', 'OtherCluster'],
-  ...['InvalidBootstrap', 'CredentialRefused', 'BundleMissing'],
+  ...['InvalidBootstrap', 'CredentialRefused', 'BundleMissing', 'InvalidName'],
 ]);
 
 /**
@@ -33,10 +34,10 @@ const lasting = new Set([
  * @throws Failure when the hub refuses one of them; a Secret that was created already is then deleted again
  */
 export async function declareJoin(hub: HubObjects, { name, namespace, kubeconfig, spec }: JoinRequest): Promise<void> {
-  if ((await hub.get(`${joinsPath}/${name}`)) !== undefined)
+  if ((await hub.get(joinPath(name))) !== undefined)
     throw usageFailure(`there is a ClusterJoin "${name}" already`, `Let it leave first: portcullis unjoin ${name}`);
-  const secrets = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
-  const secret = await hub.create(secrets, {
+  const secrets = { group: '', version: 'v1', resource: 'secrets', namespace };
+  const secret = await hub.create(collectionPath(secrets, {}), {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { generateName: `${name}-bootstrap-` },
@@ -48,7 +49,7 @@ export async function declareJoin(hub: HubObjects, { name, namespace, kubeconfig
   try {
     await hub.create(joinsPath, { ...join, spec: { ...spec, bootstrapKubeconfigSecret } });
   } catch (error) {
-    await hub.remove(`${secrets}/${secret.metadata.name}`).catch(() => false);
+    await hub.remove(objectPath(secrets, secret.metadata.name)).catch(() => false);
     throw error;
   }
 }
@@ -64,7 +65,7 @@ const unseen =
 export async function awaitReady(hub: HubObjects, name: string, terminal: Terminal, waiting: Waiting): Promise<void> {
   const tell = teller(terminal);
   await poll(terminal, waiting, async () => {
-    const join = await hub.get(`${joinsPath}/${name}`);
+    const join = await hub.get(joinPath(name));
     if (join === undefined) throw new Failure(`the ClusterJoin "${name}" was deleted meanwhile`, '');
     const conditions = conditionsIn(join);
     for (const condition of conditions) tell(condition);
@@ -92,7 +93,7 @@ export async function leave(
   terminal: Terminal,
   waiting: Waiting,
 ): Promise<void> {
-  const path = `${joinsPath}/${name}`;
+  const path = joinPath(name);
   const join = await hub.get(path);
   if (join === undefined)
     throw usageFailure(`there is no ClusterJoin "${name}"`, 'List them: kubectl get clusterjoins');

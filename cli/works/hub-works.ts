@@ -5,10 +5,11 @@ import { send } from '../connection/http.ts';
 import { Failure, usageFailure } from '../terminal/failure.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { patchCall } from '../../kube/objects/object-calls.ts';
-import type { ApiAnswer } from '../../kube/types.ts';
-import { parseExact } from '../../lib/json/exact-json.ts';
+import { collectionPath, objectPath } from '../../kube/paths.ts';
+import type { ApiAnswer, WatchedResource } from '../../kube/types.ts';
+import { jsonIn } from '../../lib/json/exact-json.ts';
 
-const group = '/apis/work.open-cluster-management.io/v1';
+const manifestWorks = { group: 'work.open-cluster-management.io', version: 'v1', resource: 'manifestworks' };
 
 /**
  * A ManifestWork as the hub answers it. Only the names in its metadata are known to be there; other fields must be
@@ -55,11 +56,12 @@ export function hubWorks(connection: Connection): HubWorks {
     return objectIn(answer, connection);
   };
 
-  async function listPath(collection: string, what: string): Promise<readonly Work[]> {
+  async function listAll(collection: WatchedResource, what: string): Promise<readonly Work[]> {
     const works: Work[] = [];
     let next = '';
     do {
-      const path = `${collection}?limit=${pageSize}${next === '' ? '' : `&continue=${encodeURIComponent(next)}`}`;
+      const page = next === '' ? '' : `&continue=${encodeURIComponent(next)}`;
+      const path = `${collectionPath(collection, { limit: String(pageSize) })}${page}`;
       const { items, metadata } = await get(path, what);
       if (Array.isArray(items)) works.push(...items.filter(isWork));
       next = isJsonObject(metadata) && typeof metadata['continue'] === 'string' ? metadata['continue'] : '';
@@ -69,8 +71,8 @@ export function hubWorks(connection: Connection): HubWorks {
 
   return {
     async list(clusters) {
-      if (clusters === undefined) return byName(await listPath(`${group}/manifestworks`, 'list all ManifestWorks'));
-      const lists = clusters.map((cluster) => listPath(collectionOf(cluster), `list the ManifestWorks of ${cluster}`));
+      if (clusters === undefined) return byName(await listAll(manifestWorks, 'list all ManifestWorks'));
+      const lists = clusters.map((cluster) => listAll(worksOf(cluster), `list the ManifestWorks of ${cluster}`));
       return byName((await Promise.all(lists)).flat());
     },
     async get(name) {
@@ -108,12 +110,12 @@ export function textOf({ cluster, name }: WorkName): string {
   return `${cluster}/${name}`;
 }
 
-function collectionOf(cluster: string): string {
-  return `${group}/namespaces/${encodeURIComponent(cluster)}/manifestworks`;
+function worksOf(cluster: string): WatchedResource {
+  return { ...manifestWorks, namespace: cluster };
 }
 
 function pathOf({ cluster, name }: WorkName): string {
-  return `${collectionOf(cluster)}/${encodeURIComponent(name)}`;
+  return objectPath(worksOf(cluster), name);
 }
 
 function byName(works: readonly Work[]): readonly Work[] {
@@ -127,12 +129,8 @@ function isWork(value: unknown): value is Work {
 }
 
 function objectIn({ body }: ApiAnswer, connection: Connection): JsonObject {
-  try {
-    const parsed = parseExact(body);
-    if (isJsonObject(parsed)) return parsed;
-  } catch {
-    // The body is not JSON. The failure that is thrown below says so.
-  }
+  const parsed = jsonIn(body);
+  if (isJsonObject(parsed)) return parsed;
   throw noObject(connection);
 }
 

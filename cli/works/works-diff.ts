@@ -5,7 +5,8 @@ import { isJsonObject, objectsAt, type JsonObject } from '../../lib/objects/json
 import { updatedObject } from '../../lib/objects/updated-object.ts';
 import { matches } from '../../lib/text/star-pattern.ts';
 import { createCall, patchCall, updateCall, type WriteCall } from '../../kube/objects/object-calls.ts';
-import { discoverKinds, pathOf, type Kinds, type ServedKind } from '../apply/cluster/kinds.ts';
+import { discoverKinds, type Kinds, type ServedKind } from '../apply/cluster/kinds.ts';
+import { pathOf } from '../../kube/paths.ts';
 import { makeMemberClient, reasonOf, refusal, type MemberClient } from '../apply/cluster/member-client.ts';
 import { objectDiff } from '../apply/manifests/object-diff.ts';
 import { withoutSecrets } from '../apply/manifests/secret-values.ts';

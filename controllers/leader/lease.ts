@@ -2,6 +2,7 @@
 // The controllers of import/ use the Leases of Clusterpedia's own components, so that the gateway and Clusterpedia
 // never write at the same time.
 import { isDeepStrictEqual } from 'node:util';
+import { collectionPath, objectPath } from '../../kube/paths.ts';
 import type { ApiClient } from '../../kube/types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import { check, HubRefusal } from '../../kube/objects/object-writer.ts';
@@ -163,7 +164,8 @@ class LeaseElection implements Election {
     const { namespace, name } = this.#options;
     const object = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace }, spec };
     if (lease === undefined) {
-      check(await this.#call('POST', this.#path().slice(0, -name.length - 1), object), 'create', leaseType);
+      const path = collectionPath({ ...leaseType, namespace }, {});
+      check(await this.#call('POST', path, object), 'create', leaseType);
       return;
     }
     const { resourceVersion } = lease.metadata;
@@ -177,7 +179,7 @@ class LeaseElection implements Election {
 
   #path(): string {
     const { namespace, name } = this.#options;
-    return `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases/${encodeURIComponent(name)}`;
+    return objectPath({ ...leaseType, namespace }, name);
   }
 
   #stopLeading(): void {

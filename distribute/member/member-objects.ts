@@ -9,15 +9,16 @@ import {
   type Patch,
   type WriteCall,
 } from '../../kube/objects/object-calls.ts';
-import { collectionPath, objectPath } from '../../kube/paths.ts';
-import type { ApiAnswer, ApiCall, WatchedResource } from '../../kube/types.ts';
+import { collectionOf, pathOf } from '../../kube/paths.ts';
+import { readStatus } from '../../kube/status.ts';
+import type { ApiAnswer, ApiCall } from '../../kube/types.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { AnswerTooLong } from '../../routing/members/member-call.ts';
 import type { ServedKind } from '../../kube/discovery/documents.ts';
 import { jsonOf, MemberRefusal } from './member-answer.ts';
 import type { MemberClient } from './member-client.ts';
 
-export { MemberRefusal };
+export { collectionOf, MemberRefusal };
 
 /** Names one object of a member. */
 export interface ObjectName {
@@ -87,23 +88,23 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
   };
   return {
     async get(object) {
-      const answer = await ask({ method: 'GET', path: pathOf(object), timeoutMs });
+      const answer = await ask({ method: 'GET', path: at(object), timeoutMs });
       return isNotFound(answer) ? undefined : read(answer);
     },
     async create(object, body) {
       // An object without a name has no path; what is created is recorded and deleted by its name.
-      pathOf(object);
-      const collection = collectionPath(collectionOf(object), {});
+      at(object);
+      const collection = pathOf(object.kind, object.namespace);
       return read(await write('create', object, createCall(collection, body, { fieldManager })));
     },
     async update(object, body) {
-      return read(await write('update', object, updateCall(pathOf(object), body, { fieldManager })));
+      return read(await write('update', object, updateCall(at(object), body, { fieldManager })));
     },
     async patch(object, patch) {
-      return read(await write('patch', object, patchCall(pathOf(object), patch)));
+      return read(await write('patch', object, patchCall(at(object), patch)));
     },
     async remove(object, uid) {
-      const answer = await write('delete', object, deleteCall(pathOf(object), uid));
+      const answer = await write('delete', object, deleteCall(at(object), uid));
       if (!isNotFound(answer) && answer.status !== 409) read(answer);
     },
     async may(verb, object) {
@@ -132,32 +133,13 @@ function isNotFound({ status }: ApiAnswer): boolean {
   return status === 404;
 }
 
-function pathOf(object: ObjectName): string {
-  return objectPath(collectionOf(object), object.name);
-}
-
-/** The collection that holds the object: of its namespace, or of all objects when the kind has no namespaces. */
-export function collectionOf({
-  kind: { group, version, resource, namespaced },
-  namespace,
-}: Omit<ObjectName, 'name'>): WatchedResource {
-  return { group, version, resource, ...(namespaced ? { namespace } : {}) };
+function at({ kind, namespace, name }: ObjectName): string {
+  return pathOf(kind, namespace, name);
 }
 
 /** Returns the object in an answer. @throws MemberRefusal for a status that is not 2xx, and as {@link jsonOf} does */
 function read({ status, body }: ApiAnswer): JsonObject {
   if (status < 300) return jsonOf(body);
-  let refusal: JsonObject = {};
-  try {
-    refusal = jsonOf(body);
-  } catch (error) {
-    // A proxy in front of the cluster may answer with a page.
-    if (!(error instanceof MemberRefusal)) throw error;
-  }
-  const { reason, message } = refusal;
-  throw new MemberRefusal(
-    status,
-    typeof reason === 'string' ? reason : '',
-    typeof message === 'string' ? message : `the cluster answered with ${status}`,
-  );
+  const { reason, message } = readStatus(body);
+  throw new MemberRefusal(status, reason, message || `the cluster answered with ${status}`);
 }

@@ -1,6 +1,7 @@
 // Shows for each cluster whether its objects are in the index: in the cluster record, which `kubectl get clusters` and
 // watches of clusters show, and in one line when the gateway starts. Every change of a record is an event for all
 // watchers, so the progress of a first list is shown only in steps of ten percent.
+import { listed } from '../../lib/text/listed.ts';
 import type { ClusterSpec, ClusterStatus } from '../../model/records.ts';
 import type { ClusterStore } from '../../model/store.ts';
 import type { Index } from '../../search/index.ts';
@@ -102,9 +103,8 @@ export async function forbiddenLine(
   const states = index.state();
   const found = states.filter((state) => indexedOf(state).summary === 'Forbidden');
   if (found.length === 0) return undefined;
-  const names = found.slice(0, namedClusters).map(({ cluster }) => cluster);
-  const more = found.length > names.length ? ` and ${found.length - names.length} more` : '';
+  const names = found.map(({ cluster }) => cluster);
   const spec = found.length === 1 ? records.getByUid(found[0]!.uid)?.spec : undefined;
   const command = grantCommandOf(spec, resources);
-  return `The index cannot follow ${found.length} of ${states.length} clusters (${names.join(', ')}${more}): they forbid it to read. For each, an administrator runs: ${command}`;
+  return `The index cannot follow ${found.length} of ${states.length} clusters (${listed(names, namedClusters)}): they forbid it to read. For each, an administrator runs: ${command}`;
 }

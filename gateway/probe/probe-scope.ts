@@ -1,6 +1,7 @@
 // Asks a cluster whether the gateway's credential may do more than impersonate. Whoever stole the credential would have
 // all its rights, and so would a bug that loses the caller's identity. Rights that every authenticated user has are not
 // reported: the probe also asks for the rules of its own user, who has no others, and subtracts these.
+import { listed } from '../../lib/text/listed.ts';
 import type { Target } from '../../routing/members/target.ts';
 import { ask } from './probe-request.ts';
 import type { Finding } from './probe-rights.ts';
@@ -59,13 +60,11 @@ export async function scopeFinding(target: Target, timeoutMs: number): Promise<F
   if (broader.length === 0 && own.incomplete && (await mayDoEverything(target, timeoutMs)))
     broader.push({ verbs: ['*'], apiGroups: ['*'], resources: ['*'] });
   if (broader.length === 0) return undefined;
-  const shown = broader.slice(0, shownRules).map(ruleText);
-  if (broader.length > shownRules) shown.push(`and ${broader.length - shownRules} more`);
   return {
     type: 'Overprivileged',
     status: 'True',
     reason: 'BroaderThanNeeded',
-    message: `the gateway's credential may do more in this cluster than impersonate: ${shown.join('; ')}. What it needs is printed by: portcullis generate member-access`,
+    message: `the gateway's credential may do more in this cluster than impersonate: ${listed(broader.map(ruleText), shownRules, '; ')}. What it needs is printed by: portcullis generate member-access`,
   };
 }
 

@@ -1,6 +1,7 @@
 // Reconciles one ClusterImportPolicy: keeps a PediaClusterLifecycle for each source object that it selects, deletes its
 // other lifecycles, and writes the policy's conditions.
 import { isDeepStrictEqual } from 'node:util';
+import { listed } from '../../lib/text/listed.ts';
 import type { ApiObject, ApiObjects, WatchedResource } from '../../kube/types.ts';
 import { resourceLabel } from '../../kube/paths.ts';
 import { conditionsOf, generationOf, withConditions, type Finding } from '../../kube/objects/conditions.ts';
@@ -204,8 +205,7 @@ function reconciled({ faults }: Choice, { kept, removed, lost }: WriteFaults): P
   }
   const failedCount = all.length - removed.length;
   const counts = `failed to create or update lifecycle: ${failedCount}, failed to remove lifecycles: ${removed.length}`;
-  const more = all.length > told ? `; and ${all.length - told} more` : '';
-  return { reconciling: failed('FailedReconcile', `${counts}: ${all.slice(0, told).join('; ')}${more}`), outcome };
+  return { reconciling: failed('FailedReconcile', `${counts}: ${listed(all, told, '; ')}`), outcome };
 }
 
 function invalid(reason: string, message: string): Finding {

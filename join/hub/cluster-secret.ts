@@ -10,6 +10,7 @@ import {
 } from '../../cache/sources/objects/cluster-gateway-secret.ts';
 import type { ProxyAddress } from '../../model/records.ts';
 import { tokenPlan } from '../../cache/sources/objects/hub-credential.ts';
+import { objectPath } from '../../kube/paths.ts';
 import type { ApiClient, ApiObject } from '../../kube/types.ts';
 import { check, type ObjectWriter } from '../../kube/objects/object-writer.ts';
 import type { ResourceType } from '../../kube/objects/objects.ts';
@@ -19,13 +20,13 @@ import { parseExact } from '../../lib/json/exact-json.ts';
 export const secrets: ResourceType = { group: '', version: 'v1', resource: 'secrets' };
 const timeoutMs = 15_000;
 
-/** Reads a Secret of the hub; undefined when it does not exist. @throws HubRefusal, GatewayError */
+/** Reads a Secret of the hub; undefined when it does not exist. @throws HubRefusal, GatewayError, UnusableName */
 export async function readSecret(
   client: Pick<ApiClient, 'request'>,
   namespace: string,
   name: string,
 ): Promise<ApiObject | undefined> {
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
+  const path = objectPath({ ...secrets, namespace }, name);
   const answer = await client.request({ method: 'GET', path, timeoutMs });
   if (answer.status === 404) return undefined;
   check(answer, 'get', secrets);

@@ -34,15 +34,8 @@ export interface AccessSettings extends Pick<JoinSpec, 'memberNamespace' | 'impe
 }
 
 /**
- * Name of the ClusterRole that lets the gateway remove the objects of the ClusterJoin, and of its ClusterRoleBinding.
- */
-export function leaveRole(memberNamespace: string): string {
-  return roleName('leave', memberNamespace);
-}
-
-/**
- * A second hub may let the same member join in another namespace. The names of its cluster-scoped objects then have to
- * differ too.
+ * Name of a ClusterRole, and of its ClusterRoleBinding. A second hub may let the same member join in another namespace.
+ * The names of its cluster-scoped objects then have to differ too.
  */
 function roleName(purpose: string, memberNamespace: string): string {
   return `portcullis:${purpose}${memberNamespace === defaultMemberNamespace ? '' : `:${memberNamespace}`}`;

@@ -1,7 +1,11 @@
 // Requests a token of the gateway's ServiceAccount from the member, and checks that it works before it is
 // stored.
+import { jsonIn } from '../../lib/json/exact-json.ts';
 import { listAt, textAt } from '../../lib/objects/json-object.ts';
 import { MemberRefusal } from '../../distribute/member/member-objects.ts';
+import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
+import { pathOf } from '../../kube/paths.ts';
+import { readStatus } from '../../kube/status.ts';
 import type { MemberClient } from '../../distribute/member/member-client.ts';
 import type { TokenTimes } from '../object/cluster-join.ts';
 import { accountName } from './access-objects.ts';
@@ -35,20 +39,18 @@ export async function requestToken(
   timeScale: number,
   random: () => number = Math.random,
 ): Promise<IssuedToken> {
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/serviceaccounts/${accountName}/token`;
+  const path = `${pathOf(accessKinds.ServiceAccount, namespace, accountName)}/token`;
   const spec = { expirationSeconds: seconds };
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };
   const issuedMs = Date.now();
   const answer = await client.request({ method: 'POST', path, body, timeoutMs });
-  const parsed = parse(answer.body);
+  const parsed = jsonIn(answer.body);
   const token = textAt(parsed, 'status', 'token');
   const expiresMs = Date.parse(textAt(parsed, 'status', 'expirationTimestamp'));
-  if (answer.status !== 201 || token === '' || Number.isNaN(expiresMs))
-    throw new MemberRefusal(
-      answer.status,
-      textAt(parsed, 'reason'),
-      `the cluster issued no token (${answer.status}): ${textAt(parsed, 'message')}`,
-    );
+  if (answer.status !== 201 || token === '' || Number.isNaN(expiresMs)) {
+    const { reason, message } = readStatus(answer.body);
+    throw new MemberRefusal(answer.status, reason, `the cluster issued no token (${answer.status}): ${message}`);
+  }
   return { token, times: timesOf(issuedMs, expiresMs, timeScale, random) };
 }
 
@@ -86,21 +88,13 @@ async function userSeen(client: MemberClient): Promise<Seen> {
   const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
   const answer = await client.request({ method: 'POST', path, body, timeoutMs });
-  const parsed = parse(answer.body);
+  const parsed = jsonIn(answer.body);
   const user = ['status', 'userInfo'] as const;
   return {
     status: answer.status,
     name: textAt(parsed, ...user, 'username'),
     groups: listAt(parsed, ...user, 'groups'),
   };
-}
-
-function parse(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }
 
 function written(ms: number): string {

@@ -2,10 +2,12 @@
 // Each step has a condition of its own in the ClusterJoin's status.
 import type { Access } from '../../cache/sources/objects/registration.ts';
 import type { ApiObject } from '../../kube/types.ts';
+import { objectPath } from '../../kube/paths.ts';
 import { check } from '../../kube/objects/object-writer.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { memberMapper } from '../../distribute/member/discovery.ts';
 import type { MemberObjects } from '../../distribute/member/member-objects.ts';
+import { jsonIn } from '../../lib/json/exact-json.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { deleteBootstrap, readBootstrap, type Bootstrap } from '../hub/bootstrap.ts';
 import { addressOf, readSecret, storeSecret, withToken } from '../hub/cluster-secret.ts';
@@ -103,14 +105,6 @@ async function reach({ join, spec, status, claims }: Installation, member: Reach
   );
 }
 
-function parse(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
-}
-
 async function wantedIn({ parts, join, spec }: Installation, member: ReachedMember): Promise<Wanted> {
   const objects = objectsFor(parts, join, member.own);
   const isOwn = await ownsNamespace(objects, spec.memberNamespace, join.metadata.uid);
@@ -125,12 +119,13 @@ async function wantedIn({ parts, join, spec }: Installation, member: ReachedMemb
 async function readBundle({ client }: JoinParts, { bundle }: JoinSpec): Promise<readonly JsonObject[]> {
   if (bundle === undefined) return [];
   const { namespace, name } = bundle;
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps/${encodeURIComponent(name)}`;
+  const configMaps = { group: '', version: 'v1', resource: 'configmaps' };
+  const path = objectPath({ ...configMaps, namespace }, name);
   const answer = await client.request({ method: 'GET', path, timeoutMs: 15_000 });
   if (answer.status === 404)
     throw new StepFault('RightsSufficient', 'BundleMissing', `the ConfigMap ${namespace}/${name} is missing`);
-  check(answer, 'get', { group: '', version: 'v1', resource: 'configmaps' });
-  return manifestsIn(parse(answer.body));
+  check(answer, 'get', configMaps);
+  return manifestsIn(jsonIn(answer.body));
 }
 
 async function checkRights({ spec, status }: Installation, { objects, access, bundle, kinds }: Wanted): Promise<void> {

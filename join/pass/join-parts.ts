@@ -3,6 +3,7 @@ import type { AddressRule } from '../../model/address-rule.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterReader } from '../../model/store.ts';
 import type { ApiClient, ApiObject } from '../../kube/types.ts';
+import { UnusableName } from '../../kube/paths.ts';
 import { HubRefusal, type ObjectWriter } from '../../kube/objects/object-writer.ts';
 import type { ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import type { MemberClient } from '../../distribute/member/member-client.ts';
@@ -60,7 +61,8 @@ export class StepFault extends Error {
 
 /**
  * Runs a step, and turns its errors into StepFaults.
- * @throws StepFault when hub or member refuse or do not answer; whatever else `work` throws
+ * @throws StepFault when hub or member refuse or do not answer, and for names that no object has; whatever else `work`
+ * throws
  */
 export async function inStep<Result>(step: Step, work: () => Promise<Result>): Promise<Result> {
   try {
@@ -74,6 +76,7 @@ export async function inStep<Result>(step: Step, work: () => Promise<Result>): P
 
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof MemberRefusal) return error.status === 401 ? 'CredentialRefused' : 'RefusedByCluster';
+  if (error instanceof UnusableName) return 'InvalidName';
   if (error instanceof HubRefusal && error.status !== 409) return 'RefusedByHub';
   if (!(error instanceof GatewayError)) return undefined;
   return error.code === 'CLUSTER_UNUSABLE' ? 'InvalidBootstrap' : 'Unreachable';

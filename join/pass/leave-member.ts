@@ -3,6 +3,7 @@
 import { fieldOf, textAt, textsAt } from '../../lib/objects/json-object.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ApiObject } from '../../kube/types.ts';
+import { UnusableName } from '../../kube/paths.ts';
 import { setFinalizer } from '../../kube/objects/object-writer.ts';
 import { isDeleting } from '../../kube/objects/objects.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
@@ -126,6 +127,7 @@ async function removeFromMember(
   } catch (error) {
     if (error instanceof MemberRefusal) return { reason: 'RefusedByCluster', message: error.message };
     if (error instanceof GatewayError) return { reason: 'Unreachable', message: error.message };
+    if (error instanceof UnusableName) return { reason: 'InvalidName', message: error.message };
     throw error;
   }
 }

@@ -3,6 +3,7 @@
 // object.
 import { textsAt } from '../../lib/objects/json-object.ts';
 import { collectionPath, objectPath } from '../paths.ts';
+import { readStatus } from '../status.ts';
 import type { ApiAnswer, ApiCall, ApiClient, ApiObject, WatchedResource } from '../types.ts';
 import { ApiRefusal } from './api-refusal.ts';
 import { deleteCall, patchCall } from './object-calls.ts';
@@ -114,7 +115,7 @@ export function isConflict(error: unknown): boolean {
 /** Returns when the answer is a success. @throws HubRefusal for any status from 300 */
 export function check(answer: ApiAnswer, verb: string, { group, resource }: ResourceType): void {
   if (answer.status < 300) return;
-  const { reason = '', message = '' } = statusIn(answer.body);
+  const { reason, message } = readStatus(answer.body);
   const what = `${resource}${group === '' ? '' : `.${group}`}`;
   if (answer.status === 403) {
     const rule = `apiGroups ["${group}"], resources ["${resource}"], verbs ["${verb}"]`;
@@ -126,15 +127,3 @@ export function check(answer: ApiAnswer, verb: string, { group, resource }: Reso
 
 /** Matches `Invalid value: "…"`, and the same with Unsupported or Duplicate, in messages of Kubernetes' field.Error. */
 const quotedValue = /((?:Invalid|Unsupported|Duplicate) value): (?:"(?:[^"\\]|\\.)*"|\{.*\}|[^\s:]+)/g;
-
-function statusIn(body: Buffer): { readonly reason?: string; readonly message?: string } {
-  try {
-    const { reason, message } = JSON.parse(body.toString('utf8')) as Record<string, unknown>;
-    return {
-      ...(typeof reason === 'string' && { reason }),
-      ...(typeof message === 'string' && { message }),
-    };
-  } catch {
-    return {};
-  }
-}

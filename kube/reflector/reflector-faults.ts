@@ -1,7 +1,7 @@
 // Classifies failures of a reflector's list and watch requests, and says what the reflector should do after each.
 import { GatewayError } from '../../model/errors.ts';
 import { MalformedAnswer } from '../../lib/json/json-scan.ts';
-import { readStatus } from '../events.ts';
+import { readStatus } from '../status.ts';
 import { missingRule, resourceLabel } from '../paths.ts';
 import type { ApiAnswer, ApiStream, WatchedResource } from '../types.ts';
 import type { ReflectorFault } from './reflector-types.ts';

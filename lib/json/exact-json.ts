@@ -45,6 +45,15 @@ export function parseExact(json: string | Uint8Array): unknown {
   return JSON.parse(text, exact as (key: string, value: unknown) => unknown) as unknown;
 }
 
+/** The JSON in a text or body, as {@link parseExact} reads it; undefined when there is none that can be read. */
+export function jsonIn(body: string | Uint8Array): unknown {
+  try {
+    return parseExact(body);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * A number of JSON as Go's unstructured objects hold it: a bigint for an int64, a number for a float64. Whole numbers
  * beyond 64 bits are float64 there.

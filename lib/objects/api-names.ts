@@ -32,8 +32,8 @@ export function isKind(text: string): boolean {
 
 /**
  * Whether the text can be the name of an object: one segment of a path
- * (apimachinery:pkg/api/validation/path, IsValidPathSegmentName).
+ * (apimachinery:pkg/api/validation/path, IsValidPathSegmentName), and without control characters.
  */
 export function isName(text: string): boolean {
-  return text !== '' && text !== '.' && text !== '..' && !/[/%]/.test(text) && text.isWellFormed();
+  return text !== '' && text !== '.' && text !== '..' && !/[/%\p{Cc}]/u.test(text) && text.isWellFormed();
 }

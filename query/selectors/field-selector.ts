@@ -1,6 +1,6 @@
 // Parses Clusterpedia's enhanced field selectors. Unlike kube-apiserver's, they accept any path, including paths
 // through lists, and the operators of label selectors. `!=` and `notin` also match an object that lacks the path. Each
-// requirement also keeps the text as the client wrote it, for printing.
+// requirement also keeps the text as the client wrote it.
 import { GatewayError } from '../../model/errors.ts';
 import { readComparable } from '../comparable.ts';
 import { goQuote, maxRequirements, maxSelectorLength, operators as labelOperators } from './label-selector.ts';
@@ -57,21 +57,4 @@ export function checkOperand(key: string, operand: string): void {
 
 function unescape(value: string): string {
   return value.replaceAll(/\\([\\,=!()<> \t\r\n])/g, '$1');
-}
-
-/** Prints a selector as the client wrote it, but with the values of `in` and `notin` sorted as Clusterpedia does. */
-export function printFieldSelector(selector: FieldSelector): string {
-  return selector.map(({ written }) => printRequirement(written)).join(',');
-}
-
-function printRequirement({ key, operator, values }: WrittenRequirement): string {
-  if (operator === 'exists') return key;
-  if (operator === '!') return `!${key}`;
-  if (operator === 'in' || operator === 'notin') return `${key} ${operator} (${sortedValues(values).join(',')})`;
-  return `${key}${operator}${values[0]}`;
-}
-
-/** Returns a sorted copy of the values. Duplicates are kept. */
-export function sortedValues(values: readonly string[]): readonly string[] {
-  return values.toSorted();
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createRandom } from '../../bench/figures/statistics.ts';
 import { memberView } from '../../auth/rules/impersonation.ts';
 import { makeUser } from '../../model/user.ts';
 import { grantAllows } from '../../query/scope/grants.ts';
@@ -287,15 +288,9 @@ function authorize(
 
 type Pick = <T>(items: readonly T[]) => T;
 
-/** mulberry32. */
 function picker(seed: number): Pick {
-  let state = seed;
-  return (items) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return items[((t ^ (t >>> 14)) >>> 0) % items.length]!;
-  };
+  const random = createRandom(seed);
+  return (items) => items[(random() * 2 ** 32) % items.length]!;
 }
 
 function randomObjects(pick: Pick): TestObject[] {

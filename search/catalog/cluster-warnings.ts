@@ -1,6 +1,7 @@
 // Makes warnings about clusters whose rows are missing, outdated or hidden. A warning may only name clusters that the
 // caller may reach, and types of which the caller may see something. Which other types a cluster has, and why the index
 // cannot read them, must not be revealed.
+import { listed } from '../../lib/text/listed.ts';
 import type { ScopeAnswer } from '../../rights/scopes.ts';
 import type { PartState, TypeState } from '../../sync/member/sync-types.ts';
 import { typeKey } from '../../query/types.ts';
@@ -24,8 +25,7 @@ function isNamed({ cluster, clusters }: NamedClusters, name: string): boolean {
 }
 
 function clustersText(names: readonly string[]): string {
-  const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
-  return `${names.length === 1 ? 'cluster' : 'clusters'} ${names.toSorted().slice(0, mostNamed).join(', ')}${more}`;
+  return `${names.length === 1 ? 'cluster' : 'clusters'} ${listed(names.toSorted(), mostNamed)}`;
 }
 
 /**

@@ -1,7 +1,8 @@
 // Reads one line of a member cluster's watch. The bytes of the object are cut out of the line and not parsed. Only
 // bookmarks and errors are parsed, because they are not stored.
 import { MalformedAnswer } from '../../lib/json/json-scan.ts';
-import { readWatchLine, type StatusAnswer } from '../../kube/events.ts';
+import { readWatchLine } from '../../kube/events.ts';
+import type { StatusAnswer } from '../../kube/status.ts';
 import { MemberCursor } from '../../lib/json/json-cursor.ts';
 import { byte, malformed, skipSpace, textOf } from '../../lib/json/json-scan.ts';
 
@@ -9,7 +10,7 @@ import { byte, malformed, skipSpace, textOf } from '../../lib/json/json-scan.ts'
 export type MemberEvent =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Buffer }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string }
-  | { readonly type: 'ERROR'; readonly status: StatusAnswer };
+  | { readonly type: 'ERROR'; readonly status: Pick<StatusAnswer, 'code' | 'reason'> };
 
 /** How API servers written in Go begin an event. An event with another order of keys is read by slower code. */
 const usualStart = /^\{"type":"(ADDED|MODIFIED|DELETED)","object":/;

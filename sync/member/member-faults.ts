@@ -4,7 +4,7 @@
 import { retryAfterMsOf } from '../../lib/backoff.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { MalformedAnswer } from '../../lib/json/json-scan.ts';
-import { readStatus } from '../../kube/events.ts';
+import { readStatus } from '../../kube/status.ts';
 import { headerValue } from '../../routing/forward/headers.ts';
 import { BreakerOpen } from '../../routing/call/breaker.ts';
 import { readWhole, type MemberAnswer } from '../../routing/members/member-call.ts';

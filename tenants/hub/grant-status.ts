@@ -1,4 +1,5 @@
 // Computes the conditions of a TenantBinding or ClusterPermission, which sum up the results of all its clusters.
+import { listed } from '../../lib/text/listed.ts';
 import type { Finding } from '../../kube/objects/conditions.ts';
 import type { ClusterResult } from '../object/grant.ts';
 
@@ -20,9 +21,8 @@ export function overallFindings({
   appliedType: type,
 }: Overall): readonly Finding[] {
   const open = [...results].filter(([, { phase }]) => phase === 'Pending' || phase === 'Error');
-  const told = open.slice(0, 5).map(([name, { message, reason }]) => `${name}: ${message || reason}`);
-  const more = open.length > told.length ? `; and ${open.length - told.length} more` : '';
-  const waiting = `${told.join('; ')}${more}`;
+  const told = open.map(([name, { message, reason }]) => `${name}: ${message || reason}`);
+  const waiting = listed(told, 5, '; ');
   const applied = (status: Finding['status'], reason: string, message: string): Finding => ({
     type,
     status,

@@ -1,6 +1,7 @@
 // Joins the lists of many clusters into one List or Table, which is streamed in the order of the clusters' names. The
 // headers name the clusters whose list is missing. When a cluster fails after the headers were sent, the page ends
 // early or the answer is cut, so that the client always notices that objects are missing.
+import { listed } from '../../../lib/text/listed.ts';
 import { GatewayError } from '../../../model/errors.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import type { Authorized } from '../../../request/exchange.ts';
@@ -9,7 +10,8 @@ import { memberAccept, memberHeaders } from '../members/accept.ts';
 import { markedObject } from './item-bytes.ts';
 import { openMemberList } from './member-list.ts';
 import type { ListOutcome, MemberList } from './member-list.ts';
-import { inTurns, membersAtOnce } from '../members/members.ts';
+import { membersAtOnce } from '../members/members.ts';
+import { inTurns } from '../../../lib/in-turns.ts';
 import type { FanoutMembers } from '../members/members.ts';
 import { notServed } from '../../../request/answer/status.ts';
 import { errorOfAll, missingAnnotation, missingByError, missingText, warningHeaders } from '../members/missing.ts';
@@ -245,7 +247,7 @@ export class IncompleteAnswer extends Error {
     super('incomplete');
     this.missing = missing;
     const names = missing.map(({ cluster }) => cluster);
-    const named = names.slice(0, 20).join(', ') + (names.length > 20 ? ` and ${names.length - 20} more` : '');
+    const named = listed(names, 20);
     this.error =
       error ??
       new GatewayError(

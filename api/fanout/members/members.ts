@@ -1,6 +1,7 @@
 // Chooses the clusters for a request to many clusters, and sends a request to each, with the code that locates a
 // cluster and sends a request to it alone. Security: a cluster that the caller may not reach is left out everywhere: it
 // causes no error, it does not count as missing, and its name is never shown.
+import { inTurns } from '../../../lib/in-turns.ts';
 import { isAsJudged } from '../../../auth/rules/authorize.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import { GatewayError } from '../../../model/errors.ts';
@@ -189,22 +190,4 @@ function released(answer: MemberAnswer, leave: () => void, open: Set<() => void>
     }
   }
   return { status: answer.status, headers: answer.headers, chunks: chunks(), cancel };
-}
-
-/**
- * Runs `work` for each item, for at most `atOnce` items at the same time. Resolves with the results in the order of the
- * items; rejects with the first error.
- */
-export async function inTurns<T, R>(
-  items: readonly T[],
-  atOnce: number,
-  work: (item: T) => R | Promise<R>,
-): Promise<R[]> {
-  const results: R[] = [];
-  const waiting = items.entries();
-  const turn = async (): Promise<void> => {
-    for (const [i, item] of waiting) results[i] = await work(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, turn));
-  return results;
 }

@@ -1,8 +1,10 @@
 // Tells the client which clusters are missing from an answer: by Warning headers, an annotation of the list, or a
 // Status. Security: callers of these functions pass only clusters that the caller of the gateway may reach. The reasons
 // shown are cut to one line and hold no addresses.
+import { listed } from '../../../lib/text/listed.ts';
 import { GatewayError } from '../../../model/errors.ts';
 import type { ErrorCode } from '../../../model/errors.ts';
+import { readStatus } from '../../../kube/status.ts';
 import { oneLine } from '../../../lib/text/one-line.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
@@ -59,27 +61,14 @@ export async function missingByAnswer(cluster: string, answer: MemberAnswer): Pr
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
   }
-  const { reason, message } = readStatus(body);
+  const { isStatus, reason, message } = readStatus(body);
   return {
     cluster,
     code: answer.status,
-    reason: reason === '' ? 'Unknown' : reason,
-    message: shortened(message === '' ? `it answered with status ${answer.status}` : message),
+    reason: reason.slice(0, 100) || 'Unknown',
+    message: shortened((isStatus && message) || `it answered with status ${answer.status}`),
     warnings: answer.status === 403 ? refusedImpersonation(cluster, body) : [],
   };
-}
-
-function readStatus(body: Buffer): { readonly reason: string; readonly message: string } {
-  const nothing = { reason: '', message: '' };
-  try {
-    const status: unknown = JSON.parse(body.toString('utf8'));
-    if (typeof status !== 'object' || status === null || !('kind' in status) || status.kind !== 'Status')
-      return nothing;
-    const reason = 'reason' in status && typeof status.reason === 'string' ? status.reason.slice(0, 100) : '';
-    return { reason, message: 'message' in status && typeof status.message === 'string' ? status.message : '' };
-  } catch {
-    return nothing;
-  }
 }
 
 /** The message as clients may print it: members write it, so that it may hold control characters. */
@@ -132,14 +121,10 @@ export function statusOfMany(error: GatewayError, causes: readonly Missing[]): o
  */
 export function errorOfAll(missing: readonly Missing[]): GatewayError {
   const [first] = missing;
-  const named = missing
-    .slice(0, 5)
-    .map(({ cluster, message }) => `cluster "${cluster}": ${message}`)
-    .join('; ');
-  const more = missing.length > 5 ? `; and ${missing.length - 5} more` : '';
+  const named = missing.map(({ cluster, message }) => `cluster "${cluster}": ${message}`);
   const same = missing.every(({ code }) => code === first?.code);
   const code = same ? (codes.get(first?.code ?? 0) ?? 'MEMBER_UNAVAILABLE') : 'MEMBER_UNAVAILABLE';
-  return new GatewayError(missing.some((one) => one.code >= 500) ? 'MEMBER_UNAVAILABLE' : code, `${named}${more}`);
+  return new GatewayError(missing.some((one) => one.code >= 500) ? 'MEMBER_UNAVAILABLE' : code, listed(named, 5, '; '));
 }
 
 const codes: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([

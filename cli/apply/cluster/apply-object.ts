@@ -5,7 +5,9 @@ import type { ApiAnswer } from '../../../kube/types.ts';
 import { isJsonObject, objectsAt, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { partOfLabel } from './apply-set.ts';
 import { comparable } from '../manifests/object-diff.ts';
-import { pathOf, type ServedKind } from './kinds.ts';
+import type { ServedKind } from './kinds.ts';
+import { pathOf } from '../../../kube/paths.ts';
+import { readStatus } from '../../../kube/status.ts';
 import type { Manifest } from '../manifests/manifest.ts';
 import { refusal } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
@@ -159,7 +161,7 @@ function reasonOf(answer: ApiAnswer, manifest: Manifest): string {
  * .spec.replicas`.
  */
 function conflictsIn(body: Buffer): readonly string[] {
-  const causes = objectsAt(parseExact(body), 'details', 'causes');
+  const causes = objectsAt(readStatus(body).details, 'causes');
   const fields = new Map<string, string[]>();
   for (const { reason, field, message } of causes) {
     if (reason !== 'FieldManagerConflict') continue;

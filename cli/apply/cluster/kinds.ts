@@ -7,7 +7,6 @@ import {
   isSubresource,
   type ServedKind as Served,
 } from '../../../kube/discovery/documents.ts';
-import { collectionPath, objectPath } from '../../../kube/paths.ts';
 import { parseExact } from '../../../lib/json/exact-json.ts';
 import { refusal, Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
@@ -54,14 +53,4 @@ export async function discoverKinds(client: MemberClient): Promise<Kinds> {
     find: (apiVersion, kind) => versions.get(`${apiVersion} ${kind}`),
     findPreferred: (groupKind) => preferred.get(groupKind),
   };
-}
-
-/**
- * Returns the path of all objects of a kind, or of one object when `name` is given. For cluster-scoped kinds
- * `namespace` has no effect.
- * @throws UnusableName
- */
-export function pathOf({ namespaced, ...kind }: Served, namespace: string, name?: string): string {
-  const type = { ...kind, ...(namespaced && { namespace }) };
-  return name === undefined ? collectionPath(type, {}) : objectPath(type, name);
 }

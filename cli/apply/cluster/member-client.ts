@@ -6,7 +6,7 @@ import type { Connection } from '../../connection/gateway-connection.ts';
 import { statusMessage } from '../../connection/explain.ts';
 import { clusterServer } from '../../connection/gateway-url.ts';
 import { keepingAgent, open, send } from '../../connection/http.ts';
-import { fieldOf, type JsonObject } from '../../../lib/objects/json-object.ts';
+import type { JsonObject } from '../../../lib/objects/json-object.ts';
 import { UnusableName } from '../../../kube/paths.ts';
 import type { Call } from '../../connection/http.ts';
 import type { ApiAnswer } from '../../../kube/types.ts';
@@ -17,7 +17,14 @@ import { parseExact } from '../../../lib/json/exact-json.ts';
 export class Failed extends Error {}
 
 /** The cluster or the gateway gave no usable answer, so nothing is known about the state of the requested object. */
-export class Unreachable extends Failed {}
+export class Unreachable extends Failed {
+  /** The server's `Retry-After` in milliseconds; 0 when it sent none. */
+  readonly retryAfterMs: number;
+  constructor(message: string, options: ErrorOptions & Pick<ApiAnswer, 'retryAfterMs'> = {}) {
+    super(message, options);
+    this.retryAfterMs = options.retryAfterMs ?? 0;
+  }
+}
 
 /** A client for one cluster, for the commands that work on many clusters. */
 export interface MemberClient {
@@ -73,7 +80,8 @@ export function makeMemberClient(
   const once = async (call: Call): Promise<ApiAnswer | Unreachable> => {
     try {
       const answer = await send(connection, call, { timeoutMs: limits.timeoutMs, maxBytes }, agent);
-      return isBusy(answer) ? new Unreachable(refusal(answer), { cause: answer }) : answer;
+      const { retryAfterMs } = answer;
+      return isBusy(answer) ? new Unreachable(refusal(answer), { retryAfterMs }) : answer;
     } catch (error) {
       const { message } = error as Failure;
       return new Unreachable(message.replaceAll(connection.root, 'the cluster'), { cause: error });
@@ -123,10 +131,9 @@ export function refusal({ status, body }: ApiAnswer): string {
   return `${statusMessage(body) ?? 'the cluster refused'} (${status})`;
 }
 
-function pauseMs({ cause }: Unreachable, tried: number, { firstPauseMs }: ClientLimits): number {
-  const wantedMs = fieldOf(cause, 'retryAfterMs');
+function pauseMs({ retryAfterMs }: Unreachable, tried: number, { firstPauseMs }: ClientLimits): number {
   const own = firstPauseMs * 2 ** (tried - 1) * (0.75 + Math.random() / 2);
-  return Math.min(longestPauseMs, Math.max(own, typeof wantedMs === 'number' ? wantedMs : 0));
+  return Math.min(longestPauseMs, Math.max(own, retryAfterMs));
 }
 
 async function* watchEvents(connection: Connection, path: string, signal: AbortSignal): AsyncIterable<JsonObject> {

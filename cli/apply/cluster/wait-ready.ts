@@ -1,7 +1,8 @@
 // Waits until an object is ready, by a watch on this one object.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
-import { pathOf, type ServedKind } from './kinds.ts';
+import type { ServedKind } from './kinds.ts';
+import { pathOf } from '../../../kube/paths.ts';
 import { refusal, Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 import { readinessOf } from '../../../lib/objects/readiness/readiness.ts';

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { describe, test } from 'node:test';
+import { createRandom } from '../../../bench/figures/statistics.ts';
 import type { JsonObject } from '../../../sim/model/types.ts';
 import type { Answer, IndexedList, IndexedObject } from '../../integration/index/index-site.ts';
 import { clusterAnnotation, grant, index, namespaces, plainNames, proxy, resources } from './index-world.ts';
@@ -13,20 +14,9 @@ const clusters = ['alpha', 'beta'] as const;
 const seed = Number(process.env['ATTACK_SEED'] ?? 25);
 const users = Number(process.env['ATTACK_USERS'] ?? 3);
 
-/** mulberry32: the same numbers for a seed everywhere. */
-function randomOf(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** Roles and bindings of a member, as random as RBAC allows: verbs, `*`, names, groups, namespaces. */
 export function randomRights(cluster: number): readonly JsonObject[] {
-  const random = randomOf(seed * 7 + cluster);
+  const random = createRandom(seed * 7 + cluster);
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!;
   return Array.from({ length: users }, (_, i) => i).flatMap((i) =>
     [0, 1].flatMap((n) => {

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFileSync } from 'node:fs';
+import { createRandom } from '../../../bench/figures/statistics.ts';
 import { http1Client, type OpenAnswer, type StreamClient } from '../../clients/stream-client.ts';
 import type { Member } from '../../controlplane/fixture.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
@@ -59,17 +60,6 @@ after(async () => {
   watcher?.close();
   await site?.stop();
 });
-
-/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
-function makeRandom(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const path = (collection: string, name: string): string => `${collection}/capi-ns1.${name}`;
 
@@ -138,7 +128,7 @@ async function leader(): Promise<GatewayProcess> {
 }
 
 test('whenever the leader is killed or ended, the other goes on: nothing is made twice, and nothing is left behind', async (t) => {
-  const random = makeRandom(seed);
+  const random = createRandom(seed);
   for (let round = 0; round < kills; round += 1) {
     const victim = await leader();
     const living = live(round);

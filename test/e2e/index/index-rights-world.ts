@@ -2,6 +2,7 @@
 // ServiceAccounts, namespaces. Rights that are too wide or too narrow hide every mistake, so most rules name one verb
 // list, one or two types and often names.
 import { createHash } from 'node:crypto';
+import { createRandom } from '../../../bench/figures/statistics.ts';
 import { makeUser } from '../../../model/user.ts';
 import type { User } from '../../../model/user.ts';
 import { grantedRole, groupSubject, role } from '../../site/rbac.ts';
@@ -9,15 +10,10 @@ import { grantedRole, groupSubject, role } from '../../site/rbac.ts';
 /** Draws one of them. */
 export type Pick = <T>(items: readonly T[]) => T;
 
-/** mulberry32. */
+/** Makes draws that are the same for a seed everywhere. */
 export function makePick(seed: number): Pick {
-  let state = seed | 0;
-  return (items) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return items[((t ^ (t >>> 14)) >>> 0) % items.length]!;
-  };
+  const random = createRandom(seed);
+  return (items) => items[(random() * 2 ** 32) % items.length]!;
 }
 
 /** Draws that depend on the seed and on what they are for, not on which answer came first. */

@@ -1,0 +1,11 @@
+// Lists names in a message that must not grow with their number.
+
+/**
+ * The first `most` of the texts, and how many more there are: `a, b and 3 more`, or `a; b; and 3 more`.
+ * @param between what stands between two texts
+ */
+export function listed(texts: readonly string[], most: number, between = ', '): string {
+  const shown = texts.slice(0, most).join(between);
+  if (texts.length <= most) return shown;
+  return `${shown}${between === ', ' ? ' ' : between}and ${texts.length - most} more`;
+}
