@@ -36,9 +36,10 @@ export async function answerIndexRequest(request: IndexRequest, dependencies: An
 
   // 5. Reads a page, an object, counts, values, a document, or a watch's start. 404, 409, 410 or 504. When the caller's
   // rights have changed meanwhile, steps 3 to 5 are repeated.
-  const { plan: state, found } = await readWithinRights(await planned(), dependencies, {
+  const { plan: state, found } = await readWithinRights(await planned(), dependencies.rights, dependencies.store, {
     scopedBy: ({ plan }) => (isScoped(plan) ? plan : undefined),
-    read: (each, noting) => (each.plan instanceof EarlyAnswer ? each.plan : kind.fetch?.(each, noting)),
+    read: (each, reads) =>
+      each.plan instanceof EarlyAnswer ? each.plan : kind.fetch?.(each, { ...dependencies, reads }),
     replan: planned,
   });
 

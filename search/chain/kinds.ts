@@ -1,7 +1,7 @@
 // What each step of chain.ts does for each kind of request. A kind without `rights` shows nothing that depends on the
 // caller's rights, or they are checked elsewhere: in `fetch`, or by the cluster to which the request is forwarded. A
 // kind that has neither `plan` nor `fetch` needs nothing from the index store.
-import type { AnswerDependencies } from '../api/answer-dependencies.ts';
+import type { AnswerDependencies, FetchDependencies } from '../api/answer-dependencies.ts';
 import type { Answer, EarlyAnswer } from '../api/answer.ts';
 import { fetchDocument, formDocument, planDocument, rightsToDocuments } from '../kinds/documents.ts';
 import { fetchFleet, formFleet, planFleet, rightsToFleet } from '../kinds/fleet.ts';
@@ -90,7 +90,7 @@ interface Kind<Q = Question, S = unknown, P = unknown, F = unknown> {
   readonly plan?: (seen: Seen<Q, S>, dependencies: AnswerDependencies) => P | EarlyAnswer | Promise<P | EarlyAnswer>;
   readonly fetch?: (
     planned: Planned<Q, S, P>,
-    dependencies: AnswerDependencies,
+    dependencies: FetchDependencies,
   ) => F | EarlyAnswer | Promise<F | EarlyAnswer>;
   readonly form?: (fetched: Fetched<Q, S, P, F>, dependencies: AnswerDependencies) => Answer;
 }
