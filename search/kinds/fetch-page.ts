@@ -9,7 +9,7 @@ import type { Warning } from '../answer/answer-body.ts';
 import { EarlyAnswer } from '../api/answer.ts';
 import type { ListMeta } from '../api/forms.ts';
 import { planInjection } from '../api/injected-events.ts';
-import { requireInLog, waitForVersion } from '../request/list-options.ts';
+import { waitForVersion } from '../request/list-options.ts';
 import type { ListVersion } from '../request/list-options.ts';
 import type { Sight } from '../api/plan.ts';
 import type { CollectionQuestion, ObjectsQuestion, PostedQuestion } from '../api/question.ts';
@@ -58,8 +58,7 @@ export async function fetchPage(state: PageState, dependencies: FetchDependencie
   const token = await openToken(state, dependencies);
   if (token instanceof EarlyAnswer) return token;
   const offset = allowedOffset(question.asked.page.offset, store.limits.maxOffset);
-  await waitForVersion(store, plan.version.notOlderThan);
-  await requireInLog(store, plan.version.notOlderThan, true);
+  await waitForVersion(store, plan.version.notOlderThan, true);
   const { injectEvents, query } = question.asked;
   const injection = injectEvents ? await planInjection(request.user, query.clusters, dependencies) : undefined;
   const page = await reads.list(plan.query, plan.scope, pageRequest(question.asked.page, offset, token));

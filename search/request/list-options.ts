@@ -118,14 +118,28 @@ function invalid(field: string, message: string): GatewayError {
 }
 
 /**
- * Waits until the index has reached a resourceVersion, at most three seconds.
- * @throws GatewayError (rejects) MEMBER_TIMEOUT (504) when the index has not reached it by then
+ * Waits until the index has reached a resourceVersion, at most three seconds, and checks that this index has issued it.
+ * The check is exact as far as the change log reaches back, since each version belongs to a change in it.
+ * @param answersNow true when the answer shows the present rows, so that a version older than the log is acceptable
+ * @throws GatewayError (rejects) MEMBER_TIMEOUT (504) when the index has not reached it by then; EXPIRED when the
+ *   version was not issued here, or is older than the log
  */
 export async function waitForVersion(
-  store: Pick<IndexStore, 'resourceVersion' | 'onCommit'>,
+  store: Pick<IndexStore, 'resourceVersion' | 'onCommit' | 'oldestResourceVersion' | 'isInLog'>,
   version: string | undefined,
+  answersNow: boolean,
 ): Promise<void> {
-  if (version === undefined || store.resourceVersion() >= version) return;
+  if (version === undefined) return;
+  if (store.resourceVersion() < version) await reached(store, version);
+  if (await store.isInLog(version)) return;
+  const oldest = await store.oldestResourceVersion();
+  // resourceVersions have 19 digits, so comparing them as text gives the numeric order.
+  if (version >= oldest) throw notOwn(version);
+  if (!answersNow)
+    throw new GatewayError('EXPIRED', `too old resource version: ${version} (${oldest}); list again without it`);
+}
+
+async function reached(store: Pick<IndexStore, 'resourceVersion' | 'onCommit'>, version: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const end = store.onCommit(() => {
     if (store.resourceVersion() >= version) resolve();
@@ -140,23 +154,4 @@ export async function waitForVersion(
     end();
     clearTimeout(timer);
   }
-}
-
-/**
- * Checks that this index has issued a resourceVersion. The check is exact as far as the change log reaches back, since
- * each version belongs to a change in it.
- * @param answersNow true when the answer shows the present rows, so that a version older than the log is acceptable
- * @throws GatewayError (rejects) EXPIRED when the version was not issued here, or is older than the log
- */
-export async function requireInLog(
-  store: Pick<IndexStore, 'oldestResourceVersion' | 'isInLog'>,
-  version: string | undefined,
-  answersNow = false,
-): Promise<void> {
-  if (version === undefined || (await store.isInLog(version))) return;
-  const oldest = await store.oldestResourceVersion();
-  // resourceVersions have 19 digits, so comparing them as text gives the numeric order.
-  if (version >= oldest) throw notOwn(version);
-  if (!answersNow)
-    throw new GatewayError('EXPIRED', `too old resource version: ${version} (${oldest}); list again without it`);
 }
