@@ -9,11 +9,21 @@ import { parsePath } from './path.ts';
 const mostKeys = 16;
 
 /**
- * Parses the keys of the parameter `orderby`.
- * @param keys such as `name`, `name desc`, `.status.startTime asc`, `metadata.labels['app']`
+ * Parses sort keys.
+ * @param parameters the values of the parameter `orderby`, such as `name`, `name desc,.status.startTime asc` or
+ *   `metadata.labels['app']`
+ * @param labels gives the values of the search label `orderby`, such as `name` or `created_at_desc`; they count when
+ *   there is no parameter. A label selector does not keep the order of its values, so they apply in alphabetical order
  * @throws GatewayError BAD_REQUEST for a key that is neither a short field name nor a path
  */
-export function readOrder(keys: readonly string[]): readonly OrderKey[] {
+export function readOrder(parameters: readonly string[], labels: () => readonly string[]): readonly OrderKey[] {
+  const given = parameters.flatMap(splitOutsideQuotes).filter((key) => key.trim() !== '');
+  const keys =
+    given.length > 0
+      ? given
+      : labels()
+          .filter((key) => key !== '')
+          .map(labelKey);
   if (keys.length > mostKeys) throw bad(`orderby has more than ${mostKeys} keys`);
   return keys.map((text) => {
     const key = text.trim();
@@ -26,14 +36,8 @@ export function readOrder(keys: readonly string[]): readonly OrderKey[] {
   });
 }
 
-/**
- * Parses the values of the search label `orderby`, such as `name` or `created_at_desc`. A label selector does not keep
- * the order of its values, so the sort keys apply in alphabetical order.
- */
-export function readLabelOrder(values: readonly string[]): readonly OrderKey[] {
-  return readOrder(
-    values.map((value) => (value.endsWith('_desc') ? `${value.slice(0, -'_desc'.length)} desc` : value)),
-  );
+function labelKey(value: string): string {
+  return value.endsWith('_desc') ? `${value.slice(0, -'_desc'.length)} desc` : value;
 }
 
 function readBy(text: string): OrderKey['by'] {

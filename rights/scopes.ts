@@ -110,12 +110,8 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
   });
   scopes = made;
   const { clusters, outgoing, maxAgeMs } = options;
-  return {
+  return Object.assign(made, {
     access: makeAccess({ scopes: made, mirror, stored, clusters, outgoing, modes, confirmations, maxAgeMs, now }),
-    scope: (user, verb, types, names) => made.scope(user, verb, types, names),
-    scopeAt: (question, resourceVersion) => made.scopeAt(question, resourceVersion),
-    current: (atLeast) => made.current(atLeast),
-    onChange: (listener, of) => made.onChange(listener, of),
     close: () => mirror.close(),
-  };
+  });
 }

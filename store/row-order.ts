@@ -5,6 +5,7 @@
 import { GatewayError } from '../model/errors.ts';
 import type { PathStep } from '../lib/json/raw-json.ts';
 import type { ListQuery, OrderKey } from '../query/list-query.ts';
+import type { RowKey } from '../query/match.ts';
 import type { Incarnation, TypeKey } from '../query/types.ts';
 import type { Cursor } from '../query/continue.ts';
 import { compareText } from './text-order.ts';
@@ -29,6 +30,11 @@ export interface KeyRow<Slot extends RowPlace = RowPlace> {
   readonly rv: string;
   /** The row's values at the paths that the query sorts by, in the order of these paths. */
   readonly sort: readonly SortValue[];
+}
+
+/** The key of a row as a {@link RowKey}, which a matcher takes. */
+export function matchKey({ type, slot, name }: KeyRow): RowKey {
+  return { cluster: slot.incarnation.cluster, type, namespace: slot.namespace, name };
 }
 
 /**

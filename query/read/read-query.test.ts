@@ -304,7 +304,9 @@ test('a JSON document asks the same as a URL', () => {
   const url = ask(
     "clusters=a,X&labelSelector=x=1&fieldSelector=a.b=2&filter=c.d=3,e.f=4&orderby=name desc,cluster&since=2022-03-04&limit=10&withRemainingCount&fields=metadata.name,metadata.labels['a,b']",
   );
-  assert.deepEqual(json, { ...url, query: { ...url.query, clusters: ['a', 'b,c'] } });
+  const clusters = ['a', 'b,c'];
+  const { query, conditions } = url;
+  assert.deepEqual(json, { ...url, query: { ...query, clusters }, conditions: { ...conditions, clusters } });
   assert.equal(json.fields?.length, 2);
   for (const document of [
     null,

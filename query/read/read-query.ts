@@ -3,6 +3,7 @@
 // label. A condition that cannot be applied is an error, because ignoring it would return too many rows.
 import type { ResourceType } from '../types.ts';
 import { readColumnPath } from '../columns.ts';
+import { isContinueToken } from '../continue.ts';
 import { parseFieldSelector } from '../selectors/field-selector.ts';
 import { readFilters } from './filter.ts';
 import { goQuote, parseLabelSelector } from '../selectors/label-selector.ts';
@@ -10,17 +11,10 @@ import type { PathStep } from '../../lib/json/raw-json.ts';
 import type { FieldRequirement, ListQuery, OwnerQuery } from '../list-query.ts';
 import { liftKeyConditions } from '../lift-keys.ts';
 import { nativeConditions } from '../native-fields.ts';
-import { readLabelOrder, readOrder, splitOutsideQuotes } from '../order-by.ts';
-import { readPage, type PageAsked } from './page.ts';
+import { readOrder, splitOutsideQuotes } from '../order-by.ts';
 import { bad, type Parameters } from '../parameters.ts';
-import {
-  allValues,
-  flagValue,
-  oneValue,
-  setValues,
-  takeSearchLabels,
-  type SearchLabels,
-} from '../selectors/search-labels.ts';
+import { allValues, flagValue, oneValue, setValues, takeSearchLabels } from '../selectors/search-labels.ts';
+import type { SearchLabels } from '../selectors/search-labels.ts';
 import { readTimeMs } from '../times.ts';
 
 /** The conditions that the request's URL path contains. */
@@ -31,10 +25,40 @@ export interface PathTarget {
   readonly name?: string;
 }
 
-/** What a client asks for: the query, and options of the answer that do not select rows. */
-export interface AskedQuery {
-  readonly query: ListQuery;
+/** The page of a list that the client requests. */
+export interface PageAsked {
+  /** The most rows on the page, at most {@link maxLimit}; undefined for all rows. */
+  readonly limit: number | undefined;
+  /** The number of rows to skip when `continue` is a decimal number, as in Clusterpedia; otherwise undefined. */
+  readonly offset: number | undefined;
+  /** The `continue` token of an earlier page, still encrypted. */
+  readonly continueToken: string | undefined;
+  /**
+   * What the answer's `continue` contains: an encrypted token (`opaque`), the offset of the next row (`decimal`), or
+   * nothing (`none`, for `withContinue=false`).
+   */
+  readonly continueStyle: 'opaque' | 'decimal' | 'none';
+  readonly withRemaining: boolean;
+}
+
+/** All options of a list or watch. Each is read once, from its parameter, or else from its search label. */
+export interface ListOptions {
+  /** The conditions that do not depend on the types, and the order. */
+  readonly conditions: Omit<ListQuery, 'types' | 'fields' | 'anyOf'>;
+  readonly fieldSelector: readonly FieldRequirement[];
+  /** The conditions of each `filter`, of which at least one must match. */
+  readonly filters: readonly (readonly FieldRequirement[])[];
   readonly page: PageAsked;
+  /** True when the parameter `continue` is given. */
+  readonly isContinued: boolean;
+  /** As given, like the four options after it: they are validated when the answer is planned. */
+  readonly resourceVersion: string | undefined;
+  readonly resourceVersionMatch: string | undefined;
+  readonly timeoutSeconds: string | undefined;
+  readonly sendInitialEvents: boolean | undefined;
+  readonly allowWatchBookmarks: boolean | undefined;
+  /** Which part of its object a row of a Table shall contain; as given. */
+  readonly includeObject: string | undefined;
   /** True when the answer shall contain only `metadata` of each object. */
   readonly onlyMetadata: boolean;
   /** True when each object in the answer shall have an annotation with its stored events. */
@@ -47,6 +71,13 @@ export interface AskedQuery {
   readonly pageWarnings: readonly string[];
 }
 
+/** What a client asks for: the query, and the options that it was made from. */
+export interface AskedQuery extends ListOptions {
+  readonly query: ListQuery;
+}
+
+/** The largest page, in rows. A client that asks for more gets a warning and a page of this size. */
+const maxLimit = 5000;
 const sqlParameters = ['whereSQL', 'whereSQLStatement', 'whereSQLParam', 'whereSQLJSONParams'];
 const mostFields = 256;
 const deepestSeniority = 8;
@@ -57,37 +88,72 @@ const longestText = 1024;
  * @throws GatewayError BAD_REQUEST for an invalid parameter, and when a limit is exceeded
  */
 export function readQuery(parameters: Parameters, target: PathTarget): AskedQuery {
-  refuseSql(parameters);
-  const selector = takeSearchLabels(parseLabelSelector(parameters.text('labelSelector') ?? ''));
-  const fieldSelector = parseFieldSelector(parameters.text('fieldSelector') ?? '').map(
-    ({ requirement }) => requirement,
-  );
-  const native = nativeConditions(target.types, fieldSelector);
-  const filters = readFilters(parameters.all('filter'));
-  const plain: ListQuery = {
-    types: target.types,
-    ...keySets(parameters, selector, target),
-    ...present('uids', parameters.list('uids')),
-    nameContains: texts('names', [...parameters.all('nameContains'), ...allValues(selector.search.get('fuzzyName'))]),
-    text: texts('text', parameters.all('text')),
-    labels: selector.labels,
+  const options = optionsOf(parameters, target);
+  return { ...options, query: queryOfTypes(options, target.types) };
+}
+
+/** The query of a request for objects of these types. */
+export function queryOfTypes(
+  { conditions, fieldSelector, filters }: ListOptions,
+  types: readonly ResourceType[],
+): ListQuery {
+  const native = nativeConditions(types, fieldSelector);
+  return liftKeyConditions({
+    ...conditions,
+    types,
     fields: [...native.fields, ...filters.filter(isSingle).flat()],
     anyOf: [...native.anyOf, ...filters.filter((any) => !isSingle(any))],
-    ...createdWindow(parameters, selector),
-    order: order(parameters, selector),
+  });
+}
+
+function optionsOf(parameters: Parameters, target: PathTarget): ListOptions {
+  refuseSql(parameters);
+  const selector = takeSearchLabels(parseLabelSelector(parameters.text('labelSelector') ?? ''));
+  const { labels, search, unknown } = selector;
+  const text = (name: TextOption): string | undefined => parameters.text(name) ?? oneValue(search.get(name));
+  const flag = (name: FlagOption): boolean | undefined => parameters.flag(name) ?? flagValue(search.get(name));
+  const fieldSelector = parseFieldSelector(parameters.text('fieldSelector') ?? '');
+  const filters = readFilters(parameters.all('filter'));
+  const sets = keySets(parameters, selector, target);
+  const conditions = {
+    ...sets,
+    ...present('uids', parameters.list('uids')),
+    nameContains: texts('names', [...parameters.all('nameContains'), ...allValues(search.get('fuzzyName'))]),
+    text: texts('text', parameters.all('text')),
+    labels,
+    ...createdWindow(text('since'), text('before')),
+    order: readOrder(parameters.all('orderby'), () => allValues(search.get('orderby'))),
+    ...present('owner', ownerOf(text, sets.namespaces)),
   };
-  const owner = readOwner(parameters, selector, plain.namespaces);
-  const page = readPage(parameters, selector);
+  const limit = wholeNumber('limit', text('limit'));
   return {
-    query: { ...liftKeyConditions(plain), ...present('owner', owner) },
-    page: page.asked,
+    conditions,
+    fieldSelector: fieldSelector.map(({ requirement }) => requirement),
+    filters,
+    page: {
+      limit: limit === undefined || limit <= 0 ? undefined : Math.min(limit, maxLimit),
+      ...continuation(parameters.text('continue'), oneValue(search.get('continue')), flag('withContinue')),
+      withRemaining: flag('withRemainingCount') ?? false,
+    },
+    isContinued: parameters.text('continue') !== undefined,
+    resourceVersion: parameters.text('resourceVersion'),
+    resourceVersionMatch: parameters.text('resourceVersionMatch'),
+    timeoutSeconds: parameters.text('timeoutSeconds'),
+    sendInitialEvents: parameters.flag('sendInitialEvents'),
+    allowWatchBookmarks: parameters.flag('allowWatchBookmarks'),
+    includeObject: parameters.text('includeObject'),
     onlyMetadata: parameters.flag('onlyMetadata') ?? false,
-    injectEvents: parameters.flag('injectEvents') ?? flagValue(selector.search.get('injectEvents')) ?? false,
-    fields: projection(parameters),
-    warnings: selector.unknown.map((key) => `the search label ${goQuote(key)} is not known and was ignored`),
-    pageWarnings: page.warnings,
+    injectEvents: flag('injectEvents') ?? false,
+    fields: projection(parameters.all('fields')),
+    warnings: unknown.map((key) => `the search label ${goQuote(key)} is not known and was ignored`),
+    pageWarnings:
+      limit !== undefined && limit > maxLimit ? [`limit ${limit} is too high; a page has ${maxLimit} rows`] : [],
   };
 }
+
+/** Options with one value that are a parameter and a search label. */
+type TextOption = 'since' | 'before' | 'ownerUID' | 'ownerName' | 'ownerGR' | 'ownerSeniority' | 'limit';
+type FlagOption = 'withContinue' | 'withRemainingCount' | 'injectEvents';
 
 function refuseSql(parameters: Parameters): void {
   const given = sqlParameters.find((name) => parameters.names.includes(name));
@@ -133,37 +199,21 @@ function isSingle(any: readonly FieldRequirement[]): boolean {
   return any.length === 1;
 }
 
-function createdWindow(parameters: Parameters, { search }: SearchLabels): Partial<ListQuery> {
-  const read = (name: 'since' | 'before'): number | undefined => {
-    const text = parameters.text(name) ?? oneValue(search.get(name));
-    return text === undefined ? undefined : readTimeMs(name, text);
-  };
-  const [since, before] = [read('since'), read('before')];
+function createdWindow(sinceText: string | undefined, beforeText: string | undefined): Partial<ListQuery> {
+  const since = sinceText === undefined ? undefined : readTimeMs('since', sinceText);
+  const before = beforeText === undefined ? undefined : readTimeMs('before', beforeText);
   if (since !== undefined && before !== undefined && since > before) throw bad('since is later than before');
   return { ...present('createdSinceMs', since), ...present('createdBeforeMs', before) };
 }
 
-function order(parameters: Parameters, { search }: SearchLabels): ListQuery['order'] {
-  const keys = parameters
-    .all('orderby')
-    .flatMap(splitOutsideQuotes)
-    .filter((key) => key.trim() !== '');
-  if (keys.length > 0) return readOrder(keys);
-  return readLabelOrder(allValues(search.get('orderby')).filter((value) => value !== ''));
-}
-
-function readOwner(
-  parameters: Parameters,
-  { search }: SearchLabels,
+function ownerOf(
+  text: (name: TextOption) => string | undefined,
   namespaces: readonly string[] | undefined,
 ): OwnerQuery | undefined {
-  const read = (name: 'ownerUID' | 'ownerName' | 'ownerGR' | 'ownerSeniority'): string | undefined =>
-    parameters.text(name) ?? oneValue(search.get(name));
-  const [uid, name, resource] = [read('ownerUID'), read('ownerName'), read('ownerGR')];
-  const seniority = readSeniority(read('ownerSeniority'));
+  const [uid, name, resource] = [text('ownerUID'), text('ownerName'), text('ownerGR')];
+  const seniority = readSeniority(text('ownerSeniority'));
   if (uid === undefined && name === undefined) {
-    if (resource === undefined && seniority === undefined) return undefined;
-    if (resource === undefined && seniority === 0) return undefined;
+    if (resource === undefined && (seniority ?? 0) === 0) return undefined;
     throw bad('ownerGR and ownerSeniority need an owner: add ownerUID or ownerName');
   }
   if (uid !== undefined) return { uid, seniority: seniority ?? 0 };
@@ -189,8 +239,37 @@ export function groupResource(text: string): ResourceType {
   return dot < 0 ? { group: '', resource: text } : { group: text.slice(dot + 1), resource: text.slice(0, dot) };
 }
 
-function projection(parameters: Parameters): AskedQuery['fields'] {
-  const given = parameters.all('fields').flatMap(splitOutsideQuotes);
+/** Where the page begins. A decimal `continue` is an offset; the `continue` of the answer is then an offset, too. */
+function continuation(
+  text: string | undefined,
+  label: string | undefined,
+  withContinue: boolean | undefined,
+): Pick<PageAsked, 'offset' | 'continueToken' | 'continueStyle'> {
+  const given = text ?? label;
+  const continueToken = given !== undefined && isContinueToken(given) ? given : undefined;
+  const isOffset = given !== undefined && continueToken === undefined;
+  if (isOffset && !/^\+?\d{1,15}$/.test(given))
+    throw bad(`continue ${shown(given)} is neither a token of this server nor an offset of 0 or more`);
+  const isDecimal = isOffset || (withContinue === true && continueToken === undefined);
+  return {
+    offset: isOffset ? Number(given) : undefined,
+    continueToken,
+    continueStyle: withContinue === false ? 'none' : isDecimal ? 'decimal' : 'opaque',
+  };
+}
+
+function wholeNumber(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^[+-]?\d{1,19}$/.test(text)) throw bad(`${name} ${shown(text)} is not a whole number`);
+  return Number(text);
+}
+
+function shown(text: string): string {
+  return goQuote(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+}
+
+function projection(parameters: readonly string[]): ListOptions['fields'] {
+  const given = parameters.flatMap(splitOutsideQuotes);
   if (given.length === 0) return undefined;
   if (given.length > mostFields) throw bad(`fields has more than ${mostFields} paths`);
   return given.map((path) => readColumnPath(path.trim(), true));

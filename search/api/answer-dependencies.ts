@@ -8,6 +8,7 @@ import type { IndexStore } from '../../store/store.ts';
 import type { SyncView } from '../../sync/sync-view.ts';
 import type { ResourceType } from '../../query/types.ts';
 import type { ChangeFeed } from '../watch/feed.ts';
+import type { Reads } from './current-rights.ts';
 import type { IssuedRights } from '../watch/issued-rights.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { CollectionDefinition } from '../collections/definitions.ts';
@@ -44,4 +45,13 @@ export interface AnswerDependencies {
   readonly onError: (error: unknown) => void;
   /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
+}
+
+/**
+ * What `fetch` of a kind may use. Its store cannot be asked for rows: `reads` does that, and records how new the rights
+ * in the answers are.
+ */
+export interface FetchDependencies extends Omit<AnswerDependencies, 'store'> {
+  readonly store: Omit<IndexStore, keyof Reads>;
+  readonly reads: Reads;
 }

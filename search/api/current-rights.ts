@@ -4,8 +4,8 @@
 // computed again, and the answer is used only if the scope is still the same.
 import { GatewayError } from '../../model/errors.ts';
 import type { RowScope } from '../../query/scope/scope.ts';
-import type { IndexStore, Page } from '../../store/store.ts';
-import type { AnswerDependencies } from './answer-dependencies.ts';
+import type { IndexStore, Page, ReadPoint } from '../../store/store.ts';
+import type { IndexRights } from '../request/visible.ts';
 
 /** The part of a plan that the caller's rights decide. */
 export interface ScopedPlan {
@@ -14,12 +14,15 @@ export interface ScopedPlan {
   readonly rightsUpTo: string;
 }
 
+/** Those methods of a store whose answers depend on the caller's rights. */
+export type Reads = Pick<IndexStore, 'list' | 'count' | 'facets' | 'values'>;
+
 /** The functions that read what a plan allows. @param P the type of the plan */
 export interface ScopedReading<P, F> {
   /** The part of the plan that depends on rights; undefined for a plan that needs no rights. */
   readonly scopedBy: (plan: P) => ScopedPlan | undefined;
-  /** Reads rows. It must use the store in the given dependencies, which records how new the rights are. */
-  readonly read: (plan: P, dependencies: AnswerDependencies) => F | Promise<F>;
+  /** Reads rows. It must do so with the given methods alone: they record the `rightsVersion` of each answer. */
+  readonly read: (plan: P, reads: Reads) => F | Promise<F>;
   /** Makes the plan again with the current rights. */
   readonly replan: () => Promise<P>;
 }
@@ -43,18 +46,18 @@ export function restlessRights(): GatewayError {
  */
 export async function readWithinRights<P, F>(
   first: P,
-  dependencies: AnswerDependencies,
+  rights: Pick<IndexRights, 'current'>,
+  store: Reads,
   { scopedBy, read, replan }: ScopedReading<P, F>,
 ): Promise<{ readonly plan: P; readonly found: F }> {
   let plan = first;
   for (let reading = 1; reading <= mostReadings; reading += 1) {
-    const noted = new NotedReads();
-    const asked = { ...dependencies, store: noted.noting(dependencies.store) };
+    const noted = new NotedReads(store);
     // An error is held back until the rights are checked, because its message could reveal rows.
-    const [result] = await Promise.allSettled([(async () => read(plan, asked))()]);
+    const [result] = await Promise.allSettled([(async () => read(plan, noted.reads))()]);
     const scoped = scopedBy(plan);
     if (scoped !== undefined && noted.rightsVersion > scoped.rightsUpTo) {
-      await dependencies.rights.current(noted.rightsVersion);
+      await rights.current(noted.rightsVersion);
       const next = await replan();
       if (scopedBy(next)?.scope.digest !== scoped.scope.digest) {
         noted.release();
@@ -68,38 +71,33 @@ export async function readWithinRights<P, F>(
   throw restlessRights();
 }
 
-/** Records how new the rights are in the answers of a store. */
+/** Records the newest `rightsVersion` in the answers of a store. */
 class NotedReads {
+  /** The methods of the store, whose answers are recorded. */
+  readonly reads: Reads;
   readonly #pages: Page[] = [];
   rightsVersion = '';
 
-  /** The store, wrapped so that its answers are recorded. */
-  noting(store: IndexStore): IndexStore {
-    const note = <Answer extends { readonly rightsVersion: string }>(answer: Answer): Answer => {
-      if (answer.rightsVersion > this.rightsVersion) this.rightsVersion = answer.rightsVersion;
-      return answer;
-    };
-    const reads: Pick<IndexStore, 'list' | 'count' | 'facets' | 'values'> = {
+  constructor(store: Reads) {
+    this.reads = {
       list: async (...asked) => {
-        const page = note(await store.list(...asked));
+        const page = this.#note(await store.list(...asked));
         this.#pages.push(page);
         return page;
       },
-      count: async (...asked) => note(await store.count(...asked)),
-      facets: async (...asked) => note(await store.facets(...asked)),
-      values: async (...asked) => note(await store.values(...asked)),
+      count: async (...asked) => this.#note(await store.count(...asked)),
+      facets: async (...asked) => this.#note(await store.facets(...asked)),
+      values: async (...asked) => this.#note(await store.values(...asked)),
     };
-    return new Proxy(store, {
-      get(target, name) {
-        if (name in reads) return reads[name as keyof typeof reads];
-        const value: unknown = Reflect.get(target, name);
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      },
-    });
   }
 
   /** Frees the memory of pages that will not be used. */
   release(): void {
     for (const page of this.#pages) page.release?.();
+  }
+
+  #note<Answer extends ReadPoint>(answer: Answer): Answer {
+    if (answer.rightsVersion > this.rightsVersion) this.rightsVersion = answer.rightsVersion;
+    return answer;
   }
 }

@@ -6,8 +6,8 @@ import { allOf } from '../../query/list-query.ts';
 import { parsePath } from '../../query/path.ts';
 import type { RowRead } from '../../store/store.ts';
 import type { Warning } from '../answer/answer-body.ts';
-import type { AnswerDependencies } from './answer-dependencies.ts';
-import { readWithinRights } from './current-rights.ts';
+import type { FetchDependencies } from './answer-dependencies.ts';
+import { readWithinRights, type Reads } from './current-rights.ts';
 import { planAnswer, queryOf } from './plan.ts';
 import type { Plan } from './plan.ts';
 import type { PlanQuestion } from '../request/plan-question.ts';
@@ -35,7 +35,7 @@ export interface EventInjection {
 export async function planInjection(
   user: User,
   clusters: readonly string[] | undefined,
-  dependencies: AnswerDependencies,
+  dependencies: FetchDependencies,
 ): Promise<EventInjection> {
   const of: PlanQuestion = {
     user,
@@ -59,13 +59,13 @@ async function* injected(
   chunks: Chunks,
   of: PlanQuestion,
   first: Plan,
-  dependencies: AnswerDependencies,
+  dependencies: FetchDependencies,
 ): AsyncGenerator<readonly RowRead[]> {
   let plan = first;
   for await (const rows of chunks) {
-    const read = await readWithinRights(plan, dependencies, {
+    const read = await readWithinRights(plan, dependencies.rights, dependencies.reads, {
       scopedBy: (each) => each,
-      read: (each, noting) => eventsOf(rows, each, noting),
+      read: (each, reads) => eventsOf(rows, each, reads),
       replan: () => planOrNothing(of, dependencies),
     });
     plan = read.plan;
@@ -78,7 +78,7 @@ async function* injected(
 }
 
 /** Plans the list of Events with the caller's current rights. When the caller may see no Events, the plan is empty. */
-async function planOrNothing(of: PlanQuestion, dependencies: AnswerDependencies): Promise<Plan> {
+async function planOrNothing(of: PlanQuestion, dependencies: FetchDependencies): Promise<Plan> {
   try {
     return await planAnswer(of, dependencies);
   } catch (error) {
@@ -97,7 +97,7 @@ const objectKey = ({ incarnation, uid }: Pick<RowRead, 'incarnation' | 'uid'>): 
 async function eventsOf(
   rows: readonly RowRead[],
   plan: Plan,
-  { store }: AnswerDependencies,
+  reads: Pick<Reads, 'list'>,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const found = new Map<string, string[]>();
   const uids = [...new Set(rows.map(({ uid }) => uid))];
@@ -108,7 +108,7 @@ async function eventsOf(
     clusters: [...new Set(rows.map(({ cluster }) => cluster))],
     fields: [{ path: uidPath, operator: 'In' as const, values: uids }],
   };
-  const page = await store.list(queryOf(asked, plan.views), plan.scope, {});
+  const page = await reads.list(queryOf(asked, plan.views), plan.scope, {});
   let bytes = 0;
   for await (const chunk of page.chunks) {
     for (const event of chunk) {

@@ -14,6 +14,9 @@ import { clusterWarnings, prunedWarnings, unheldWarnings } from '../catalog/clus
 import type { ScopedPlan } from './current-rights.ts';
 import type { AskedType, PlanQuestion } from '../request/plan-question.ts';
 
+/** What a plan is made with, besides the request. */
+type PlanDependencies = Pick<AnswerDependencies, 'rights' | 'catalog' | 'sync' | 'now'>;
+
 /** The caller's rights to the requested types, with the catalog of indexed types at that time. */
 export interface Sight {
   readonly of: PlanQuestion;
@@ -37,7 +40,7 @@ export interface Plan extends ScopedPlan {
  * Reads the caller's rights to the requested types.
  * @param atLeast a `rightsVersion` of the store: every change of rights up to it is taken into account
  */
-export async function see(of: PlanQuestion, { rights, catalog }: AnswerDependencies, atLeast?: string): Promise<Sight> {
+export async function see(of: PlanQuestion, { rights, catalog }: PlanDependencies, atLeast?: string): Promise<Sight> {
   const rightsUpTo = await rights.current(atLeast);
   const answer = await rights.scope(of.user, of.verb, of.types, of.clusters);
   return { of, answer, rightsUpTo, catalog: await catalog() };
@@ -47,7 +50,7 @@ export async function see(of: PlanQuestion, { rights, catalog }: AnswerDependenc
  * Decides from which types and rows a request is answered, given what the caller may see.
  * @throws GatewayError (rejects) CLUSTER_NOT_FOUND or NOT_FOUND
  */
-export async function planOf(sight: Sight, dependencies: AnswerDependencies): Promise<Plan> {
+export async function planOf(sight: Sight, dependencies: PlanDependencies): Promise<Plan> {
   const { of, answer, rightsUpTo, catalog } = sight;
   const { types, cluster, clusters } = of;
   const { views, ...shownByRights } = await shownOf(sight, dependencies);
@@ -81,7 +84,7 @@ const remembered = new WeakMap<ScopeAnswer, { readonly catalog: Catalog; readonl
  */
 const mostShown = 100;
 
-async function shownOf(sight: Sight, dependencies: AnswerDependencies): Promise<Shown> {
+async function shownOf(sight: Sight, dependencies: PlanDependencies): Promise<Shown> {
   const { of, answer, catalog } = sight;
   let known = remembered.get(answer);
   if (known?.catalog !== catalog) remembered.set(answer, (known = { catalog, shown: new Map() }));
@@ -100,7 +103,7 @@ async function shownOf(sight: Sight, dependencies: AnswerDependencies): Promise<
 function whyNot(
   { of: { cluster, clusters }, answer }: Sight,
   type: AskedType,
-  { sync, now }: AnswerDependencies,
+  { sync, now }: PlanDependencies,
 ): readonly Warning[] {
   const named = cluster === undefined ? clusters : [cluster];
   return clusterWarnings({ types: [type], clusters: named }, answer, sync.stateOf(new Set([typeKey(type)])), now());
@@ -111,7 +114,7 @@ function whyNot(
  * queries within one request.
  * @throws GatewayError as {@link planOf}
  */
-export async function planAnswer(of: PlanQuestion, dependencies: AnswerDependencies): Promise<Plan> {
+export async function planAnswer(of: PlanQuestion, dependencies: PlanDependencies): Promise<Plan> {
   return planOf(await see(of, dependencies), dependencies);
 }
 
@@ -119,7 +122,7 @@ export async function planAnswer(of: PlanQuestion, dependencies: AnswerDependenc
  * Finds how each requested type can be shown, from the clusters that the caller may reach.
  * @throws GatewayError (rejects) CLUSTER_NOT_FOUND
  */
-async function viewsOf({ of, answer, catalog }: Sight, { rights }: AnswerDependencies): Promise<readonly TypeView[]> {
+async function viewsOf({ of, answer, catalog }: Sight, { rights }: PlanDependencies): Promise<readonly TypeView[]> {
   const { types, cluster, clusters, user, verb } = of;
   const viewsIn = (reachable: ScopeAnswer['reachable']): readonly TypeView[] => {
     const isKnown = ({ incarnation, type }: StoredType): boolean =>
@@ -145,7 +148,7 @@ async function viewsOf({ of, answer, catalog }: Sight, { rights }: AnswerDepende
 async function scopeOfOwners(
   { user, verb, types, clusters }: PlanQuestion,
   catalog: Catalog,
-  { rights }: AnswerDependencies,
+  { rights }: PlanDependencies,
 ): Promise<RowScope> {
   const every = [...types, ...catalog.all.map(({ type }) => type)];
   const distinct = new Map(every.map(({ group, resource }) => [typeKey({ group, resource }), { group, resource }]));
@@ -167,10 +170,7 @@ export function unknownCluster(cluster: string): GatewayError {
  * Makes a function that returns the current rights of a watch. Calling it is cheap while no rights have changed. When
  * the types are no longer indexed, the rights are empty, so the watch sends DELETED for all its objects.
  */
-export function visibleNow(
-  of: PlanQuestion,
-  dependencies: AnswerDependencies,
-): (atLeast?: string) => Promise<RowScope> {
+export function visibleNow(of: PlanQuestion, dependencies: PlanDependencies): (atLeast?: string) => Promise<RowScope> {
   return async (atLeast) => {
     const sight = await see({ ...of, mayBeNone: true }, dependencies, atLeast);
     // A watch reports warnings only at its start, so they are not computed here.
@@ -188,7 +188,7 @@ export function visibleNow(
 export async function visibleAt(
   of: PlanQuestion,
   position: string,
-  dependencies: AnswerDependencies,
+  dependencies: PlanDependencies,
 ): Promise<RowScope | undefined> {
   if (of.byOwner === true) return undefined;
   const sight = await see(of, dependencies);

@@ -13,7 +13,6 @@ import type { Form } from '../request/request.ts';
 
 /** The fields that every request about indexed objects has. */
 interface AboutRows {
-  readonly parameters: Parameters;
   /** The conditions, order and page that the client requests. */
   readonly asked: AskedQuery;
 }
@@ -22,6 +21,7 @@ interface AboutRows {
 export interface ObjectsQuestion extends AboutRows {
   readonly kind: 'list' | 'get' | 'watch';
   readonly path: AskedObjects;
+  readonly parameters: Parameters;
 }
 
 /** A request that Clusterpedia's label or header sends to the cluster itself instead of the index. */
@@ -49,6 +49,7 @@ export interface LiveQuestion {
 export interface CollectionQuestion extends AboutRows {
   readonly kind: 'collection' | 'collection-watch';
   readonly name: string;
+  readonly parameters: Parameters;
   readonly types: CollectionTypes;
   readonly as: Form['as'];
 }

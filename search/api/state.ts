@@ -1,14 +1,9 @@
 // The types of what is known about a request after each step of ../chain/chain.ts. Each type extends the one before, so
 // a step can only use what earlier steps have found.
-import type { AnswerDependencies } from './answer-dependencies.ts';
-import type { Answer } from './answer.ts';
 import type { Question } from './question.ts';
 import type { IndexRequest } from '../request/request.ts';
 
-/** The type of a step of ../chain/chain.ts: a function from the state before the step to the state after it. */
-export type Step<In, Out> = (state: In, dependencies: AnswerDependencies) => Out | Promise<Out>;
-
-/** After `read` and `settle`: the request as it was understood. @param Q its kind */
+/** After `read`: the request as it was understood. @param Q its kind */
 export interface Asked<Q = Question> {
   readonly request: IndexRequest;
   readonly question: Q;
@@ -27,10 +22,4 @@ export interface Planned<Q = Question, S = unknown, P = unknown> extends Seen<Q,
 /** After `fetch`: what the index store returned. @param F depends on the kind, or an EarlyAnswer */
 export interface Fetched<Q = Question, S = unknown, P = unknown, F = unknown> extends Planned<Q, S, P> {
   readonly found: F;
-}
-
-/** After `form`: the answer to send. */
-export interface Formed {
-  readonly request: IndexRequest;
-  readonly answer: Answer;
 }

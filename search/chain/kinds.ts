@@ -1,7 +1,7 @@
 // What each step of chain.ts does for each kind of request. A kind without `rights` shows nothing that depends on the
 // caller's rights, or they are checked elsewhere: in `fetch`, or by the cluster to which the request is forwarded. A
 // kind that has neither `plan` nor `fetch` needs nothing from the index store.
-import type { AnswerDependencies } from '../api/answer-dependencies.ts';
+import type { AnswerDependencies, FetchDependencies } from '../api/answer-dependencies.ts';
 import type { Answer, EarlyAnswer } from '../api/answer.ts';
 import { fetchDocument, formDocument, planDocument, rightsToDocuments } from '../kinds/documents.ts';
 import { fetchFleet, formFleet, planFleet, rightsToFleet } from '../kinds/fleet.ts';
@@ -29,7 +29,7 @@ import {
 } from '../kinds/rights-to-types.ts';
 import { fetchWhatCan, fetchWhoCan } from '../kinds/who-can/fetch-access.ts';
 
-const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { readonly kind: K }>> } = {
+const kinds: { readonly [K in Question['kind']]: Kind<Extract<Question, { readonly kind: K }>> } = {
   // Requests for objects of one type, by a Kubernetes path such as `/api/v1/pods`.
   list: kind({ waits: true, rights: rightsToPath, plan: planList, fetch: fetchList, form: formList }),
   get: kind({ waits: true, rights: rightsToPath, plan: planObject, fetch: fetchObject, form: formObject }),
@@ -83,36 +83,24 @@ const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { rea
  * @param P the result of `plan`
  * @param F the result of `fetch`
  */
-interface Kind<Q, S, P, F> {
+interface Kind<Q = Question, S = unknown, P = unknown, F = unknown> {
   /** Whether requests of this kind wait, shortly after a start, until the first lists of the index are complete. */
   readonly waits?: boolean;
   readonly rights?: (asked: Asked<Q>, dependencies: AnswerDependencies) => Promise<S>;
   readonly plan?: (seen: Seen<Q, S>, dependencies: AnswerDependencies) => P | EarlyAnswer | Promise<P | EarlyAnswer>;
   readonly fetch?: (
     planned: Planned<Q, S, P>,
-    dependencies: AnswerDependencies,
+    dependencies: FetchDependencies,
   ) => F | EarlyAnswer | Promise<F | EarlyAnswer>;
   readonly form?: (fetched: Fetched<Q, S, P, F>, dependencies: AnswerDependencies) => Answer;
 }
 
-/**
- * The functions of one kind of request, with unknown types of what they pass on. The function {@link kind} has checked
- * that these types fit together.
- */
-interface AnyKind<Q> {
-  readonly waits?: boolean;
-  readonly rights?: (asked: Asked<Q>, dependencies: AnswerDependencies) => unknown;
-  readonly plan?: (seen: Seen<Q, never>, dependencies: AnswerDependencies) => unknown;
-  readonly fetch?: (planned: Planned<Q, never, never>, dependencies: AnswerDependencies) => unknown;
-  readonly form?: (fetched: Fetched<Q, never, never, never>, dependencies: AnswerDependencies) => Answer;
-}
-
 /** Makes the compiler check that each function takes the result of the function before it. */
-function kind<Q, S, P, F>(parts: Kind<Q, S, P, F>): AnyKind<Q> {
-  return parts;
+function kind<Q, S, P, F>(parts: Kind<Q, S, P, F>): Kind<Q> {
+  return parts as Kind<Q>;
 }
 
 /** Looks up the functions that answer a request of this kind. */
-export function kindOf({ kind }: Question): AnyKind<never> {
-  return kinds[kind];
+export function kindOf({ kind }: Question): Kind {
+  return kinds[kind] as Kind;
 }

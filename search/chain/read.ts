@@ -10,7 +10,6 @@ import { readLive } from '../kinds/live-types.ts';
 import { readOperation } from '../kinds/operations.ts';
 import type { Question } from '../api/question.ts';
 import type { IndexPart, IndexRequest } from '../request/request.ts';
-import type { Asked } from '../api/state.ts';
 import { readWhatCan, readWhoCan } from '../kinds/who-can/read-access.ts';
 import { readObjects } from '../kinds/read-objects.ts';
 import { readCollection, readCollectionNames } from '../kinds/read-collections.ts';
@@ -29,13 +28,13 @@ const watchedOrNoResource: ReadonlySet<IndexPart['part']> = new Set([
   'fleet',
 ]);
 
-export async function read(request: IndexRequest, dependencies: AnswerDependencies): Promise<Asked> {
+export async function read(request: IndexRequest, dependencies: AnswerDependencies): Promise<Question> {
   const { asked, inbound } = request;
   const isRead = inbound.method === 'GET' || inbound.method === 'HEAD';
   const isPosted = asked.part === 'query' || asked.part === 'move' || asked.part === 'rebuild';
   if (!isRead && !isPosted) throw readOnly(asked);
   if (isRead && !watchedOrNoResource.has(asked.part)) refuseWatch(request);
-  return { request, question: await questionOf(request, dependencies) };
+  return questionOf(request, dependencies);
 }
 
 /** A client that asks for a watch waits for events; an object or a list would be read as a broken one. */

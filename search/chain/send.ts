@@ -4,16 +4,15 @@ import { GatewayError } from '../../model/errors.ts';
 import { watchRows } from '../api/watch.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';
 import { sendWhole } from '../answer/answer-body.ts';
-import type { RelayedAnswer, WholeAnswer } from '../api/answer.ts';
+import type { Answer, RelayedAnswer, WholeAnswer } from '../api/answer.ts';
 import type { IndexRequest } from '../request/request.ts';
 import { sendPieces } from '../answer/compressed-body.ts';
 import { sendRows } from '../answer/row-stream.ts';
-import type { Formed } from '../api/state.ts';
 
 /** An answer that is passed on is requested from at most this number of clusters, until one answers. */
 const mostAsked = 3;
 
-export async function send({ request, answer }: Formed, dependencies: AnswerDependencies): Promise<void> {
+export async function send(request: IndexRequest, answer: Answer, dependencies: AnswerDependencies): Promise<void> {
   switch (answer.kind) {
     case 'whole':
       return sendAtOnce(request, answer, dependencies);

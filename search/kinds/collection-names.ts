@@ -3,7 +3,7 @@ import { urlParameters } from '../../query/parameters.ts';
 import { typeKey } from '../../query/types.ts';
 import { jsonAnswer } from '../api/answer.ts';
 import type { WholeAnswer } from '../api/answer.ts';
-import type { AnswerDependencies } from '../api/answer-dependencies.ts';
+import type { FetchDependencies } from '../api/answer-dependencies.ts';
 import { collectionTypes, indexedTypes } from '../api/collection-types.ts';
 import { builtInCollections } from '../collections/definitions.ts';
 import type { CollectionNamesQuestion } from '../api/question.ts';
@@ -22,7 +22,7 @@ interface Collection {
 
 export function fetchCollectionNames(
   { question, sight: { answer, catalog } }: Planned<CollectionNamesQuestion, Overview>,
-  { collections }: AnswerDependencies,
+  { collections }: FetchDependencies,
 ): readonly Collection[] {
   const own = collections();
   const seen = new Set([...answer.scope.grants.values()].flatMap((types) => [...types.keys()]));

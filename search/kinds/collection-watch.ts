@@ -3,7 +3,7 @@
 // again.
 import { GatewayError } from '../../model/errors.ts';
 import { compileMatcher } from '../../query/match.ts';
-import { readQuery } from '../../query/read/read-query.ts';
+import { queryOfTypes } from '../../query/read/read-query.ts';
 import { collectionTable } from '../table/table.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
 import type { WatchQuestion } from '../watch/watch-question.ts';
@@ -34,13 +34,16 @@ export interface CollectionWatchPlan extends RowsPlan {
  * @throws GatewayError (rejects) METHOD_NOT_ALLOWED, BAD_REQUEST, INVALID or EXPIRED
  */
 export async function planCollectionWatch(
-  { request, question: { asked, parameters }, sight }: Seen<CollectionQuestion, CollectionSight>,
+  { request, question: { asked }, sight }: Seen<CollectionQuestion, CollectionSight>,
   dependencies: AnswerDependencies,
 ): Promise<CollectionWatchPlan> {
   requireWatchable(request, asked.query);
   const plan = await planOf(sight, dependencies);
-  const start = readWatchStart(parameters, dependencies.store);
-  const { query } = readQuery(parameters, { types: plan.views.map(({ type }) => type) });
+  const start = readWatchStart(asked, dependencies.store);
+  const query = queryOfTypes(
+    asked,
+    plan.views.map(({ type }) => type),
+  );
   const warnings = [...aboutRequest(...asked.warnings), ...plan.warnings];
   return { ...plan, query: { ...queryOf(query, plan.views), order: [] }, start, warnings };
 }

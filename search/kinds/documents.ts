@@ -6,7 +6,7 @@ import { hasEtag } from '../../routing/forward/headers.ts';
 import type { StoredType } from '../../store/store.ts';
 import type { SyncView } from '../../sync/sync-view.ts';
 import { typeKey } from '../../query/types.ts';
-import type { AnswerDependencies } from '../api/answer-dependencies.ts';
+import type { AnswerDependencies, FetchDependencies } from '../api/answer-dependencies.ts';
 import type { Warning } from '../answer/answer-body.ts';
 import { EarlyAnswer, jsonAnswer } from '../api/answer.ts';
 import type { WholeAnswer } from '../api/answer.ts';
@@ -112,7 +112,7 @@ interface FoundDocument {
  */
 export async function fetchDocument(
   { request, question: { document: asked }, sight, plan }: Planned<DocumentQuestion, SeenTypes, Union>,
-  dependencies: AnswerDependencies,
+  dependencies: FetchDependencies,
 ): Promise<FoundDocument | EarlyAnswer> {
   const { document, cluster, group, version } = asked;
   const isDiscovery = document === 'api' || document === 'apis';
@@ -143,7 +143,7 @@ export async function fetchDocument(
 async function unreadWarnings(
   user: User,
   cluster: string | undefined,
-  { rights, catalog, chosen, sync, now }: AnswerDependencies,
+  { rights, catalog, chosen, sync, now }: FetchDependencies,
 ): Promise<readonly Warning[]> {
   const clusters = cluster === undefined ? undefined : [cluster];
   const answer = await rights.scope(user, 'list', askedAbout(await catalog(), chosen), clusters);

@@ -2,7 +2,7 @@
 import { indexedOf } from '../../sync/indexed.ts';
 import type { TypeState } from '../../sync/member/sync-types.ts';
 import { typeKey } from '../../query/types.ts';
-import type { AnswerDependencies } from '../api/answer-dependencies.ts';
+import type { FetchDependencies } from '../api/answer-dependencies.ts';
 import { searchVersion } from '../catalog/catalog.ts';
 import type { FreshnessQuestion } from '../api/question.ts';
 import type { Planned } from '../api/state.ts';
@@ -10,7 +10,7 @@ import type { Overview } from './rights-to-types.ts';
 
 export function fetchFreshness(
   { sight: { answer } }: Planned<FreshnessQuestion, Overview>,
-  { sync, store, now }: AnswerDependencies,
+  { sync, store, now }: FetchDependencies,
 ): object {
   const nowMs = now();
   const clusters = sync

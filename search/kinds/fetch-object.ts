@@ -2,7 +2,7 @@
 // must have it among those that the caller may get.
 import { GatewayError } from '../../model/errors.ts';
 import type { RowRead } from '../../store/store.ts';
-import type { AnswerDependencies } from '../api/answer-dependencies.ts';
+import type { FetchDependencies } from '../api/answer-dependencies.ts';
 import type { ObjectsQuestion } from '../api/question.ts';
 import type { RowsPlan } from './plan-types.ts';
 
@@ -21,9 +21,9 @@ export interface ObjectRead {
  */
 export async function fetchObject(
   { question: { path }, plan }: ObjectRead,
-  { store }: AnswerDependencies,
+  { reads }: Pick<FetchDependencies, 'reads'>,
 ): Promise<RowRead> {
-  const page = await store.list(plan.query, plan.scope, { limit: mostNamed + 1 });
+  const page = await reads.list(plan.query, plan.scope, { limit: mostNamed + 1 });
   const rows: RowRead[] = [];
   for await (const chunk of page.chunks) rows.push(...chunk);
   const [row] = rows;

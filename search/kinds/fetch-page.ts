@@ -4,12 +4,12 @@ import { GatewayError } from '../../model/errors.ts';
 import { expiredMessage, isExpired, openContinue, queryDigest, resumed, sealContinue } from '../../query/continue.ts';
 import type { ContinueState, ContinueUse } from '../../query/continue.ts';
 import type { Page, PageRequest } from '../../store/store.ts';
-import type { AnswerDependencies } from '../api/answer-dependencies.ts';
+import type { FetchDependencies } from '../api/answer-dependencies.ts';
 import type { Warning } from '../answer/answer-body.ts';
 import { EarlyAnswer } from '../api/answer.ts';
 import type { ListMeta } from '../api/forms.ts';
 import { planInjection } from '../api/injected-events.ts';
-import { requireInLog, waitForVersion } from '../request/list-options.ts';
+import { waitForVersion } from '../request/list-options.ts';
 import type { ListVersion } from '../request/list-options.ts';
 import type { Sight } from '../api/plan.ts';
 import type { CollectionQuestion, ObjectsQuestion, PostedQuestion } from '../api/question.ts';
@@ -39,7 +39,7 @@ const tokenLifeMs = 15 * 60_000;
  */
 export async function fetchList(
   state: Planned<ObjectsQuestion | CollectionQuestion, Sight, PagePlan>,
-  dependencies: AnswerDependencies,
+  dependencies: FetchDependencies,
 ): Promise<ListedPage | EarlyAnswer> {
   const listed = await fetchPage(state, dependencies);
   if (listed instanceof EarlyAnswer) return listed;
@@ -52,17 +52,16 @@ export async function fetchList(
  * @returns a 410 Status with a new token when the continue token has expired
  * @throws GatewayError (rejects) BAD_REQUEST, EXPIRED, MEMBER_TIMEOUT, or an error of the index store
  */
-export async function fetchPage(state: PageState, dependencies: AnswerDependencies): Promise<ListedPage | EarlyAnswer> {
-  const { store } = dependencies;
+export async function fetchPage(state: PageState, dependencies: FetchDependencies): Promise<ListedPage | EarlyAnswer> {
+  const { store, reads } = dependencies;
   const { request, question, plan } = state;
   const token = await openToken(state, dependencies);
   if (token instanceof EarlyAnswer) return token;
   const offset = allowedOffset(question.asked.page.offset, store.limits.maxOffset);
-  await waitForVersion(store, plan.version.notOlderThan);
-  await requireInLog(store, plan.version.notOlderThan, true);
+  await waitForVersion(store, plan.version.notOlderThan, true);
   const { injectEvents, query } = question.asked;
   const injection = injectEvents ? await planInjection(request.user, query.clusters, dependencies) : undefined;
-  const page = await store.list(plan.query, plan.scope, pageRequest(question.asked.page, offset, token));
+  const page = await reads.list(plan.query, plan.scope, pageRequest(question.asked.page, offset, token));
   requireExact(plan.version, page);
   const meta = listMeta(state, page, token, dependencies);
   const warnings = aboutRequest(...(page.warnings ?? []));
@@ -79,7 +78,7 @@ export async function fetchPage(state: PageState, dependencies: AnswerDependenci
  * the token. The query contains the requested types and not the existing ones, so that a type that is added later does
  * not invalidate the token.
  */
-function useOf({ request, question }: PageState, { store }: AnswerDependencies): ContinueUse {
+function useOf({ request, question }: PageState, { store }: FetchDependencies): ContinueUse {
   return {
     query: queryDigest(question.asked.query),
     userName: request.user.name,
@@ -95,7 +94,7 @@ function useOf({ request, question }: PageState, { store }: AnswerDependencies):
  */
 async function openToken(
   state: PageState,
-  dependencies: AnswerDependencies,
+  dependencies: FetchDependencies,
 ): Promise<ContinueState | EarlyAnswer | undefined> {
   const { continueToken } = state.question.asked.page;
   if (continueToken === undefined) return undefined;
@@ -111,7 +110,7 @@ async function openToken(
 /**
  * The answer for an expired token, as in kube-apiserver: a 410 Status with a token that continues in the present state.
  */
-function expiredToken(fresh: string, { statusJson }: AnswerDependencies): EarlyAnswer {
+function expiredToken(fresh: string, { statusJson }: FetchDependencies): EarlyAnswer {
   const error = new GatewayError('EXPIRED', expiredMessage);
   const status = JSON.parse(statusJson(error)) as Readonly<Record<string, unknown>>;
   const body = Buffer.from(`${JSON.stringify({ ...status, metadata: { continue: fresh } })}\n`);
@@ -154,7 +153,7 @@ function listMeta(
   state: PageState,
   page: Page,
   token: ContinueState | undefined,
-  dependencies: AnswerDependencies,
+  dependencies: FetchDependencies,
 ): ListMeta {
   const { continueStyle, offset = 0, limit = 0 } = state.question.asked.page;
   const resourceVersion = token?.resourceVersion || page.resourceVersion;

@@ -1,6 +1,6 @@
 // Finds where a watch begins. Its rows and events are read while it is sent (../api/watch.ts).
-import type { AnswerDependencies } from '../api/answer-dependencies.ts';
-import { requireInLog, waitForVersion } from '../request/list-options.ts';
+import type { FetchDependencies } from '../api/answer-dependencies.ts';
+import { waitForVersion } from '../request/list-options.ts';
 import { visibleAt, visibleNow } from '../api/plan.ts';
 import type { Sight } from '../api/plan.ts';
 import type { CollectionQuestion, ObjectsQuestion } from '../api/question.ts';
@@ -15,12 +15,11 @@ import type { WatchPlan } from './plan-objects.ts';
  */
 export async function fetchWatchStart(
   { plan: { start }, sight: { of } }: Planned<ObjectsQuestion | CollectionQuestion, Sight, Pick<WatchPlan, 'start'>>,
-  dependencies: AnswerDependencies,
+  dependencies: FetchDependencies,
 ): Promise<Pick<WatchQuestion, 'after' | 'before'>> {
   const { store, issuedRights } = dependencies;
   const { after, fromNow, notOlderThan } = start;
-  await waitForVersion(store, notOlderThan);
-  await requireInLog(store, notOlderThan, after === undefined);
+  await waitForVersion(store, notOlderThan, after === undefined);
   const listScope = visibleNow({ ...of, verb: 'list' }, dependencies);
   return {
     after: fromNow ? store.resourceVersion() : after,

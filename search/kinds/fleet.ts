@@ -5,12 +5,14 @@ import { documentPaths, readDocument, readValues } from '../../query/document.ts
 import { allOf } from '../../query/list-query.ts';
 import { parsePath } from '../../query/path.ts';
 import type { RowScope } from '../../query/scope/scope.ts';
-import type { IndexStore, RowRead } from '../../store/store.ts';
+import type { RowRead } from '../../store/store.ts';
 import { typeKey } from '../../query/types.ts';
 import type { ResourceType } from '../../query/types.ts';
-import type { AnswerDependencies } from '../api/answer-dependencies.ts';
+import type { SyncView } from '../../sync/sync-view.ts';
+import type { AnswerDependencies, FetchDependencies } from '../api/answer-dependencies.ts';
 import type { WholeAnswer } from '../api/answer.ts';
 import { notIndexed } from '../catalog/catalog.ts';
+import type { Reads } from '../api/current-rights.ts';
 import { planOf, see } from '../api/plan.ts';
 import type { Plan, Sight } from '../api/plan.ts';
 import type { FleetQuestion } from '../api/question.ts';
@@ -55,14 +57,13 @@ export async function planFleet(
 /** Counts pods, deployments and nodes in the index, and returns the text of all metrics. */
 export async function fetchFleet(
   { plan }: Planned<FleetQuestion, Sight, Plan>,
-  dependencies: AnswerDependencies,
+  { reads, sync }: FetchDependencies,
 ): Promise<string> {
-  const { store } = dependencies;
   const gauges = [
-    clusterGauge(plan, dependencies),
-    await podGauge(store, plan.scope),
-    ...(await deploymentGauges(store, plan.scope)),
-    await nodeGauge(store, plan.scope),
+    clusterGauge(plan, sync),
+    await podGauge(reads, plan.scope),
+    ...(await deploymentGauges(reads, plan.scope)),
+    await nodeGauge(reads, plan.scope),
   ];
   return gauges.map((gauge) => gauge.text()).join('');
 }
@@ -76,7 +77,7 @@ export function formFleet({
 }
 
 /** Makes the metric that says for each counted cluster whether its numbers are up to date: 0 if a warning names it. */
-function clusterGauge({ scope, warnings }: Plan, { sync }: AnswerDependencies): Gauge {
+function clusterGauge({ scope, warnings }: Plan, sync: SyncView): Gauge {
   const gauge = new Gauge(
     'portcullis_fleet_cluster_current',
     'Whether all that is counted of the cluster is in the index and up to date.',
@@ -91,12 +92,12 @@ function clusterGauge({ scope, warnings }: Plan, { sync }: AnswerDependencies): 
   return gauge;
 }
 
-async function podGauge(store: IndexStore, scope: RowScope): Promise<Gauge> {
+async function podGauge(reads: Reads, scope: RowScope): Promise<Gauge> {
   const gauge = new Gauge('kube_pod_status_phase', 'Pods of a namespace by phase.');
   const path = parsePath('status.phase', true);
   for (const phase of podPhases) {
     const fields = [{ path, operator: 'Equals' as const, values: [phase] }];
-    const found = await store.facets({ ...allOf(pods), fields }, scope, 'cluster/namespace', Infinity);
+    const found = await reads.facets({ ...allOf(pods), fields }, scope, 'cluster/namespace', Infinity);
     for (const { value, count } of found.counts) {
       const [cluster, namespace] = value.split('/') as [string, string];
       gauge.add({ cluster, namespace, phase }, count);
@@ -105,11 +106,11 @@ async function podGauge(store: IndexStore, scope: RowScope): Promise<Gauge> {
   return gauge;
 }
 
-async function deploymentGauges(store: IndexStore, scope: RowScope): Promise<readonly Gauge[]> {
+async function deploymentGauges(reads: Reads, scope: RowScope): Promise<readonly Gauge[]> {
   const wanted = new Gauge('kube_deployment_spec_replicas', 'Replicas that a deployment wants.');
   const ready = new Gauge('kube_deployment_status_replicas_ready', 'Replicas of a deployment that are ready.');
   const paths = documentPaths([parsePath('spec.replicas', true), parsePath('status.readyReplicas', true)]);
-  await eachRow(store, deployments, scope, ({ cluster, namespace, name, raw }) => {
+  await eachRow(reads, deployments, scope, ({ cluster, namespace, name, raw }) => {
     const [replicas, readyReplicas] = readDocument(raw, paths);
     const labels = { cluster, namespace, deployment: name };
     // kube-apiserver always sets `spec.replicas`, and omits `status.readyReplicas` while no replica is ready.
@@ -119,11 +120,11 @@ async function deploymentGauges(store: IndexStore, scope: RowScope): Promise<rea
   return [wanted, ready];
 }
 
-async function nodeGauge(store: IndexStore, scope: RowScope): Promise<Gauge> {
+async function nodeGauge(reads: Reads, scope: RowScope): Promise<Gauge> {
   const gauge = new Gauge('kube_node_status_condition', 'Nodes by the status of their condition Ready.');
   const counts = new Map<string, Record<ReadyStatus, number>>();
   const paths = documentPaths([parsePath('status.conditions', true)]);
-  await eachRow(store, nodes, scope, ({ cluster, raw }) => {
+  await eachRow(reads, nodes, scope, ({ cluster, raw }) => {
     const ofCluster = counts.get(cluster) ?? { true: 0, false: 0, unknown: 0 };
     ofCluster[readyStatus(readValues(raw, paths)[0]?.[0])] += 1;
     counts.set(cluster, ofCluster);
@@ -147,12 +148,12 @@ function readyStatus(conditions: unknown): ReadyStatus {
 
 /** Calls `visit` for each row of a type that the caller may see. Between chunks of rows, other requests can run. */
 async function eachRow(
-  store: IndexStore,
+  reads: Reads,
   type: ResourceType,
   scope: RowScope,
   visit: (row: RowRead) => void,
 ): Promise<void> {
-  const page = await store.list(allOf(type), scope, {});
+  const page = await reads.list(allOf(type), scope, {});
   try {
     for await (const rows of page.chunks) for (const row of rows) visit(row);
   } finally {

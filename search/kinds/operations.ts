@@ -2,7 +2,7 @@
 // before, by rules that name these subresources.
 import { isJsonObject } from '../../lib/objects/json-object.ts';
 import { GatewayError } from '../../model/errors.ts';
-import type { AnswerDependencies } from '../api/answer-dependencies.ts';
+import type { FetchDependencies } from '../api/answer-dependencies.ts';
 import { searchVersion } from '../catalog/catalog.ts';
 import type { OperationQuestion } from '../api/question.ts';
 import type { IndexRequest } from '../request/request.ts';
@@ -55,7 +55,7 @@ function wrong(message: string): GatewayError {
 /** Carries out the operation. Returns the IndexStatus for `status`, otherwise a metav1.Status with a message. */
 export async function fetchOperation(
   { question }: Planned<OperationQuestion>,
-  { operations }: AnswerDependencies,
+  { operations }: FetchDependencies,
 ): Promise<object> {
   if (question.operation === 'status')
     return { kind: 'IndexStatus', apiVersion: searchVersion, ...(await operations.status()) };

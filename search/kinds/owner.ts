@@ -33,10 +33,10 @@ export async function ownerOf(user: User, object: NamedObject, dependencies: Ans
   const planned = async (): Promise<Plan> =>
     await planOf(await rightsToPath({ request: { user }, question }, dependencies), dependencies);
   await dependencies.settled();
-  const { found } = await readWithinRights(await planned(), dependencies, {
+  const { found } = await readWithinRights(await planned(), dependencies.rights, dependencies.store, {
     scopedBy: (plan) => plan,
-    read: ({ views, scope }, noting) =>
-      fetchObject({ question, plan: { query: queryOf(asked.query, views), scope } }, noting),
+    read: ({ views, scope }, reads) =>
+      fetchObject({ question, plan: { query: queryOf(asked.query, views), scope } }, { reads }),
     replan: planned,
   });
   return found.cluster;

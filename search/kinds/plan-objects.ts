@@ -1,7 +1,7 @@
 // Decides how list, get and watch requests for one type are answered from the index.
 import { GatewayError } from '../../model/errors.ts';
 import type { ListQuery } from '../../query/list-query.ts';
-import type { Parameters } from '../../query/parameters.ts';
+import type { ListOptions } from '../../query/read/read-query.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';
 import { EarlyAnswer } from '../api/answer.ts';
 import type { IncludeObject } from '../api/forms.ts';
@@ -46,8 +46,8 @@ export async function planList(
     throw error;
   });
   if (plan instanceof EarlyAnswer) return plan;
-  const version = readListVersion(parameters, dependencies.store);
-  const form = { ...wantedForm(request), include: includeObject(parameters) };
+  const version = readListVersion(asked, dependencies.store);
+  const form = { ...wantedForm(request), include: includeObject(asked) };
   const warnings = [...aboutRequest(...asked.pageWarnings, ...asked.warnings), ...plan.warnings];
   return { ...plan, query: queryOf(asked.query, plan.views), version, form, warnings };
 }
@@ -61,11 +61,11 @@ export async function planObject(
   { request, question, sight }: Seen<ObjectsQuestion, Sight>,
   dependencies: AnswerDependencies,
 ): Promise<ObjectPlan | EarlyAnswer> {
-  const { path, parameters, asked } = question;
+  const { path, asked } = question;
   const plan = await planPath(request, path, sight, dependencies);
   if (plan instanceof EarlyAnswer) return plan;
   const warnings = [...aboutRequest(...asked.warnings), ...plan.warnings];
-  return { ...plan, query: queryOf(asked.query, plan.views), form: oneForm(request, parameters), warnings };
+  return { ...plan, query: queryOf(asked.query, plan.views), form: oneForm(request, asked), warnings };
 }
 
 /** The plan of a watch: where it begins, and the form of its events. */
@@ -78,12 +78,12 @@ export async function planWatch(
   { request, question, sight }: Seen<ObjectsQuestion, Sight>,
   dependencies: AnswerDependencies,
 ): Promise<WatchPlan | EarlyAnswer> {
-  const { path, parameters, asked } = question;
+  const { path, asked } = question;
   const plan = await planPath(request, path, sight, dependencies);
   if (plan instanceof EarlyAnswer) return plan;
   requireWatchable(request, asked.query);
-  const start = readWatchStart(parameters, dependencies.store);
-  const form = oneForm(request, parameters);
+  const start = readWatchStart(asked, dependencies.store);
+  const form = oneForm(request, asked);
   if (form.as === 'PartialObjectMetadataList')
     throw new GatewayError('NOT_ACCEPTABLE', 'a watch cannot be answered in a format that the Accept header allows');
   const query = { ...queryOf(asked.query, plan.views), order: [] };
@@ -135,13 +135,12 @@ function wantedForm(request: IndexRequest): Pick<ObjectsForm, 'as' | 'isPartial'
  * The requested form of an answer with one object or event. The parameter `includeObject` is read only when the form is
  * a Table.
  */
-function oneForm(request: IndexRequest, parameters: Parameters): ObjectsForm {
+function oneForm(request: IndexRequest, options: ListOptions): ObjectsForm {
   const form = wantedForm(request);
-  return { ...form, include: form.as === 'Table' ? includeObject(parameters) : 'Metadata' };
+  return { ...form, include: form.as === 'Table' ? includeObject(options) : 'Metadata' };
 }
 
-function includeObject(parameters: Parameters): IncludeObject {
-  const include = parameters.text('includeObject');
+function includeObject({ includeObject: include }: ListOptions): IncludeObject {
   if (include === undefined) return 'Metadata';
   if (include === 'None' || include === 'Metadata' || include === 'Object') return include;
   throw new GatewayError('BAD_REQUEST', 'includeObject must be None, Metadata or Object');

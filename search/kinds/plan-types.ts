@@ -1,6 +1,6 @@
 // Decides how requests are answered that name their types in a parameter, that are for a collection, or that are
 // forwarded to a cluster.
-import { readQuery } from '../../query/read/read-query.ts';
+import { queryOfTypes } from '../../query/read/read-query.ts';
 import { typeKey } from '../../query/types.ts';
 import type { TypeInfo } from '../../query/types.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';
@@ -62,12 +62,12 @@ export async function planPosted(
   { question, sight }: Seen<PostedQuestion, Sight>,
   dependencies: AnswerDependencies,
 ): Promise<PagePlan> {
-  const { asked, parameters } = question;
+  const { asked } = question;
   const plan = await planIndexed(question, sight, dependencies);
   return {
     ...plan,
     query: queryOf(asked.query, plan.views),
-    version: readListVersion(parameters, dependencies.store),
+    version: readListVersion(asked, dependencies.store),
     warnings: [...aboutRequest(...asked.pageWarnings, ...asked.warnings), ...plan.warnings],
   };
 }
@@ -100,16 +100,16 @@ export async function planCollection(
   { question, sight }: Seen<CollectionQuestion, CollectionSight>,
   dependencies: AnswerDependencies,
 ): Promise<CollectionPlan> {
-  const { asked, parameters, types } = question;
+  const { asked, types } = question;
   const plan = await planOf(sight, dependencies);
   const seen = new Set([...plan.scope.grants.values()].flatMap((granted) => [...granted.keys()]));
   const members = sight.members.filter((type) => seen.has(typeKey(type)));
-  const { query } = readQuery(parameters, { types: distinctTypes([...members, ...types.named]) });
+  const query = queryOfTypes(asked, distinctTypes([...members, ...types.named]));
   return {
     ...plan,
     query: queryOf(query, plan.views),
     shown: plan.views.map(({ type }) => type).filter((type) => seen.has(typeKey(type))),
-    version: readListVersion(parameters, dependencies.store),
+    version: readListVersion(asked, dependencies.store),
     warnings: [...aboutRequest(...asked.pageWarnings, ...asked.warnings), ...plan.warnings],
   };
 }

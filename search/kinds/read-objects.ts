@@ -11,7 +11,7 @@ import type { ForwardQuestion, ObjectsQuestion } from '../api/question.ts';
 import { isKarmadas, type IndexRequest } from '../request/request.ts';
 
 /** The URL parameters that a get by name uses. Selectors and pages only apply to lists, as in kube-apiserver. */
-const ofOneObject = ['clusters', 'fields', 'onlyMetadata'];
+const ofOneObject = ['clusters', 'fields', 'onlyMetadata', 'includeObject'];
 
 /**
  * Reads a list, watch or get request, or one to be forwarded to the cluster.

@@ -33,7 +33,7 @@ export async function readPosted(request: IndexRequest): Promise<PostedQuestion>
   request.form(['']);
   const parameters = jsonParameters(await request.body());
   const types = namedTypes(parameters);
-  return { kind: 'query', types, parameters, asked: readQuery(parameters, { types }) };
+  return { kind: 'query', types, asked: readQuery(parameters, { types }) };
 }
 
 /** Reads a request for counts, facets or values. @throws GatewayError BAD_REQUEST for invalid parameters */
@@ -45,14 +45,14 @@ export function readValues(
   const parameters = urlParameters(request.query.slice(1));
   const types = namedTypes(parameters);
   const asked = readQuery(parameters, { types });
-  if (kind === 'counts') return { kind, types, parameters, asked };
+  if (kind === 'counts') return { kind, types, asked };
   const byText = parameters.text('by') ?? '';
   const by = readBy(byText);
   const wanted = readLimit(parameters.text('limit'));
   const limit = Math.min(wanted, mostValues);
   const warnings = wanted > limit ? [`limit ${wanted} is too high; the answer has ${limit} values`] : [];
   const prefix = parameters.all('prefix')[0] ?? '';
-  return { kind, types, by, byText, prefix, limit, warnings, parameters, asked };
+  return { kind, types, by, byText, prefix, limit, warnings, asked };
 }
 
 export function readFreshness(request: IndexRequest): FreshnessQuestion {

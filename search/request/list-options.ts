@@ -2,7 +2,7 @@
 // (apimachinery pkg/apis/internalversion/validation). Only the index's own resourceVersions are accepted. A
 // resourceVersion of a member cluster says nothing about the index, so it gets 410.
 import { GatewayError } from '../../model/errors.ts';
-import type { Parameters } from '../../query/parameters.ts';
+import type { ListOptions } from '../../query/read/read-query.ts';
 import type { IndexStore } from '../../store/store.ts';
 
 /** Milliseconds that a request waits for a resourceVersion that the index has not reached yet. */
@@ -38,15 +38,14 @@ export type OwnVersions = Pick<IndexStore, 'canBeOwn'>;
  * @throws GatewayError INVALID for combinations that kube-apiserver refuses, EXPIRED for a resourceVersion that cannot
  * be one of this index
  */
-export function readListVersion(parameters: Parameters, store: OwnVersions): ListVersion {
-  const version = parameters.text('resourceVersion');
-  const match = readMatch(parameters, version);
+export function readListVersion(options: ListOptions, store: OwnVersions): ListVersion {
+  const { resourceVersion: version, timeoutSeconds, sendInitialEvents, isContinued } = options;
+  const match = matchOf(options);
   // A list has no use for timeoutSeconds. An invalid value is refused nevertheless, as in kube-apiserver.
-  const timeout = parameters.text('timeoutSeconds');
-  if (timeout !== undefined && !/^[+-]?\d{1,19}$/.test(timeout)) throw badTimeout();
-  if (parameters.flag('sendInitialEvents') !== undefined)
+  if (timeoutSeconds !== undefined && !/^[+-]?\d{1,19}$/.test(timeoutSeconds)) throw badTimeout();
+  if (sendInitialEvents !== undefined)
     throw invalid('sendInitialEvents', 'is forbidden for a list; it belongs to a watch');
-  if (match !== undefined && parameters.text('continue') !== undefined)
+  if (match !== undefined && isContinued)
     throw invalid('resourceVersionMatch', 'is forbidden when continue is provided');
   if (version === undefined || version === '0') {
     if (match === 'Exact') throw invalid('resourceVersionMatch', 'Exact is forbidden for resourceVersion "0"');
@@ -57,28 +56,30 @@ export function readListVersion(parameters: Parameters, store: OwnVersions): Lis
 }
 
 /** Reads the options of a watch. @throws GatewayError as {@link readListVersion} does */
-export function readWatchStart(parameters: Parameters, store: OwnVersions): WatchStart {
-  const version = parameters.text('resourceVersion');
-  const initial = parameters.flag('sendInitialEvents');
-  const matchText = parameters.text('resourceVersionMatch');
-  if (initial === undefined && matchText !== undefined)
+export function readWatchStart(
+  { resourceVersion: version, resourceVersionMatch: match, sendInitialEvents: initial, ...options }: ListOptions,
+  store: OwnVersions,
+): WatchStart {
+  if (initial === undefined && match !== undefined)
     throw invalid('resourceVersionMatch', 'is forbidden for a watch unless sendInitialEvents is provided');
-  if (initial !== undefined && matchText !== 'NotOlderThan')
+  if (initial !== undefined && match !== 'NotOlderThan')
     throw invalid('resourceVersionMatch', 'must be NotOlderThan when sendInitialEvents is provided');
-  const bookmarks = parameters.flag('allowWatchBookmarks') ?? false;
+  const bookmarks = options.allowWatchBookmarks ?? false;
   if (initial === true && !bookmarks)
     throw invalid('sendInitialEvents', 'needs allowWatchBookmarks=true, or nobody could tell where they end');
   const given = version === undefined || version === '0' ? undefined : version;
   if (given !== undefined) requireOwn(given, store);
-  const common = { bookmarks, timeoutMs: readTimeout(parameters), marksInitialEnd: initial === true };
+  const common = { bookmarks, timeoutMs: timeoutMs(options.timeoutSeconds), marksInitialEnd: initial === true };
   if (initial === true) return { ...common, after: undefined, fromNow: false, notOlderThan: given };
   if (initial === false && given === undefined)
     return { ...common, after: undefined, fromNow: true, notOlderThan: undefined };
   return { ...common, after: given, fromNow: false, notOlderThan: given };
 }
 
-function readMatch(parameters: Parameters, version: string | undefined): 'Exact' | 'NotOlderThan' | undefined {
-  const match = parameters.text('resourceVersionMatch');
+function matchOf({
+  resourceVersion: version,
+  resourceVersionMatch: match,
+}: ListOptions): 'Exact' | 'NotOlderThan' | undefined {
   if (match === undefined) return undefined;
   if (match !== 'Exact' && match !== 'NotOlderThan')
     throw invalid('resourceVersionMatch', `"${match.slice(0, 40)}" is not supported: Exact and NotOlderThan are`);
@@ -90,8 +91,7 @@ function badTimeout(): GatewayError {
   return new GatewayError('BAD_REQUEST', 'timeoutSeconds is not a whole number');
 }
 
-function readTimeout(parameters: Parameters): number | undefined {
-  const text = parameters.text('timeoutSeconds');
+function timeoutMs(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (!/^\d{1,18}$/.test(text)) throw badTimeout();
   const seconds = Math.min(Number(text), longestWatchSeconds);
@@ -118,14 +118,28 @@ function invalid(field: string, message: string): GatewayError {
 }
 
 /**
- * Waits until the index has reached a resourceVersion, at most three seconds.
- * @throws GatewayError (rejects) MEMBER_TIMEOUT (504) when the index has not reached it by then
+ * Waits until the index has reached a resourceVersion, at most three seconds, and checks that this index has issued it.
+ * The check is exact as far as the change log reaches back, since each version belongs to a change in it.
+ * @param answersNow true when the answer shows the present rows, so that a version older than the log is acceptable
+ * @throws GatewayError (rejects) MEMBER_TIMEOUT (504) when the index has not reached it by then; EXPIRED when the
+ *   version was not issued here, or is older than the log
  */
 export async function waitForVersion(
-  store: Pick<IndexStore, 'resourceVersion' | 'onCommit'>,
+  store: Pick<IndexStore, 'resourceVersion' | 'onCommit' | 'oldestResourceVersion' | 'isInLog'>,
   version: string | undefined,
+  answersNow: boolean,
 ): Promise<void> {
-  if (version === undefined || store.resourceVersion() >= version) return;
+  if (version === undefined) return;
+  if (store.resourceVersion() < version) await reached(store, version);
+  if (await store.isInLog(version)) return;
+  const oldest = await store.oldestResourceVersion();
+  // resourceVersions have 19 digits, so comparing them as text gives the numeric order.
+  if (version >= oldest) throw notOwn(version);
+  if (!answersNow)
+    throw new GatewayError('EXPIRED', `too old resource version: ${version} (${oldest}); list again without it`);
+}
+
+async function reached(store: Pick<IndexStore, 'resourceVersion' | 'onCommit'>, version: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const end = store.onCommit(() => {
     if (store.resourceVersion() >= version) resolve();
@@ -140,23 +154,4 @@ export async function waitForVersion(
     end();
     clearTimeout(timer);
   }
-}
-
-/**
- * Checks that this index has issued a resourceVersion. The check is exact as far as the change log reaches back, since
- * each version belongs to a change in it.
- * @param answersNow true when the answer shows the present rows, so that a version older than the log is acceptable
- * @throws GatewayError (rejects) EXPIRED when the version was not issued here, or is older than the log
- */
-export async function requireInLog(
-  store: Pick<IndexStore, 'oldestResourceVersion' | 'isInLog'>,
-  version: string | undefined,
-  answersNow = false,
-): Promise<void> {
-  if (version === undefined || (await store.isInLog(version))) return;
-  const oldest = await store.oldestResourceVersion();
-  // resourceVersions have 19 digits, so comparing them as text gives the numeric order.
-  if (version >= oldest) throw notOwn(version);
-  if (!answersNow)
-    throw new GatewayError('EXPIRED', `too old resource version: ${version} (${oldest}); list again without it`);
 }

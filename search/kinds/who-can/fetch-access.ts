@@ -9,7 +9,7 @@ import { isAllowed, isBindingReadable, subjectOf, whatCan, whoCan } from '../../
 import type { Finding, KnownRbac } from '../../../rights/access/who-can.ts';
 import type { PolicyRule } from '../../../rights/rbac/rbac.ts';
 import type { RbacView } from '../../../rights/rbac/rbac-view.ts';
-import type { AnswerDependencies } from '../../api/answer-dependencies.ts';
+import type { FetchDependencies } from '../../api/answer-dependencies.ts';
 import { searchVersion } from '../../catalog/catalog.ts';
 import { mostReadings, restlessRights } from '../../api/current-rights.ts';
 import type { WhatCanQuestion, WhoCanQuestion } from '../../api/question.ts';
@@ -55,7 +55,7 @@ const aboutMyself = {
 /** Answers `indexes/whocan`. Rejects with INDEX_UNAVAILABLE when the caller's rights keep changing. */
 export async function fetchWhoCan(
   { request, question }: Planned<WhoCanQuestion>,
-  dependencies: AnswerDependencies,
+  dependencies: Pick<FetchDependencies, 'rights'>,
 ): Promise<object> {
   const { access, clusters } = question;
   const rows = new Rows();
@@ -94,7 +94,7 @@ export async function fetchWhoCan(
  */
 export async function fetchWhatCan(
   { request, question }: Planned<WhatCanQuestion>,
-  dependencies: AnswerDependencies,
+  dependencies: Pick<FetchDependencies, 'rights'>,
 ): Promise<object> {
   const { subject, clusters } = question;
   const named = subject && memberView(makeUser(subject));
@@ -135,7 +135,7 @@ interface Reading {
 async function inEachCluster(
   user: User,
   clusters: readonly string[] | undefined,
-  { rights }: AnswerDependencies,
+  { rights }: Pick<FetchDependencies, 'rights'>,
   { begin, read }: Reading,
 ): Promise<readonly AccessGap[]> {
   let access = await rights.access(user, clusters);

@@ -1,9 +1,8 @@
 // Reads the rows of one type in the order of a query, some at a time. When the order begins with the cluster, the rows
 // of the first clusters are read alone, so that not all clusters' rows are sorted for one page.
-import type { RowKey } from '../../../query/match.ts';
 import { documentPaths, readDocument } from '../../../query/document.ts';
 import type { BodyBudget } from '../../body-budget.ts';
-import { sortValue, type KeyRow, type RowOrder } from '../../row-order.ts';
+import { matchKey, sortValue, type KeyRow, type RowOrder } from '../../row-order.ts';
 import type { CopyRow } from '../connection/script.ts';
 import { chunkBytes, readRaw } from './bodies.ts';
 import type { Catalog, IncarnationRecord } from './catalog.ts';
@@ -317,9 +316,4 @@ export async function sortedByPaths(
   }
   const wanted = after === undefined ? rows : rows.filter((row) => order.compare(row, after) > 0);
   return onceSource(async () => wanted.sort(order.compare));
-}
-
-/** The key of a row as a {@link RowKey}, which a matcher takes. */
-export function matchKey({ type, slot, name }: KeyRow): RowKey {
-  return { cluster: slot.incarnation.cluster, type, namespace: slot.namespace, name };
 }

@@ -3,11 +3,11 @@
 import { printPath } from '../../../query/path.ts';
 import type { BodyLooks } from '../../body-budget.ts';
 import type { Wanted } from '../../page-keys.ts';
-import { readCursor, rowOrder, type KeyRow, type RowOrder } from '../../row-order.ts';
+import { matchKey, readCursor, rowOrder, type KeyRow, type RowOrder } from '../../row-order.ts';
 import type { Cursor } from '../../../query/continue.ts';
 import { readRaw } from './bodies.ts';
 import type { FoundRow } from './key-order.ts';
-import { keySource, matchKey, sortedByPaths, type RowSource } from './key-sources.ts';
+import { keySource, sortedByPaths, type RowSource } from './key-sources.ts';
 import { planTypes, type Question, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 

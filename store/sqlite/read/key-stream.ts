@@ -9,13 +9,13 @@ import type { BodyLooks } from '../../body-budget.ts';
 import type { Wanted } from '../../page-keys.ts';
 import type { KeyRow, RowOrder } from '../../row-order.ts';
 import { incarnationsOf, incarnationWalk, isByIncarnation } from '../walks/incarnation-walk.ts';
-import { readCursor, rowOrder } from '../../row-order.ts';
+import { matchKey, readCursor, rowOrder } from '../../row-order.ts';
 import { planTypes, type Question, type Session, type TypePlan } from '../session/session.ts';
 import { isOrderOfSingles, singlesWalk } from '../walks/singles-walk.ts';
 import { accessToSingles, cheapestAccess, isOfSingles, type Access } from '../walks/sources.ts';
 import { isPassedInMemory } from '../session/created-skip.ts';
 import { slotWalk } from '../walks/slot-walk.ts';
-import { collect, columnWalk, matchKey, sortedWalk, walkOf, type Walk } from '../walks/walks.ts';
+import { collect, columnWalk, sortedWalk, walkOf, type Walk } from '../walks/walks.ts';
 
 /**
  * One of the sorted sequences of rows that are merged: a walk over rows of one type, and the rows it has read ahead.

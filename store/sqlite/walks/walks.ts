@@ -3,10 +3,9 @@
 // two calls. Rows that are equal in the first sort key are read completely before they are sorted.
 import type { SlotRow } from '../tables/catalog.ts';
 import { readDocument, documentPaths } from '../../../query/document.ts';
-import type { RowKey } from '../../../query/match.ts';
 import type { BodyBudget } from '../../body-budget.ts';
 import { passInMemory } from '../session/created-skip.ts';
-import { sortValue, type KeyRow, type RowOrder, type SortKey } from '../../row-order.ts';
+import { matchKey, sortValue, type KeyRow, type RowOrder, type SortKey } from '../../row-order.ts';
 import { whereOf, type Session, type TypePlan } from '../session/session.ts';
 import { inExtent, joined, type Access } from './sources.ts';
 import type { Piece } from '../tables/sql.ts';
@@ -82,11 +81,6 @@ function withSortValues(
     const sort = readDocument(raw, paths).map(([first]) => sortValue(first));
     return [{ ...row, sort }];
   });
-}
-
-/** The key of a row as a {@link RowKey}, which a matcher takes. */
-export function matchKey({ type, slot, name }: SlotRow): RowKey {
-  return { cluster: slot.incarnation.cluster, type, namespace: slot.namespace, name };
 }
 
 /** A walk over rows that were already read and sorted. */
