@@ -16,7 +16,7 @@ import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
 import type { MemberSession } from '../member/member-session.ts';
 import { readinessOf } from '../../lib/objects/readiness/readiness.ts';
 import { inApplyOrder } from '../work/apply-order.ts';
-import { completeType, configOf, isOwned, type ManifestConfig } from '../work/manifest-config.ts';
+import { completeType, configOf, type ConditionRule, type ManifestConfig } from '../work/manifest-config.ts';
 import type { ManifestResult, Seen } from '../work/manifest-status.ts';
 import { faultOfMeta, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
 import type { Manifest, Work } from '../work/work.ts';
@@ -141,11 +141,10 @@ class ManifestApplier {
   /** Applies one manifest, unless the watch shows that its object is unchanged since the last time. */
   async #reconcileObject(meta: ResourceMeta, object: ObjectName, manifest: JsonObject | undefined): Promise<void> {
     const { work, executor, session, known, owner } = this.#parts;
-    const config = configOf(work.configs, meta);
-    const isOwn = config.strategy.type !== 'ReadOnly' && isOwned(work.deleteOption, meta);
+    const config = configOf(work, meta);
     const key = objectKey(meta);
     this.#keys.add(key);
-    const taskHash = hashOf([manifest ?? null, config, isOwn, executor.key, owner.uid]);
+    const taskHash = hashOf([manifest ?? null, config, executor.key, owner.uid]);
     const before = known.get(work.name, key, taskHash);
     if (!session.isFollowable(executor, object)) this.#retryWithin(unwatchedMs);
     const watched = session.versionOf(executor, object);
@@ -155,7 +154,7 @@ class ManifestApplier {
       this.#record(meta, before.fault, before.seen);
       return;
     }
-    const after = await this.#applyObject({ meta, object, manifest, config, isOwn, taskHash, before });
+    const after = await this.#applyObject({ meta, object, manifest, config, taskHash, before });
     known.set(work.name, key, after);
     this.#record(meta, after.fault, after.seen);
   }
@@ -215,12 +214,12 @@ class ManifestApplier {
   async #isManifestComplete({ meta, config }: Task, live: JsonObject | undefined): Promise<boolean> {
     const { work } = this.#parts;
     if (!isReportedComplete(work, meta)) return false;
-    const rules = config.conditionRules.filter((rule) => textAt(rule, 'condition') === completeType);
+    const rules = config.conditionRules.filter(({ condition }) => condition === completeType);
     if (live === undefined) return rules.length > 0 && this.#recordedUid(meta) !== '';
     return (await this.#evaluate(live, rules)).some(({ status }) => status === 'True');
   }
 
-  async #evaluate(live: JsonObject, rules: readonly unknown[]): Promise<readonly Finding[]> {
+  async #evaluate(live: JsonObject, rules: readonly ConditionRule[]): Promise<readonly Finding[]> {
     const { ruleEvaluator, work } = this.#parts;
     return await ruleEvaluator.evaluate(work.namespace, live, rules);
   }
@@ -231,12 +230,12 @@ class ManifestApplier {
     return this.#parts.recorded.find((each) => objectKey(each) === key)?.uid ?? '';
   }
 
-  async #apply({ object, manifest, config, isOwn, before }: Task, live: JsonObject | undefined) {
+  async #apply({ object, manifest, config, before }: Task, live: JsonObject | undefined) {
     const { objects, executor, owner } = this.#parts;
     // The object will be deleted with its ManifestWork, as the same executor (the identity that writes the objects). So
     // an executor that may not delete it must not create it.
     const isNew = before === undefined || before.fault !== undefined;
-    if (executor.isNamed && isOwn && isNew && !(await objects.may('delete', object)))
+    if (executor.isNamed && config.isOwn && isNew && !(await objects.may('delete', object)))
       throw new MissingRight(`${executor.key} may not delete it`);
     if (config.strategy.type === 'ReadOnly') return live;
     return await applyManifest(
@@ -245,7 +244,7 @@ class ManifestApplier {
         object,
         manifest: cleaned(manifest!, object),
         strategy: config.strategy,
-        ownership: { owner, wanted: isOwn },
+        ownership: { owner, wanted: config.isOwn },
         lastContent: before?.content,
       },
       live,
@@ -302,7 +301,6 @@ interface Task {
   /** The manifest; undefined when the object is only read, because the ManifestWork is complete. */
   readonly manifest: JsonObject | undefined;
   readonly config: ManifestConfig;
-  readonly isOwn: boolean;
   readonly taskHash: string;
   readonly before: KnownObject | undefined;
 }

@@ -118,7 +118,7 @@ async function removerOf(
   const { defaultExecutor } = settings;
   try {
     if (work !== undefined) {
-      const executor = executorOf(work.object, defaultExecutor);
+      const executor = executorOf(work.executor, defaultExecutor);
       const refused = executor.key === recorded ? undefined : (await rightOf(settings, work, executor)).refused;
       return refused === undefined ? { executor } : { held: refused };
     }

@@ -43,7 +43,7 @@ test('whoever changed a work last is asked about, for each executor by its name 
   ];
   for (const [spec, fallback, name] of cases) {
     const given = work(alice, spec);
-    const executor = executorOf(given.object, fallback);
+    const executor = executorOf(given.executor, fallback);
     const yes = hubThat([name], proven);
     assert.equal((await rightOf(yes.parts, given, executor)).refused, undefined, name);
     assert.deepEqual(yes.asked, [`alice m1 ${name}`]);

@@ -16,7 +16,7 @@ import { acceptedBefore } from '../stamp/authors.ts';
 import { keepRevision } from '../work/history.ts';
 import { completeType } from '../work/manifest-config.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
-import { manifestWorks, objectKey, replicaSetLabel, workFinalizer } from '../work/manifest-work.ts';
+import { manifestWorks, objectKey, workFinalizer } from '../work/manifest-work.ts';
 import { readWork, type Work } from '../work/work.ts';
 import { isTooDeep, mostLevels } from '../../lib/json/nesting.ts';
 import { statusOf, withOwnConditions } from '../work/work-status.ts';
@@ -85,7 +85,7 @@ function shallow(work: Work): Work {
 /** Returns the executor of the ManifestWork, and whether it may write the work's objects. */
 async function chosenExecutor(settings: WorkSettings, work: Work): Promise<Right & { readonly executor?: Executor }> {
   try {
-    const executor = executorOf(work.object, settings.defaultExecutor);
+    const executor = executorOf(work.executor, settings.defaultExecutor);
     return { executor, ...(await rightOf(settings, work, executor)) };
   } catch (error) {
     if (error instanceof ExecutorRefused) return { refused: error.message, conditions: acceptedBefore(work.object) };
@@ -141,8 +141,7 @@ async function expire({ writer }: WorkSettings, work: Work): Promise<Outcome> {
   const { ttlSeconds } = work.deleteOption;
   const end = findCondition(work.conditions, completeType)?.lastTransitionTime;
   // A work that a ManifestWorkReplicaSet made stays: the ManifestWorkReplicaSet would only create it again.
-  const isOfReplicaSet = work.object.metadata.labels?.[replicaSetLabel] !== undefined;
-  if (ttlSeconds === undefined || end === undefined || isOfReplicaSet) return 'done';
+  if (ttlSeconds === undefined || end === undefined || work.isOfReplicaSet) return 'done';
   const leftMs = Date.parse(end) + ttlSeconds * 1000 - Date.now();
   if (leftMs > 0) return { afterMs: leftMs };
   await writer.remove(manifestWorks, work.object);

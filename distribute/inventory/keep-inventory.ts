@@ -1,13 +1,12 @@
 // After a ManifestWork was applied, records its objects in the AppliedManifestWork, and deletes recorded objects that
 // the work does not contain any more. Nothing is deleted unless every manifest was applied and every object could be
 // read.
-import { textAt } from '../../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { findCondition, type Finding } from '../../kube/objects/conditions.ts';
 import { hashOf } from '../work/content-hash.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
-import { faultOfMeta, objectKey, ownPrefix } from '../work/manifest-work.ts';
+import { allowPruneAnnotation, faultOfMeta, objectKey, ownPrefix } from '../work/manifest-work.ts';
 import type { Work } from '../work/work.ts';
 import type { AppliedWorks } from './applied-works.ts';
 import {
@@ -75,12 +74,6 @@ export interface KeptInventory {
 }
 
 /**
- * Annotation of a ManifestWork by which a person allows the deletion of any number of objects. Its value is the
- * generation of the work to which that applies.
- */
-const allowAnnotation = `${ownPrefix}allow-prune`;
-
-/**
  * Records the objects of a ManifestWork, and deletes those that it does not contain any more. @throws HubRefusal,
  * GatewayError
  */
@@ -132,8 +125,8 @@ function obstacleTo(
   // A ManifestWork without the condition Applied is new to this hub. The recorded objects may come from another hub, or
   // from the time before this hub was restored or lost its state, so they are not deleted yet.
   if (findCondition(work.conditions, 'Applied') === undefined) return { held: undefined, isPending: true };
-  if (textAt(work.object, 'metadata', 'annotations', allowAnnotation) === String(work.generation)) return undefined;
-  const allow = `set the annotation ${allowAnnotation}: "${work.generation}" if they are to go`;
+  if (work.allowsPrune) return undefined;
+  const allow = `set the annotation ${allowPruneAnnotation}: "${work.generation}" if they are to go`;
   if (isOlderThan(specOf(work), appliedWork.appliedSpec)) {
     if (gone.length === 0) return { held: undefined, isPending: false };
     const message = `the work is older than what was applied before, so that ${gone.length} objects that it does not have are kept: ${allow}`;

@@ -18,6 +18,12 @@ export const replicaSetLabel = `${group}/manifestworkreplicaset`;
 /** Prefix of the gateway's own annotations and condition types. */
 export const ownPrefix = 'gateway.portcullis.io/';
 
+/**
+ * Annotation of a ManifestWork by which a person allows the deletion of any number of objects. Its value is the
+ * generation of the work to which that applies.
+ */
+export const allowPruneAnnotation = `${ownPrefix}allow-prune`;
+
 /** Identifies the object of one manifest: an entry of `status.resourceStatus.manifests[].resourceMeta`. */
 export interface ResourceMeta {
   /** Index in `spec.workload.manifests`. */
