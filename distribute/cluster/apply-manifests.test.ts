@@ -34,7 +34,7 @@ function start() {
     writes: (): string[] => member.requests.filter((each) => !/ GET /.test(each)),
     pass: (...manifests: readonly Json[]): Promise<ApplyResult> => {
       const work = { metadata: { name: 'w', namespace: 'm1' }, spec: { workload: { manifests } } };
-      return applyManifests({ ...rest, work: readWork(work as unknown as ApiObject), isComplete: false, recorded: [] });
+      return applyManifests({ ...rest, work: readWork(work as unknown as ApiObject), recorded: [] });
     },
   };
 }

@@ -15,12 +15,11 @@ import type { Executor } from '../member/executor-identity.ts';
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
 import type { MemberSession } from '../member/member-session.ts';
 import { readinessOf } from '../../lib/objects/readiness/readiness.ts';
-import { inApplyOrder } from '../work/apply-order.ts';
+import { planOf } from '../work/apply-order.ts';
 import { completeType, configOf, type ConditionRule, type ManifestConfig } from '../work/manifest-config.ts';
 import type { ManifestResult, Seen } from '../work/manifest-status.ts';
-import { faultOfMeta, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
+import { objectKey, placed, type ResourceMeta } from '../work/manifest-work.ts';
 import type { Manifest, Work } from '../work/work.ts';
-import { repeatedIn, reportedManifests } from './manifests.ts';
 import type { KnownObject, KnownObjects } from './known-objects.ts';
 
 export interface ApplyParts {
@@ -33,8 +32,6 @@ export interface ApplyParts {
   /** Whether feedback values that are objects or lists are written into the ManifestWork's status as JSON text. */
   readonly rawJson: boolean;
   readonly ruleEvaluator: RuleEvaluator;
-  /** Whether the ManifestWork has the condition Complete: its objects are then only read, and nothing is applied. */
-  readonly isComplete: boolean;
   /** The objects that the AppliedManifestWork records. The work's status may have been written by others. */
   readonly recorded: readonly AppliedResource[];
 }
@@ -82,18 +79,15 @@ class ManifestApplier {
   }
 
   async run(): Promise<ApplyResult> {
-    const { work, known, isComplete } = this.#parts;
-    const manifests = isComplete ? reportedManifests(work) : work.manifests;
-    const instead = isComplete ? new Map<Manifest, Manifest>() : await repeatedIn(manifests, this.#parts.session.kinds);
-    const applied = manifests.filter((manifest) => !instead.has(manifest));
-    for (const group of inApplyOrder(applied))
-      await eachOf(group, parallel, (manifest) => this.#applyManifest(manifest));
+    const { work, known, session } = this.#parts;
+    const { groups, instead } = await planOf(work, session.kinds);
+    for (const group of groups) await eachOf(group, parallel, (manifest) => this.#applyManifest(manifest));
     for (const [{ meta }, { meta: last }] of instead) {
       const result = this.#results.find((each) => each.meta.ordinal === last.ordinal)!;
       const { resource, namespace } = result.meta;
       this.#results.push({ ...result, meta: { ...meta, resource, namespace } });
     }
-    if (!isComplete) known.keepOnly(work.name, this.#keys);
+    if (!work.isComplete) known.keepOnly(work.name, this.#keys);
     return {
       results: this.#results,
       objects: this.#objects,
@@ -103,37 +97,28 @@ class ManifestApplier {
     };
   }
 
-  async #applyManifest({ meta, object: manifest }: Manifest): Promise<void> {
-    if (manifest === undefined && !this.#parts.isComplete) {
-      this.#recordUnserved(meta, faultOf(new Error('the manifest is no object'), undefined));
-      return;
-    }
-    const { session } = this.#parts;
-    const unusable = faultOfMeta(meta);
+  async #applyManifest({ meta, object: manifest, fault: unusable }: Manifest): Promise<void> {
+    const { session, recorded, work } = this.#parts;
     if (unusable !== undefined) {
-      // It stood in the status, which names no object that was applied.
-      if (this.#parts.isComplete) return;
-      this.#recordUnserved(meta, faultOf(new Error(unusable), undefined));
+      // That of a complete work stood in the status, which names no object that was applied.
+      if (!work.isComplete) this.#recordUnserved(meta, unusable);
       return;
     }
-    const kind = await session.kinds.find(meta.group, meta.version, meta.kind);
-    if (kind === undefined) {
-      if (this.#parts.isComplete && !this.#parts.recorded.some((each) => isSameName(each, meta))) return;
-      this.#recordUnserved(
-        meta,
-        faultOf(new Error(`the server doesn't have a resource type "${meta.kind}"`), undefined),
-      );
+    const found = await placed(meta, session.kinds);
+    if (found === undefined) {
+      if (!work.isComplete || recorded.some((each) => isSameName(each, meta)))
+        this.#recordUnserved(meta, `the server doesn't have a resource type "${meta.kind}"`);
       return;
     }
-    const namespace = kind.namespaced ? meta.namespace : '';
-    const full: ResourceMeta = { ...meta, resource: kind.resource, namespace };
+    const { kind, meta: full } = found;
+    const { namespace, name } = full;
     if (kind.namespaced && namespace === '') {
       const fault = faultOf(new Error('an empty namespace may not be set during creation'), undefined);
       this.#record(full, fault, { state: 'unreadable', message: 'it has no namespace' });
       return;
     }
-    if (this.#parts.isComplete && this.#recordedUid(full) === '') return;
-    const object: ObjectName = { kind, namespace, name: meta.name };
+    if (work.isComplete && this.#recordedUid(full) === '') return;
+    const object: ObjectName = { kind, namespace, name };
     this.#objects.push(object);
     await this.#reconcileObject(full, object, manifest);
   }
@@ -166,7 +151,7 @@ class ManifestApplier {
     try {
       live = await objects.get(object);
       // Somebody else's object of the same name was not applied, so nothing is told of it.
-      if (this.#parts.isComplete && live !== undefined && uidOf(live) !== this.#recordedUid(task.meta))
+      if (this.#parts.work.isComplete && live !== undefined && uidOf(live) !== this.#recordedUid(task.meta))
         live = undefined;
     } catch (error) {
       if (isUnreachable(error)) throw error;
@@ -278,8 +263,8 @@ class ManifestApplier {
     return performance.now() + waitMs;
   }
 
-  #recordUnserved(meta: ResourceMeta, fault: ApplyFault): void {
-    this.#record(meta, fault, { state: 'unserved' });
+  #recordUnserved(meta: ResourceMeta, why: string): void {
+    this.#record(meta, faultOf(new Error(why), undefined), { state: 'unserved' });
   }
 
   #record(meta: ResourceMeta, fault: ApplyFault | undefined, seen: Seen): void {
@@ -287,7 +272,7 @@ class ManifestApplier {
     if (fault?.againMs !== undefined) this.#retryWithin(fault.againMs);
     else if (fault !== undefined) this.#failed = true;
     const applied = fault === undefined ? 'done' : { reason: fault.reason, message: fault.message };
-    this.#results.push({ meta, applied: this.#parts.isComplete ? 'kept' : applied, seen });
+    this.#results.push({ meta, applied: this.#parts.work.isComplete ? 'kept' : applied, seen });
   }
 
   #retryWithin(ms: number): void {

@@ -113,7 +113,7 @@ async function executeAs(
   const before = known.keysOf(work.name);
   const applied = await applyManifests({
     ...{ work, executor, session, objects, known, owner },
-    ...{ rawJson, ruleEvaluator, isComplete: hasEnded, recorded: appliedWork.resources },
+    ...{ rawJson, ruleEvaluator, recorded: appliedWork.resources },
   });
   session.follow(executor, work.name, applied.objects);
   parts.denied.note(work.name, executor, applied.denied);

@@ -6,7 +6,7 @@ import { findCondition, type Finding } from '../../kube/objects/conditions.ts';
 import { hashOf } from '../work/content-hash.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
-import { allowPruneAnnotation, faultOfMeta, objectKey, ownPrefix } from '../work/manifest-work.ts';
+import { allowPruneAnnotation, objectKey, ownPrefix, placed } from '../work/manifest-work.ts';
 import type { Work } from '../work/work.ts';
 import type { AppliedWorks } from './applied-works.ts';
 import {
@@ -46,13 +46,11 @@ export async function announceObjects(
   const recorded = appliedWork.resources;
   const known = new Set(recorded.map(objectKey));
   const announced: AppliedResource[] = [];
-  for (const { meta, object: manifest } of work.manifests) {
-    if (manifest === undefined || faultOfMeta(meta) !== undefined) continue;
-    const { group, version, kind, name, namespace } = meta;
-    const served = await kinds.find(group, version, kind);
-    if (served === undefined) continue;
-    const { resource } = served;
-    const object = { group, version, resource, namespace: served.namespaced ? namespace : '', name, uid: '' };
+  for (const { meta, fault } of work.manifests) {
+    const found = fault === undefined ? await placed(meta, kinds) : undefined;
+    if (found === undefined) continue;
+    const { group, version, resource, namespace, name } = found.meta;
+    const object = { group, version, resource, namespace, name, uid: '' };
     if (!known.has(objectKey(object))) announced.push(object);
   }
   if (announced.length === 0) return appliedWork;

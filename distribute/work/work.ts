@@ -10,13 +10,22 @@ import {
 import { isDeleting } from '../../kube/objects/objects.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import { completeType, readWorkConfig, type WorkConfig } from './manifest-config.ts';
-import { allowPruneAnnotation, metaOf, replicaSetLabel, workFinalizer, type ResourceMeta } from './manifest-work.ts';
+import {
+  allowPruneAnnotation,
+  faultOfMeta,
+  metaOf,
+  replicaSetLabel,
+  workFinalizer,
+  type ResourceMeta,
+} from './manifest-work.ts';
 
 /** One manifest of a work, and which object it is of. */
 export interface Manifest {
   readonly meta: ResourceMeta;
   /** The manifest; undefined when it is not a JSON object. */
   readonly object: JsonObject | undefined;
+  /** Why it cannot be that of one object; undefined when it can. */
+  readonly fault: string | undefined;
 }
 
 /** What the status of a work says of one manifest: an entry of `status.resourceStatus.manifests`. */
@@ -91,7 +100,8 @@ function readExecutor(executor: unknown): NamedExecutor | undefined {
 
 function readManifest(given: unknown, ordinal: number): Manifest {
   const object = isJsonObject(given) ? given : undefined;
-  return { meta: metaOf(ordinal, object ?? {}), object };
+  const meta = metaOf(ordinal, object ?? {});
+  return { meta, object, fault: object === undefined ? 'the manifest is no object' : faultOfMeta(meta) };
 }
 
 function readReported(entry: unknown, index: number): ReportedManifest {
