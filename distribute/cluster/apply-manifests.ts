@@ -9,7 +9,7 @@ import { faultOf, MissingRight, type ApplyFault } from '../apply/apply-fault.ts'
 import { uidOf } from '../apply/owners.ts';
 import { applyManifest } from '../apply/strategies.ts';
 import { readFeedback } from '../feedback/feedback-values.ts';
-import type { AppliedResource } from '../inventory/inventory.ts';
+import type { AppliedResource } from '../inventory/applied-works.ts';
 import type { RuleEvaluator } from '../feedback/rule-evaluator.ts';
 import type { Executor } from '../member/executor-identity.ts';
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';

@@ -7,7 +7,7 @@ import { setFinalizer } from '../../kube/objects/object-writer.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { isGroup, isLabel, isName } from '../../lib/objects/api-names.ts';
 import { ownerReferenceTo, setOwner } from '../apply/owners.ts';
-import type { AppliedResource, AppliedWork } from '../inventory/inventory.ts';
+import type { AppliedResource, AppliedWork } from '../inventory/applied-works.ts';
 import { removeObjects, type RemoveParts } from '../inventory/remove-objects.ts';
 import { heldBecause } from '../inventory/keep-inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';

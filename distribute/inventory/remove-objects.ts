@@ -8,7 +8,7 @@ import type { ServedKind } from '../../kube/discovery/documents.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { MemberRefusal, type MemberObjects, type ObjectName } from '../member/member-objects.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
-import type { AppliedResource } from './inventory.ts';
+import type { AppliedResource } from './applied-works.ts';
 
 export interface RemoveParts {
   readonly kinds: RestMapper;

@@ -2,8 +2,7 @@
 // objects, and a note of every request with the identity that sent it.
 import type { ApiAnswer, ApiCall, ApiObject } from '../../kube/types.ts';
 import { HubRefusal } from '../../kube/objects/object-writer.ts';
-import type { AppliedWorks } from '../inventory/applied-works.ts';
-import { readAppliedWork, type AppliedWork } from '../inventory/inventory.ts';
+import { readAppliedWork, type AppliedWork, type AppliedWorks } from '../inventory/applied-works.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { memberMapper } from './discovery.ts';
 import type { MemberClient } from './member-client.ts';

@@ -1,5 +1,5 @@
-// Which manifests of a ManifestWork one pass applies, and in which order. As in OCM's agent, kinds that other kinds need
-// come first.
+// Which manifests of a ManifestWork one pass applies, and in which order. As in OCM's agent, kinds that other kinds
+// need come first.
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { faultOfMeta } from './manifest-work.ts';
 import type { Manifest, Work } from './work.ts';
