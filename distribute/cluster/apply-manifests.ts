@@ -20,14 +20,15 @@ import { completeType, configOf, type ConditionRule, type ManifestConfig } from 
 import type { ManifestResult, Seen } from '../work/manifest-status.ts';
 import { objectKey, placed, type ResourceMeta } from '../work/manifest-work.ts';
 import type { Manifest, Work } from '../work/work.ts';
-import type { KnownObject, KnownObjects } from './known-objects.ts';
+import { correct, type KnownObject } from './known-objects.ts';
 
 export interface ApplyParts {
   readonly work: Work;
   readonly executor: Executor;
   readonly session: MemberSession;
   readonly objects: MemberObjects;
-  readonly known: KnownObjects;
+  /** What is remembered of the work's objects, by their keys. */
+  readonly known: Map<string, KnownObject>;
   readonly owner: OwnerReference;
   /** Whether feedback values that are objects or lists are written into the ManifestWork's status as JSON text. */
   readonly rawJson: boolean;
@@ -70,16 +71,18 @@ class ManifestApplier {
   readonly #results: ManifestResult[] = [];
   readonly #objects: ObjectName[] = [];
   readonly #keys = new Set<string>();
+  readonly #known: Map<string, KnownObject>;
   #againMs: number | undefined;
   #failed = false;
   readonly #denied = new Set<string>();
 
   constructor(parts: ApplyParts) {
     this.#parts = parts;
+    this.#known = parts.known;
   }
 
   async run(): Promise<ApplyResult> {
-    const { work, known, session } = this.#parts;
+    const { work, session } = this.#parts;
     const { groups, instead } = await planOf(work, session.kinds);
     for (const group of groups) await eachOf(group, parallel, (manifest) => this.#applyManifest(manifest));
     for (const [{ meta }, { meta: last }] of instead) {
@@ -87,7 +90,8 @@ class ManifestApplier {
       const { resource, namespace } = result.meta;
       this.#results.push({ ...result, meta: { ...meta, resource, namespace } });
     }
-    if (!work.isComplete) known.keepOnly(work.name, this.#keys);
+    // What the work does not contain any more is forgotten.
+    if (!work.isComplete) for (const key of this.#known.keys()) if (!this.#keys.has(key)) this.#known.delete(key);
     return {
       results: this.#results,
       objects: this.#objects,
@@ -125,28 +129,30 @@ class ManifestApplier {
 
   /** Applies one manifest, unless the watch shows that its object is unchanged since the last time. */
   async #reconcileObject(meta: ResourceMeta, object: ObjectName, manifest: JsonObject | undefined): Promise<void> {
-    const { work, executor, session, known, owner } = this.#parts;
+    const { work, executor, session, owner } = this.#parts;
     const config = configOf(work, meta);
     const key = objectKey(meta);
     this.#keys.add(key);
     const taskHash = hashOf([manifest ?? null, config, executor.key, owner.uid]);
-    const before = known.get(work.name, key, taskHash);
-    if (!session.isFollowable(executor, object)) this.#retryWithin(unwatchedMs);
-    const watched = session.versionOf(executor, object);
+    const known = this.#known.get(key);
+    const before = known?.taskHash === taskHash ? known : undefined;
+    const { isFollowable, version } = session.watched(executor, object);
+    if (!isFollowable) this.#retryWithin(unwatchedMs);
     const leftMs = (before?.lookAtMs ?? Infinity) - performance.now();
-    if (before !== undefined && before.version === watched && !mayTryAgain(before) && leftMs > 0) {
+    if (before !== undefined && before.version === version && !mayTryAgain(before) && leftMs > 0) {
       if (leftMs < Infinity) this.#retryWithin(Math.ceil(leftMs));
       this.#record(meta, before.fault, before.seen);
       return;
     }
-    const after = await this.#applyObject({ meta, object, manifest, config, taskHash, before });
-    known.set(work.name, key, after);
+    const corrections = known?.corrections ?? [];
+    const after = await this.#applyObject({ meta, object, manifest, config, taskHash, before, corrections });
+    this.#known.set(key, after);
     this.#record(meta, after.fault, after.seen);
   }
 
   async #applyObject(task: Task): Promise<KnownObject> {
     const { objects } = this.#parts;
-    const { object, before, taskHash } = task;
+    const { object, before, taskHash, corrections } = task;
     let live: JsonObject | undefined;
     try {
       live = await objects.get(object);
@@ -157,7 +163,8 @@ class ManifestApplier {
       if (isUnreachable(error)) throw error;
       const fault = faultOf(error, object);
       const seen: Seen = { state: 'unreadable', message: (error as Error).message };
-      return { taskHash, version: '', content: before?.content, fault, seen, refusedUntilMs: untilOf(fault) };
+      const content = before?.content;
+      return { taskHash, corrections, version: '', content, fault, seen, refusedUntilMs: untilOf(fault) };
     }
     const waitMs = await this.#waitMs(task, live);
     if (waitMs > 0)
@@ -182,14 +189,13 @@ class ManifestApplier {
    * the last apply left it, or manifest or ManifestWork is complete.
    */
   async #waitMs(task: Task, live: JsonObject | undefined): Promise<number> {
-    const { meta, config, manifest, before } = task;
-    const { work, known } = this.#parts;
+    const { config, manifest, before } = task;
     if (manifest === undefined || (await this.#isManifestComplete(task, live))) return Infinity;
     if (before === undefined || config.strategy.type === 'ReadOnly') return 0;
     // A manifest that failed is tried again at a time of its own.
     if (before.fault !== undefined) return mayTryAgain(before) ? 0 : Infinity;
     if (live !== undefined && before.content === contentHash(live)) return Infinity;
-    return known.correct(work.name, objectKey(meta), performance.now());
+    return correct(before, performance.now());
   }
 
   /**
@@ -237,11 +243,11 @@ class ManifestApplier {
   }
 
   async #knownAs(
-    { taskHash, config }: Task,
+    { taskHash, corrections, config }: Task,
     live: JsonObject | undefined,
     { content, fault, refusedUntilMs = untilOf(fault), waitMs = Infinity }: Outcome,
   ): Promise<KnownObject> {
-    const known = { taskHash, content, fault, refusedUntilMs };
+    const known = { taskHash, corrections, content, fault, refusedUntilMs };
     if (live === undefined)
       return { ...known, version: 'absent', seen: { state: 'absent' }, lookAtMs: this.#lookAtMs(waitMs) };
     const observation = {
@@ -287,7 +293,9 @@ interface Task {
   readonly manifest: JsonObject | undefined;
   readonly config: ManifestConfig;
   readonly taskHash: string;
+  /** What is remembered of the object; undefined when it was not yet handled with this manifest and executor. */
   readonly before: KnownObject | undefined;
+  readonly corrections: KnownObject['corrections'];
 }
 
 /** What became of applying a manifest. */

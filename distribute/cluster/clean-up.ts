@@ -10,7 +10,7 @@ import { ownerReferenceTo, setOwner } from '../apply/owners.ts';
 import type { AppliedResource, AppliedWork } from '../inventory/applied-works.ts';
 import { removeObjects, type RemoveParts } from '../inventory/remove-objects.ts';
 import { heldBecause } from '../inventory/keep-inventory.ts';
-import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
+import { executorFor, ExecutorRefused, executorOf, ownExecutor, type Executor } from '../member/executor-identity.ts';
 import type { ObjectName } from '../member/member-objects.ts';
 import { defaultFieldManager, isOwned } from '../work/manifest-config.ts';
 import { manifestWorks, workFinalizer } from '../work/manifest-work.ts';
@@ -123,7 +123,7 @@ async function removerOf(
       return refused === undefined ? { executor } : { held: refused };
     }
     // Without objects, no request is sent.
-    if (appliedWork.resources.length === 0) return { executor: executorFor('gateway', false) };
+    if (appliedWork.resources.length === 0) return { executor: ownExecutor };
     const fallback = typeof defaultExecutor === 'string' ? undefined : executorFor(defaultExecutor, false);
     if (fallback?.key === recorded) return { executor: fallback };
   } catch (error) {
@@ -168,7 +168,7 @@ function removeParts(
   return {
     kinds: session.kinds,
     objects: session.objects(executor, reference),
-    ownObjects: ofHub ? session.objects(executorFor('gateway', false), reference) : undefined,
+    ownObjects: ofHub ? session.objects(ownExecutor, reference) : undefined,
     isOfWork: (object) => work !== undefined && hasManifestOf(work, object),
     owner: ownerReferenceTo(appliedWork),
   };

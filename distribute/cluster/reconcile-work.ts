@@ -9,7 +9,7 @@ import { faultOf } from '../apply/apply-fault.ts';
 import { ownerReferenceTo } from '../apply/owners.ts';
 import type { AppliedWorks } from '../inventory/applied-works.ts';
 import { announceObjects, keepInventory } from '../inventory/keep-inventory.ts';
-import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
+import { ExecutorRefused, executorOf, ownExecutor, type Executor } from '../member/executor-identity.ts';
 import type { ObjectName } from '../member/member-objects.ts';
 import type { MemberSession } from '../member/member-session.ts';
 import { acceptedBefore } from '../stamp/authors.ts';
@@ -99,7 +99,7 @@ async function executeAs(
   executor: Executor,
   conditions: readonly Finding[],
 ): Promise<Outcome> {
-  const { settings, session, appliedWorks, known } = parts;
+  const { settings, session, appliedWorks } = parts;
   const hasEnded = given.isComplete;
   const work = hasEnded ? given : await keepRevision(settings.writer, given, settings.historyLimit);
   const ensured = await appliedWorks.ensure(work, executor.key);
@@ -110,7 +110,8 @@ async function executeAs(
   const owner = ownerReferenceTo(appliedWork);
   const objects = session.objects(executor, work);
   const { rawJson, ruleEvaluator, holdOnDenied } = settings;
-  const before = known.keysOf(work.name);
+  const known = parts.known.of(work.name);
+  const before = new Set(known.keys());
   const applied = await applyManifests({
     ...{ work, executor, session, objects, known, owner },
     ...{ rawJson, ruleEvaluator, recorded: appliedWork.resources },
@@ -123,7 +124,7 @@ async function executeAs(
     if (findCondition(written, completeType)?.status !== 'True') return { afterMs: pendingMs };
     return sooner(outcomeOf(applied, false), await expire(settings, work));
   }
-  const ownObjects = holdOnDenied ? undefined : session.objects(executorFor('gateway', false), work);
+  const ownObjects = holdOnDenied ? undefined : session.objects(ownExecutor, work);
   const isOfWork = ({ kind, namespace, name }: ObjectName): boolean =>
     before.has(objectKey({ group: kind.group, resource: kind.resource, namespace, name }));
   const inventory = { kinds: session.kinds, objects, ownObjects, isOfWork, owner, appliedWorks, appliedWork, work };

@@ -23,6 +23,9 @@ export interface Executor {
   readonly isNamed: boolean;
 }
 
+/** The gateway's own credential, for what no ManifestWork names. */
+export const ownExecutor: Executor = { key: 'gateway', account: 'gateway', isNamed: false };
+
 /** The identity rules for requests of clients: a function from a user to the user that the cluster sees. */
 export type OutgoingRule = (user: User, cluster: ClusterSpec) => User;
 
@@ -45,7 +48,7 @@ export function executorOf(named: NamedExecutor | undefined, fallback: DefaultEx
  * Makes an executor of an account. @throws ExecutorRefused for a namespace or name that a ServiceAccount cannot have
  */
 export function executorFor(account: AccountName | 'gateway', isNamed: boolean): Executor {
-  if (account === 'gateway') return { key: 'gateway', account, isNamed };
+  if (account === 'gateway') return { ...ownExecutor, isNamed };
   const key = accountUserName(account);
   const read = splitAccountName(key);
   if (read?.namespace !== account.namespace || read.name !== account.name)

@@ -58,11 +58,11 @@ export class FakeMember {
       objects: (executor) =>
         makeMemberObjects(this.client(executor.key), 'work-agent', () => Promise.resolve(() => undefined)),
       follow: () => undefined,
-      versionOf: (_executor, { kind, namespace, name }) => {
+      watched: (_executor, { kind, namespace, name }) => {
         const found = this.objects.get(`/api/v1/namespaces/${namespace}/${kind.resource}/${name}`);
-        return this.isWatched ? (found?.['metadata'].resourceVersion ?? 'absent') : undefined;
+        const version = this.isWatched ? (found?.['metadata'].resourceVersion ?? 'absent') : undefined;
+        return { isFollowable: true, version };
       },
-      isFollowable: () => true,
     };
     return session as MemberSession;
   }

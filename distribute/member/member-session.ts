@@ -43,6 +43,16 @@ export interface SessionParts extends MemberAccess {
   readonly timing?: Partial<ReflectorTiming>;
 }
 
+export interface WatchedObject {
+  /**
+   * Whether a watch reports changes of the object, now or once its collection is watched. False when the kind has no
+   * watch or the executor may not use it.
+   */
+  readonly isFollowable: boolean;
+  /** Its `resourceVersion`; 'absent' when there is none, undefined while its collection is not watched. */
+  readonly version: string | undefined;
+}
+
 interface AsExecutor {
   readonly client: MemberClient;
   readonly types: FollowedTypes;
@@ -102,26 +112,15 @@ export class MemberSession {
     for (const [key, { types }] of this.#executors) if (key !== executor?.key) types.use(work, []);
   }
 
-  /**
-   * Returns the `resourceVersion` that the watch shows for an object; 'absent' when there is none, undefined while its
-   * collection is not watched.
-   */
-  versionOf(executor: Executor, object: ObjectName): string | undefined {
+  /** Returns what the watch of an object's collection tells of the object. */
+  watched(executor: Executor, object: ObjectName): WatchedObject {
     const { types } = this.#as(executor);
     const type = collectionOf(object);
     const state = types.state(type);
-    if (state?.phase !== 'watching') return undefined;
+    const isFollowable = object.kind.verbs.includes('watch') && state?.fault === undefined;
+    if (state?.phase !== 'watching') return { isFollowable, version: undefined };
     const key = object.kind.namespaced ? `${object.namespace}/${object.name}` : object.name;
-    return types.objects(type)?.get(key)?.metadata.resourceVersion ?? 'absent';
-  }
-
-  /**
-   * Whether a watch reports changes of the object, now or once its collection is watched. False when the kind has no
-   * watch or the executor may not use it.
-   */
-  isFollowable(executor: Executor, object: ObjectName): boolean {
-    const state = this.#as(executor).types.state(collectionOf(object));
-    return object.kind.verbs.includes('watch') && state?.fault === undefined;
+    return { isFollowable, version: types.objects(type)?.get(key)?.metadata.resourceVersion ?? 'absent' };
   }
 
   /** Names of the ManifestWorks for which a collection is watched. */
