@@ -74,7 +74,8 @@ export interface AppliedWorks {
    */
   ensure(work: Work, executor: string): Promise<AppliedWork>;
   annotate(appliedWork: AppliedWork, annotations: Readonly<Record<string, string>>): Promise<void>;
-  writeStatus(appliedWork: AppliedWork, status: object): Promise<void>;
+  /** Changes the status. @returns the AppliedManifestWork as it is afterwards */
+  writeStatus(appliedWork: AppliedWork, status: object): Promise<AppliedWork>;
   remove(appliedWork: AppliedWork): Promise<void>;
   removeFinalizer(appliedWork: AppliedWork): Promise<void>;
   close(): void;
@@ -192,7 +193,7 @@ export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {
     annotate: async (appliedWork, annotations) => void keep(await annotated(writer, appliedWork, annotations)),
     async writeStatus({ object }, status) {
       const { resourceVersion } = object.metadata;
-      keep(await writer.patch(appliedWorks, object, { metadata: { resourceVersion }, status }, '/status'));
+      return keep(await writer.patch(appliedWorks, object, { metadata: { resourceVersion }, status }, '/status'));
     },
     async remove({ object, name }) {
       await writer.remove(appliedWorks, object);

@@ -41,8 +41,7 @@ export async function announceObjects(
     if (!known.has(objectKey(object))) announced.push(object);
   }
   if (announced.length === 0) return appliedWork;
-  await appliedWorks.writeStatus(appliedWork, { appliedResources: inOrder([...recorded, ...announced]) });
-  return appliedWorks.get(appliedWork.name) ?? appliedWork;
+  return await appliedWorks.writeStatus(appliedWork, { appliedResources: inOrder([...recorded, ...announced]) });
 }
 
 export interface KeptInventory {
@@ -70,10 +69,10 @@ export async function keepInventory(
   const recorded = appliedWork.resources;
   const found = foundIn(results);
   const gone = untracked(recorded, found);
-  const record = async (kept: readonly AppliedResource[]): Promise<void> => {
+  const record = async (kept: readonly AppliedResource[]): Promise<AppliedWork> => {
     const appliedResources = inOrder([...found, ...kept]);
-    if (!isDeepStrictEqual(appliedResources, recorded))
-      await appliedWorks.writeStatus(appliedWork, { appliedResources });
+    if (isDeepStrictEqual(appliedResources, recorded)) return appliedWork;
+    return await appliedWorks.writeStatus(appliedWork, { appliedResources });
   };
   const obstacle = obstacleTo(parts, results, gone);
   if (obstacle !== undefined) {
@@ -81,12 +80,9 @@ export async function keepInventory(
     return { held: obstacle.held, isPending: obstacle.isPending && gone.length > 0 };
   }
   const left = gone.length === 0 ? { resources: [], faults: [] } : await removeObjects(parts, gone);
-  await record(left.resources);
+  const kept = await record(left.resources);
   const applied = textOfSpec(specOf(work));
-  if (appliedWork.appliedSpec !== applied)
-    await appliedWorks.annotate(appliedWorks.get(appliedWork.name) ?? appliedWork, {
-      [appliedSpecAnnotation]: applied,
-    });
+  if (appliedWork.appliedSpec !== applied) await appliedWorks.annotate(kept, { [appliedSpecAnnotation]: applied });
   const held = left.faults.length === 0 ? undefined : heldBecause('DeletionFailed', left.faults.join('; '));
   return { held, isPending: left.resources.length > 0 };
 }

@@ -107,13 +107,13 @@ export function fakeAppliedWorks(...given: readonly JsonObject[]): AppliedWorks 
     return object && readAppliedWork(object);
   };
   const gone: string[] = [];
-  const change = ({ name }: AppliedWork, part: Json): Promise<void> => {
+  const change = ({ name }: AppliedWork, part: Json): Promise<AppliedWork> => {
     const old = held.get(name) as Json | undefined;
     if (old === undefined) return Promise.reject(new HubRefusal(404, 'NotFound', 'it is gone'));
     const status = { ...old['status'], ...part['status'] };
     const metadata = { ...old['metadata'], ...part['metadata'] };
     held.set(name, { ...old, status, metadata } as ApiObject);
-    return Promise.resolve();
+    return Promise.resolve(get(name)!);
   };
   return {
     gone,
@@ -124,7 +124,7 @@ export function fakeAppliedWorks(...given: readonly JsonObject[]): AppliedWorks 
     of: (work) => get(`hub-${work}`),
     get,
     ensure: (work) => Promise.resolve(get(`hub-${work.name}`)!),
-    annotate: (object, annotations) => change(object, { metadata: { annotations } }),
+    annotate: async (object, annotations) => void (await change(object, { metadata: { annotations } })),
     writeStatus: (object, status) => change(object, { status }),
     remove: ({ name }) => Promise.resolve(void gone.push(`removed ${name}`)),
     removeFinalizer: ({ name }) => Promise.resolve(void gone.push(`finalizer ${name}`)),

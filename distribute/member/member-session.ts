@@ -10,9 +10,9 @@ import { identityOf, type Executor, type OutgoingRule } from './executor-identit
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { memberMapper } from './discovery.ts';
 import { makeMemberClient, type MemberAccess, type MemberClient } from './member-client.ts';
-import { jsonOf } from './member-answer.ts';
 import {
   collectionOf,
+  jsonOf,
   makeMemberObjects,
   type MemberObjects,
   type MemberWrite,
