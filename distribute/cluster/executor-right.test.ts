@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { readWork, type Work } from '../work/work.ts';
 import { executorFor, executorOf } from '../member/executor-identity.ts';
 import { authorFrom } from '../stamp/authors.ts';
-import { modifierAnnotation } from '../work/last-modifier.ts';
+import { modifierAnnotation } from '../stamp/stamp-policy.ts';
 import { rightOf, type RightParts } from './executor-right.ts';
 
 const account = { namespace: 'open-cluster-management-agent', name: 'klusterlet-work-sa' };

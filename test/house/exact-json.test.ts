@@ -38,7 +38,7 @@ const fieldsOnly = [
   'cli/connection/explain.ts',
   'cli/connection/http.ts',
   'kube/objects/object-writer.ts',
-  'distribute/work/last-modifier.ts',
+  'distribute/stamp/authors.ts',
   'api/clusters/cluster-gateway-health.ts',
   'api/index/put-back.ts',
   'gateway/audit/object.ts',
