@@ -29,13 +29,12 @@ const untoldMs = 600_000;
  * at last removes the work's finalizer.
  */
 export async function endWork(parts: ReconcileParts, work: Work): Promise<Outcome> {
-  const { settings, session, appliedWorks, known, denied } = parts;
+  const { settings, session, appliedWorks, known } = parts;
   const { writer } = settings;
   const { object, name, namespace } = work;
   if (!work.hasFinalizer) return 'done';
-  session.follow(undefined, name, []);
+  session.forget(name);
   known.forget(name);
-  denied.forget(name);
   if (findCondition(work.conditions, 'Deleting')?.status !== 'True') {
     const conditions = withConditions(work.conditions, [deletingFinding], work.generation);
     const { resourceVersion } = object.metadata;

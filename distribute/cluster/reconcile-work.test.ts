@@ -6,7 +6,6 @@ import { HubRefusal, type ObjectWriter } from '../../kube/objects/object-writer.
 import { makeRuleEvaluator } from '../feedback/rule-evaluator.ts';
 import { FakeMember, fakeAppliedWorks } from '../member/fake-member.fixture.ts';
 import { workFinalizer } from '../work/manifest-work.ts';
-import { DeniedWorks } from './denied-works.ts';
 import { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
 import { reconcileWork } from './reconcile-work.ts';
@@ -59,7 +58,6 @@ function startCluster(appliedResources: readonly Json[] = []) {
   } as unknown as WorkSettings;
   const parts = {
     ...{ settings, session: member.session(), appliedWorks, known },
-    denied: new DeniedWorks({ rulesOf: () => Promise.resolve(''), onChange: () => undefined }),
     log: { warn: () => undefined },
   };
   return {

@@ -21,7 +21,6 @@ import { readWork, type Work } from '../work/work.ts';
 import { isTooDeep, mostLevels } from '../../lib/json/nesting.ts';
 import { statusOf, withOwnConditions } from '../work/work-status.ts';
 import { applyManifests, type ApplyResult } from './apply-manifests.ts';
-import type { DeniedWorks } from './denied-works.ts';
 import { rightOf, type Right } from './executor-right.ts';
 import type { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
@@ -31,7 +30,6 @@ export interface ReconcileParts {
   readonly session: MemberSession;
   readonly appliedWorks: AppliedWorks;
   readonly known: KnownObjects;
-  readonly denied: DeniedWorks;
   readonly log: Pick<ControllerLog, 'warn'>;
 }
 
@@ -116,8 +114,7 @@ async function executeAs(
     ...{ work, executor, session, objects, known, owner },
     ...{ rawJson, ruleEvaluator, recorded: appliedWork.resources },
   });
-  session.follow(executor, work.name, applied.objects);
-  parts.denied.note(work.name, executor, applied.denied);
+  session.follow(executor, work.name, applied.objects, applied.denied);
   if (hasEnded) {
     const written = await writeStatus(settings, work, applied.results, conditions);
     // The rules were just evaluated anew: somebody else may have written that it was complete.

@@ -58,6 +58,7 @@ export class FakeMember {
       objects: (executor) =>
         makeMemberObjects(this.client(executor.key), 'work-agent', () => Promise.resolve(() => undefined)),
       follow: () => undefined,
+      forget: () => undefined,
       watched: (_executor, { kind, namespace, name }) => {
         const found = this.objects.get(`/api/v1/namespaces/${namespace}/${kind.resource}/${name}`);
         const version = this.isWatched ? (found?.['metadata'].resourceVersion ?? 'absent') : undefined;
