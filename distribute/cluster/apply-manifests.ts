@@ -17,7 +17,7 @@ import type { MemberSession } from '../member/member-session.ts';
 import { readinessOf } from '../../lib/objects/readiness/readiness.ts';
 import { planOf } from '../work/apply-order.ts';
 import { completeType, configOf, type ConditionRule, type ManifestConfig } from '../work/manifest-config.ts';
-import type { ManifestResult, Seen } from '../work/manifest-status.ts';
+import type { ManifestResult, Seen } from '../work/work-status.ts';
 import { objectKey, placed, type ResourceMeta } from '../work/manifest-work.ts';
 import type { Manifest, Work } from '../work/work.ts';
 import { correct, type KnownObject } from './known-objects.ts';

@@ -1,7 +1,7 @@
 // Remembers the objects that the gateway has applied for ManifestWorks. An unchanged object then costs no request, and
 // an object that somebody else keeps changing is corrected only so often.
 import type { ApplyFault } from '../apply/apply-fault.ts';
-import type { Seen } from '../work/manifest-status.ts';
+import type { Seen } from '../work/work-status.ts';
 
 export interface KnownObject {
   /** Hash of everything that decides how the object is applied: manifest, settings, executor. */

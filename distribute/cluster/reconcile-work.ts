@@ -13,13 +13,13 @@ import { ExecutorRefused, executorOf, ownExecutor, type Executor } from '../memb
 import type { ObjectName } from '../member/member-objects.ts';
 import type { MemberSession } from '../member/member-session.ts';
 import { acceptedBefore } from '../stamp/authors.ts';
-import { keepRevision } from '../work/history.ts';
+import { historyAnnotation, isRecorded, withRevision } from '../../lib/work-history.ts';
+import { objectAt } from '../../lib/objects/json-object.ts';
 import { completeType } from '../work/manifest-config.ts';
-import type { ManifestResult } from '../work/manifest-status.ts';
 import { manifestWorks, objectKey, workFinalizer } from '../work/manifest-work.ts';
 import { readWork, type Work } from '../work/work.ts';
 import { isTooDeep, mostLevels } from '../../lib/json/nesting.ts';
-import { statusOf, withOwnConditions } from '../work/work-status.ts';
+import { statusOf, withOwnConditions, type ManifestResult } from '../work/work-status.ts';
 import { applyManifests, type ApplyResult } from './apply-manifests.ts';
 import { rightOf, type Right } from './executor-right.ts';
 import type { KnownObjects } from './known-objects.ts';
@@ -99,7 +99,7 @@ async function executeAs(
 ): Promise<Outcome> {
   const { settings, session, appliedWorks } = parts;
   const hasEnded = given.isComplete;
-  const work = hasEnded ? given : await keepRevision(settings.writer, given, settings.historyLimit);
+  const work = hasEnded ? given : await keepRevision(settings, given);
   const ensured = await appliedWorks.ensure(work, executor.key);
   // Somebody is deleting the AppliedManifestWork in the member. The objects that it records are deleted first. The
   // event of its end causes the next call, which makes a new one.
@@ -132,6 +132,22 @@ async function executeAs(
   // differently.
   const endsNow = findCondition(written, completeType)?.status === 'True';
   return endsNow ? { afterMs: pendingMs } : outcomeOf(applied, isPending);
+}
+
+/**
+ * Records the spec that is about to be executed in the ManifestWork's annotation, once for each generation, for people
+ * who want to go back to it.
+ * @returns the work as it is afterwards
+ * @throws HubRefusal, with status 409 when the work has changed since it was read
+ */
+async function keepRevision({ writer, historyLimit: limit }: WorkSettings, work: Work): Promise<Work> {
+  const { generation: revision, object } = work;
+  const { annotations = {}, resourceVersion } = object.metadata;
+  if (limit === 0 || revision === undefined || isRecorded(annotations, revision)) return work;
+  const time = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+  const text = await withRevision(annotations, { revision, time, spec: objectAt(object, 'spec') }, limit);
+  const metadata = { resourceVersion, annotations: { [historyAnnotation]: text } };
+  return readWork(await writer.patch(manifestWorks, object, { metadata }));
 }
 
 /** Deletes a complete ManifestWork once `ttlSecondsAfterFinished` seconds have passed since it was complete. */

@@ -5,7 +5,7 @@ import { parsePrinterPath, ValueBudget } from '../../tables/printer-path.ts';
 import { goNumber } from '../../lib/json/exact-json.ts';
 import type { FeedbackRule, NamedPath } from '../work/manifest-config.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
-import type { Feedback } from '../work/manifest-status.ts';
+import type { Feedback } from '../work/work-status.ts';
 import { goJson } from './go-json.ts';
 
 const wellKnown: Readonly<Record<string, readonly (readonly [name: string, path: string])[]>> = {

@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findCondition, type Finding } from '../../kube/objects/conditions.ts';
 import { hashOf } from '../work/content-hash.ts';
-import type { ManifestResult } from '../work/manifest-status.ts';
+import type { ManifestResult } from '../work/work-status.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { allowPruneAnnotation, objectKey, ownPrefix, placed } from '../work/manifest-work.ts';
 import type { Work } from '../work/work.ts';
