@@ -3,12 +3,27 @@
 import { fieldOf, objectAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { OwnerReference } from '../../kube/objects/objects.ts';
+import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
+import { contentHash } from '../work/content-hash.ts';
+import type { UpdateStrategy } from '../work/manifest-config.ts';
 import { mergeTexts, updatedObject } from '../../lib/objects/updated-object.ts';
 import { ownersIn, withOwner } from './owners.ts';
 
 export interface WantedOwner {
   readonly owner: OwnerReference;
   readonly wanted: boolean;
+}
+
+/** One manifest that is to be applied to an object of a member, with all that the update strategies need. */
+export interface ApplyTask {
+  readonly objects: MemberObjects;
+  readonly object: ObjectName;
+  /** The manifest without UID and, for kinds without namespaces, without namespace. */
+  readonly manifest: JsonObject;
+  readonly strategy: UpdateStrategy;
+  readonly ownership: WantedOwner;
+  /** The `contentHash` of the object after this process last applied the same manifest; undefined if it did not yet. */
+  readonly lastContent: string | undefined;
 }
 
 /**
@@ -47,8 +62,19 @@ export function isAsWanted(live: JsonObject, wanted: JsonObject): boolean {
   return isDeepStrictEqual(is, shouldBe) && isSameMetadata(before, after);
 }
 
+/**
+ * Returns the body of the update request that the object needs; undefined when it needs none. An object that is as the
+ * last apply left it differs from the manifest only by defaults that the API server has set.
+ */
+export function neededUpdate(task: ApplyTask, live: JsonObject): JsonObject | undefined {
+  const wanted = changedObject(live, task.manifest, task.ownership);
+  if (isAsWanted(live, wanted)) return undefined;
+  const isUntouched = task.lastContent !== undefined && task.lastContent === contentHash(live);
+  return isUntouched && isSameMetadata(live['metadata'], wanted['metadata']) ? undefined : wanted;
+}
+
 /** Whether labels, annotations and owner references of two `metadata` are the same. */
-export function isSameMetadata(one: unknown, other: unknown): boolean {
+function isSameMetadata(one: unknown, other: unknown): boolean {
   return (
     isDeepStrictEqual(objectAt(one, 'labels'), objectAt(other, 'labels')) &&
     isDeepStrictEqual(objectAt(one, 'annotations'), objectAt(other, 'annotations')) &&

@@ -3,9 +3,9 @@ import { fieldOf, isJsonObject, listAt, objectAt, textAt, type JsonObject } from
 import { MemberRefusal } from '../member/member-objects.ts';
 import { ApplyConflict } from './apply-fault.ts';
 import { hashOf } from '../work/content-hash.ts';
+import type { ApplyTask } from './desired.ts';
 import { withoutIgnored } from './ignore-fields.ts';
 import { setOwner } from './owners.ts';
-import type { ApplyTask } from './apply-task.ts';
 
 /**
  * Annotation of an object with a hash of the manifest that was applied, without its ignored fields. While the manifest

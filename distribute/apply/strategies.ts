@@ -6,9 +6,7 @@ import type { OwnerReference } from '../../kube/objects/objects.ts';
 import { MemberRefusal } from '../member/member-objects.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
 import { groupKindIn } from '../work/manifest-work.ts';
-import type { ApplyTask } from './apply-task.ts';
-import { contentHash } from '../work/content-hash.ts';
-import { changedObject, isAsWanted, isSameMetadata, newObject } from './desired.ts';
+import { neededUpdate, newObject, type ApplyTask } from './desired.ts';
 import { ownersIn, setOwner, uidOf } from './owners.ts';
 import { applyServerSide } from './server-side.ts';
 
@@ -44,17 +42,12 @@ async function applyOnce(task: ApplyTask, live: JsonObject | undefined): Promise
   if (live === undefined) return await objects.create(object, newObject(manifest, ownership));
   if (strategy.type === 'CreateOnly')
     return await setOwner(objects, object, live, { ...ownership, fieldManager: defaultFieldManager });
-  const wanted = changedObject(live, manifest, ownership);
-  if (isAsWanted(live, wanted)) return live;
-  // The object is as the last apply left it, so it differs from the manifest only by defaults that the API server has
-  // set.
-  const isUntouched = task.lastContent !== undefined && task.lastContent === contentHash(live);
-  if (isUntouched && isSameMetadata(live['metadata'], wanted['metadata'])) return live;
-  return await updated(task, live, wanted);
+  const wanted = neededUpdate(task, live);
+  return wanted === undefined ? live : await updated(task, live, wanted);
 }
 
 const immutable = /field is immutable|updates to \S+ are forbidden/;
-/** RestMapper with fields that cannot be changed, whose objects OCM's agent deletes and makes anew in that case. */
+/** Kinds with fields that cannot be changed, whose objects OCM's agent deletes and makes anew in that case. */
 const remade = new Set(['Secret', 'StorageClass.storage.k8s.io', 'CSIDriver.storage.k8s.io']);
 
 /**

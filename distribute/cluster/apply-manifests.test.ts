@@ -5,8 +5,7 @@ import { executorFor } from '../member/executor-identity.ts';
 import { FakeMember } from '../member/fake-member.fixture.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import { readWork } from '../work/work.ts';
-import { applyManifests, type ApplyResult } from './apply-manifests.ts';
-import { KnownObjects } from './known-objects.ts';
+import { applyManifests, type ApplyParts, type ApplyResult } from './apply-manifests.ts';
 
 type Json = Record<string, any>;
 
@@ -24,17 +23,18 @@ const configMap = (data: Json, further: Json = {}): Json => ({
 function start() {
   const member = new FakeMember();
   member.isWatched = true;
-  const [session, known] = [member.session(), new KnownObjects()];
+  const session = member.session();
+  const known: ApplyParts['known'] = new Map();
   const objects = session.objects(executor, { namespace: 'm1', name: 'w', uid: 'u' });
   const rest = { executor, session, objects, known, owner, rawJson: false, ruleEvaluator };
   return {
-    member,
+    ...{ member, known },
     data: (): unknown => member.objects.get(place)?.['data'],
     change: (part: Json): void => void member.put(place, { ...member.objects.get(place), ...part }),
     writes: (): string[] => member.requests.filter((each) => !/ GET /.test(each)),
     pass: (...manifests: readonly Json[]): Promise<ApplyResult> => {
       const work = { metadata: { name: 'w', namespace: 'm1' }, spec: { workload: { manifests } } };
-      return applyManifests({ ...rest, work: readWork(work as unknown as ApiObject), isComplete: false, recorded: [] });
+      return applyManifests({ ...rest, work: readWork(work as unknown as ApiObject), recorded: [] });
     },
   };
 }
@@ -64,6 +64,20 @@ test('an object that is changed again and again is put right at the latest after
   } finally {
     clock.mock.restore();
   }
+});
+
+test('what was applied from another manifest is not known, and neither is what is no longer part of the work', async () => {
+  const cluster = start();
+  const counts: number[] = [];
+  const other = { ...configMap({ b: '1' }), metadata: { name: 'd', namespace: 'ns' } };
+  for (const manifests of [[configMap({ a: '1' }), other], [configMap({ a: '1' }), other], [configMap({ a: '2' })]]) {
+    await cluster.pass(...manifests);
+    counts.push(cluster.member.requests.splice(0).length);
+  }
+  assert.equal(counts[1], 0);
+  assert.ok(counts[2]! > 0);
+  assert.deepEqual(cluster.data(), { a: '2' });
+  assert.deepEqual([...cluster.known.keys()], ['configmaps./ns/c']);
 });
 
 test('of several manifests of one object the last one is applied, once, and told of all', async () => {

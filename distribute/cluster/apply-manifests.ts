@@ -9,32 +9,30 @@ import { faultOf, MissingRight, type ApplyFault } from '../apply/apply-fault.ts'
 import { uidOf } from '../apply/owners.ts';
 import { applyManifest } from '../apply/strategies.ts';
 import { readFeedback } from '../feedback/feedback-values.ts';
-import type { AppliedResource } from '../inventory/inventory.ts';
+import type { AppliedResource } from '../inventory/applied-works.ts';
 import type { RuleEvaluator } from '../feedback/rule-evaluator.ts';
 import type { Executor } from '../member/executor-identity.ts';
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
 import type { MemberSession } from '../member/member-session.ts';
 import { readinessOf } from '../../lib/objects/readiness/readiness.ts';
-import { inApplyOrder } from '../work/apply-order.ts';
-import { completeType, configOf, isOwned, type ManifestConfig } from '../work/manifest-config.ts';
-import type { ManifestResult, Seen } from '../work/manifest-status.ts';
-import { faultOfMeta, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
+import { planOf } from '../work/apply-order.ts';
+import { completeType, configOf, type ConditionRule, type ManifestConfig } from '../work/manifest-config.ts';
+import type { ManifestResult, Seen } from '../work/work-status.ts';
+import { objectKey, placed, type ResourceMeta } from '../work/manifest-work.ts';
 import type { Manifest, Work } from '../work/work.ts';
-import { repeatedIn, reportedManifests } from './manifests.ts';
-import type { KnownObject, KnownObjects } from './known-objects.ts';
+import { correct, type KnownObject } from './known-objects.ts';
 
 export interface ApplyParts {
   readonly work: Work;
   readonly executor: Executor;
   readonly session: MemberSession;
   readonly objects: MemberObjects;
-  readonly known: KnownObjects;
+  /** What is remembered of the work's objects, by their keys. */
+  readonly known: Map<string, KnownObject>;
   readonly owner: OwnerReference;
   /** Whether feedback values that are objects or lists are written into the ManifestWork's status as JSON text. */
   readonly rawJson: boolean;
   readonly ruleEvaluator: RuleEvaluator;
-  /** Whether the ManifestWork has the condition Complete: its objects are then only read, and nothing is applied. */
-  readonly isComplete: boolean;
   /** The objects that the AppliedManifestWork records. The work's status may have been written by others. */
   readonly recorded: readonly AppliedResource[];
 }
@@ -73,27 +71,27 @@ class ManifestApplier {
   readonly #results: ManifestResult[] = [];
   readonly #objects: ObjectName[] = [];
   readonly #keys = new Set<string>();
+  readonly #known: Map<string, KnownObject>;
   #againMs: number | undefined;
   #failed = false;
   readonly #denied = new Set<string>();
 
   constructor(parts: ApplyParts) {
     this.#parts = parts;
+    this.#known = parts.known;
   }
 
   async run(): Promise<ApplyResult> {
-    const { work, known, isComplete } = this.#parts;
-    const manifests = isComplete ? reportedManifests(work) : work.manifests;
-    const instead = isComplete ? new Map<Manifest, Manifest>() : await repeatedIn(manifests, this.#parts.session.kinds);
-    const applied = manifests.filter((manifest) => !instead.has(manifest));
-    for (const group of inApplyOrder(applied))
-      await eachOf(group, parallel, (manifest) => this.#applyManifest(manifest));
+    const { work, session } = this.#parts;
+    const { groups, instead } = await planOf(work, session.kinds);
+    for (const group of groups) await eachOf(group, parallel, (manifest) => this.#applyManifest(manifest));
     for (const [{ meta }, { meta: last }] of instead) {
       const result = this.#results.find((each) => each.meta.ordinal === last.ordinal)!;
       const { resource, namespace } = result.meta;
       this.#results.push({ ...result, meta: { ...meta, resource, namespace } });
     }
-    if (!isComplete) known.keepOnly(work.name, this.#keys);
+    // What the work does not contain any more is forgotten.
+    if (!work.isComplete) for (const key of this.#known.keys()) if (!this.#keys.has(key)) this.#known.delete(key);
     return {
       results: this.#results,
       objects: this.#objects,
@@ -103,77 +101,70 @@ class ManifestApplier {
     };
   }
 
-  async #applyManifest({ meta, object: manifest }: Manifest): Promise<void> {
-    if (manifest === undefined && !this.#parts.isComplete) {
-      this.#recordUnserved(meta, faultOf(new Error('the manifest is no object'), undefined));
-      return;
-    }
-    const { session } = this.#parts;
-    const unusable = faultOfMeta(meta);
+  async #applyManifest({ meta, object: manifest, fault: unusable }: Manifest): Promise<void> {
+    const { session, recorded, work } = this.#parts;
     if (unusable !== undefined) {
-      // It stood in the status, which names no object that was applied.
-      if (this.#parts.isComplete) return;
-      this.#recordUnserved(meta, faultOf(new Error(unusable), undefined));
+      // That of a complete work stood in the status, which names no object that was applied.
+      if (!work.isComplete) this.#recordUnserved(meta, unusable);
       return;
     }
-    const kind = await session.kinds.find(meta.group, meta.version, meta.kind);
-    if (kind === undefined) {
-      if (this.#parts.isComplete && !this.#parts.recorded.some((each) => isSameName(each, meta))) return;
-      this.#recordUnserved(
-        meta,
-        faultOf(new Error(`the server doesn't have a resource type "${meta.kind}"`), undefined),
-      );
+    const found = await placed(meta, session.kinds);
+    if (found === undefined) {
+      if (!work.isComplete || recorded.some((each) => isSameName(each, meta)))
+        this.#recordUnserved(meta, `the server doesn't have a resource type "${meta.kind}"`);
       return;
     }
-    const namespace = kind.namespaced ? meta.namespace : '';
-    const full: ResourceMeta = { ...meta, resource: kind.resource, namespace };
+    const { kind, meta: full } = found;
+    const { namespace, name } = full;
     if (kind.namespaced && namespace === '') {
       const fault = faultOf(new Error('an empty namespace may not be set during creation'), undefined);
       this.#record(full, fault, { state: 'unreadable', message: 'it has no namespace' });
       return;
     }
-    if (this.#parts.isComplete && this.#recordedUid(full) === '') return;
-    const object: ObjectName = { kind, namespace, name: meta.name };
+    if (work.isComplete && this.#recordedUid(full) === '') return;
+    const object: ObjectName = { kind, namespace, name };
     this.#objects.push(object);
     await this.#reconcileObject(full, object, manifest);
   }
 
   /** Applies one manifest, unless the watch shows that its object is unchanged since the last time. */
   async #reconcileObject(meta: ResourceMeta, object: ObjectName, manifest: JsonObject | undefined): Promise<void> {
-    const { work, executor, session, known, owner } = this.#parts;
-    const config = configOf(work.configs, meta);
-    const isOwn = config.strategy.type !== 'ReadOnly' && isOwned(work.deleteOption, meta);
+    const { work, executor, session, owner } = this.#parts;
+    const config = configOf(work, meta);
     const key = objectKey(meta);
     this.#keys.add(key);
-    const taskHash = hashOf([manifest ?? null, config, isOwn, executor.key, owner.uid]);
-    const before = known.get(work.name, key, taskHash);
-    if (!session.isFollowable(executor, object)) this.#retryWithin(unwatchedMs);
-    const watched = session.versionOf(executor, object);
+    const taskHash = hashOf([manifest ?? null, config, executor.key, owner.uid]);
+    const known = this.#known.get(key);
+    const before = known?.taskHash === taskHash ? known : undefined;
+    const { isFollowable, version } = session.watched(executor, object);
+    if (!isFollowable) this.#retryWithin(unwatchedMs);
     const leftMs = (before?.lookAtMs ?? Infinity) - performance.now();
-    if (before !== undefined && before.version === watched && !mayTryAgain(before) && leftMs > 0) {
+    if (before !== undefined && before.version === version && !mayTryAgain(before) && leftMs > 0) {
       if (leftMs < Infinity) this.#retryWithin(Math.ceil(leftMs));
       this.#record(meta, before.fault, before.seen);
       return;
     }
-    const after = await this.#applyObject({ meta, object, manifest, config, isOwn, taskHash, before });
-    known.set(work.name, key, after);
+    const corrections = known?.corrections ?? [];
+    const after = await this.#applyObject({ meta, object, manifest, config, taskHash, before, corrections });
+    this.#known.set(key, after);
     this.#record(meta, after.fault, after.seen);
   }
 
   async #applyObject(task: Task): Promise<KnownObject> {
     const { objects } = this.#parts;
-    const { object, before, taskHash } = task;
+    const { object, before, taskHash, corrections } = task;
     let live: JsonObject | undefined;
     try {
       live = await objects.get(object);
       // Somebody else's object of the same name was not applied, so nothing is told of it.
-      if (this.#parts.isComplete && live !== undefined && uidOf(live) !== this.#recordedUid(task.meta))
+      if (this.#parts.work.isComplete && live !== undefined && uidOf(live) !== this.#recordedUid(task.meta))
         live = undefined;
     } catch (error) {
       if (isUnreachable(error)) throw error;
       const fault = faultOf(error, object);
       const seen: Seen = { state: 'unreadable', message: (error as Error).message };
-      return { taskHash, version: '', content: before?.content, fault, seen, refusedUntilMs: untilOf(fault) };
+      const content = before?.content;
+      return { taskHash, corrections, version: '', content, fault, seen, refusedUntilMs: untilOf(fault) };
     }
     const waitMs = await this.#waitMs(task, live);
     if (waitMs > 0)
@@ -198,14 +189,13 @@ class ManifestApplier {
    * the last apply left it, or manifest or ManifestWork is complete.
    */
   async #waitMs(task: Task, live: JsonObject | undefined): Promise<number> {
-    const { meta, config, manifest, before } = task;
-    const { work, known } = this.#parts;
+    const { config, manifest, before } = task;
     if (manifest === undefined || (await this.#isManifestComplete(task, live))) return Infinity;
     if (before === undefined || config.strategy.type === 'ReadOnly') return 0;
     // A manifest that failed is tried again at a time of its own.
     if (before.fault !== undefined) return mayTryAgain(before) ? 0 : Infinity;
     if (live !== undefined && before.content === contentHash(live)) return Infinity;
-    return known.correct(work.name, objectKey(meta), performance.now());
+    return correct(before, performance.now());
   }
 
   /**
@@ -215,12 +205,12 @@ class ManifestApplier {
   async #isManifestComplete({ meta, config }: Task, live: JsonObject | undefined): Promise<boolean> {
     const { work } = this.#parts;
     if (!isReportedComplete(work, meta)) return false;
-    const rules = config.conditionRules.filter((rule) => textAt(rule, 'condition') === completeType);
+    const rules = config.conditionRules.filter(({ condition }) => condition === completeType);
     if (live === undefined) return rules.length > 0 && this.#recordedUid(meta) !== '';
     return (await this.#evaluate(live, rules)).some(({ status }) => status === 'True');
   }
 
-  async #evaluate(live: JsonObject, rules: readonly unknown[]): Promise<readonly Finding[]> {
+  async #evaluate(live: JsonObject, rules: readonly ConditionRule[]): Promise<readonly Finding[]> {
     const { ruleEvaluator, work } = this.#parts;
     return await ruleEvaluator.evaluate(work.namespace, live, rules);
   }
@@ -231,12 +221,12 @@ class ManifestApplier {
     return this.#parts.recorded.find((each) => objectKey(each) === key)?.uid ?? '';
   }
 
-  async #apply({ object, manifest, config, isOwn, before }: Task, live: JsonObject | undefined) {
+  async #apply({ object, manifest, config, before }: Task, live: JsonObject | undefined) {
     const { objects, executor, owner } = this.#parts;
     // The object will be deleted with its ManifestWork, as the same executor (the identity that writes the objects). So
     // an executor that may not delete it must not create it.
     const isNew = before === undefined || before.fault !== undefined;
-    if (executor.isNamed && isOwn && isNew && !(await objects.may('delete', object)))
+    if (executor.isNamed && config.isOwn && isNew && !(await objects.may('delete', object)))
       throw new MissingRight(`${executor.key} may not delete it`);
     if (config.strategy.type === 'ReadOnly') return live;
     return await applyManifest(
@@ -245,7 +235,7 @@ class ManifestApplier {
         object,
         manifest: cleaned(manifest!, object),
         strategy: config.strategy,
-        ownership: { owner, wanted: isOwn },
+        ownership: { owner, wanted: config.isOwn },
         lastContent: before?.content,
       },
       live,
@@ -253,11 +243,11 @@ class ManifestApplier {
   }
 
   async #knownAs(
-    { taskHash, config }: Task,
+    { taskHash, corrections, config }: Task,
     live: JsonObject | undefined,
     { content, fault, refusedUntilMs = untilOf(fault), waitMs = Infinity }: Outcome,
   ): Promise<KnownObject> {
-    const known = { taskHash, content, fault, refusedUntilMs };
+    const known = { taskHash, corrections, content, fault, refusedUntilMs };
     if (live === undefined)
       return { ...known, version: 'absent', seen: { state: 'absent' }, lookAtMs: this.#lookAtMs(waitMs) };
     const observation = {
@@ -279,8 +269,8 @@ class ManifestApplier {
     return performance.now() + waitMs;
   }
 
-  #recordUnserved(meta: ResourceMeta, fault: ApplyFault): void {
-    this.#record(meta, fault, { state: 'unserved' });
+  #recordUnserved(meta: ResourceMeta, why: string): void {
+    this.#record(meta, faultOf(new Error(why), undefined), { state: 'unserved' });
   }
 
   #record(meta: ResourceMeta, fault: ApplyFault | undefined, seen: Seen): void {
@@ -288,7 +278,7 @@ class ManifestApplier {
     if (fault?.againMs !== undefined) this.#retryWithin(fault.againMs);
     else if (fault !== undefined) this.#failed = true;
     const applied = fault === undefined ? 'done' : { reason: fault.reason, message: fault.message };
-    this.#results.push({ meta, applied: this.#parts.isComplete ? 'kept' : applied, seen });
+    this.#results.push({ meta, applied: this.#parts.work.isComplete ? 'kept' : applied, seen });
   }
 
   #retryWithin(ms: number): void {
@@ -302,9 +292,10 @@ interface Task {
   /** The manifest; undefined when the object is only read, because the ManifestWork is complete. */
   readonly manifest: JsonObject | undefined;
   readonly config: ManifestConfig;
-  readonly isOwn: boolean;
   readonly taskHash: string;
+  /** What is remembered of the object; undefined when it was not yet handled with this manifest and executor. */
   readonly before: KnownObject | undefined;
+  readonly corrections: KnownObject['corrections'];
 }
 
 /** What became of applying a manifest. */

@@ -6,7 +6,6 @@ import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { FakeMember, fakeAppliedWorks } from '../member/fake-member.fixture.ts';
 import { appliedWorkFinalizer, workFinalizer } from '../work/manifest-work.ts';
 import { endAppliedWork, endWork } from './clean-up.ts';
-import { DeniedWorks } from './denied-works.ts';
 import { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
 import type { ReconcileParts } from './reconcile-work.ts';
@@ -72,7 +71,6 @@ async function ended(of: ApiObject | undefined, applied: Json, settings: Partial
     session: member.session(),
     appliedWorks,
     known: new KnownObjects(),
-    denied: new DeniedWorks({ rulesOf: () => Promise.resolve(''), onChange: () => undefined }),
     log: { warn: (fields) => void logged.push(fields) },
   };
   const told = (): string => conditions.map(({ reason, message }) => `${reason} ${message}`).join();

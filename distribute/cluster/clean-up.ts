@@ -7,10 +7,10 @@ import { setFinalizer } from '../../kube/objects/object-writer.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { isGroup, isLabel, isName } from '../../lib/objects/api-names.ts';
 import { ownerReferenceTo, setOwner } from '../apply/owners.ts';
-import type { AppliedResource, AppliedWork } from '../inventory/inventory.ts';
+import type { AppliedResource, AppliedWork } from '../inventory/applied-works.ts';
 import { removeObjects, type RemoveParts } from '../inventory/remove-objects.ts';
 import { heldBecause } from '../inventory/keep-inventory.ts';
-import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
+import { executorFor, ExecutorRefused, executorOf, ownExecutor, type Executor } from '../member/executor-identity.ts';
 import type { ObjectName } from '../member/member-objects.ts';
 import { defaultFieldManager, isOwned } from '../work/manifest-config.ts';
 import { manifestWorks, workFinalizer } from '../work/manifest-work.ts';
@@ -29,13 +29,12 @@ const untoldMs = 600_000;
  * at last removes the work's finalizer.
  */
 export async function endWork(parts: ReconcileParts, work: Work): Promise<Outcome> {
-  const { settings, session, appliedWorks, known, denied } = parts;
+  const { settings, session, appliedWorks, known } = parts;
   const { writer } = settings;
   const { object, name, namespace } = work;
   if (!work.hasFinalizer) return 'done';
-  session.follow(undefined, name, []);
+  session.forget(name);
   known.forget(name);
-  denied.forget(name);
   if (findCondition(work.conditions, 'Deleting')?.status !== 'True') {
     const conditions = withConditions(work.conditions, [deletingFinding], work.generation);
     const { resourceVersion } = object.metadata;
@@ -118,12 +117,12 @@ async function removerOf(
   const { defaultExecutor } = settings;
   try {
     if (work !== undefined) {
-      const executor = executorOf(work.object, defaultExecutor);
+      const executor = executorOf(work.executor, defaultExecutor);
       const refused = executor.key === recorded ? undefined : (await rightOf(settings, work, executor)).refused;
       return refused === undefined ? { executor } : { held: refused };
     }
     // Without objects, no request is sent.
-    if (appliedWork.resources.length === 0) return { executor: executorFor('gateway', false) };
+    if (appliedWork.resources.length === 0) return { executor: ownExecutor };
     const fallback = typeof defaultExecutor === 'string' ? undefined : executorFor(defaultExecutor, false);
     if (fallback?.key === recorded) return { executor: fallback };
   } catch (error) {
@@ -168,7 +167,7 @@ function removeParts(
   return {
     kinds: session.kinds,
     objects: session.objects(executor, reference),
-    ownObjects: ofHub ? session.objects(executorFor('gateway', false), reference) : undefined,
+    ownObjects: ofHub ? session.objects(ownExecutor, reference) : undefined,
     isOfWork: (object) => work !== undefined && hasManifestOf(work, object),
     owner: ownerReferenceTo(appliedWork),
   };

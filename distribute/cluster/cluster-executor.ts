@@ -10,12 +10,11 @@ import { MemberSession, type SessionParts } from '../member/member-session.ts';
 import { ownPrefix } from '../work/manifest-work.ts';
 import type { Work } from '../work/work.ts';
 import { endAppliedWork, endWork } from './clean-up.ts';
-import { DeniedWorks } from './denied-works.ts';
 import { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
 import { reconcileWork, writeOwnConditions, type ReconcileParts } from './reconcile-work.ts';
 
-export interface ClusterExecutorOptions extends Omit<SessionParts, 'onObjects' | 'onError'> {
+export interface ClusterExecutorOptions extends Omit<SessionParts, 'onObjects' | 'onRights' | 'onError'> {
   readonly settings: WorkSettings;
   /** Names of the cluster's ManifestWorks. */
   readonly works: () => Iterable<string>;
@@ -41,7 +40,6 @@ export class ClusterExecutor {
   readonly #session: MemberSession;
   readonly #appliedWorks: AppliedWorks;
   readonly #known = new KnownObjects();
-  readonly #denied: DeniedWorks;
   readonly #queue: WorkQueue;
   readonly #soon = new Map<string, NodeJS.Timeout>();
   #obstacle: string | undefined;
@@ -56,14 +54,11 @@ export class ClusterExecutor {
       onObjects: (type) => {
         for (const work of this.#session.worksOf(type)) this.#addSoon(work);
       },
-      onError,
-    });
-    this.#denied = new DeniedWorks({
-      rulesOf: (executor, namespace) => this.#session.rulesOf(executor, namespace),
-      onChange: (work) => {
+      onRights: (work) => {
         this.#known.retryDenied(work);
         this.addWork(work);
       },
+      onError,
     });
     this.#queue = makeQueue('ManifestWork', `works of cluster ${cluster}`, log, (key) => this.#reconcile(key), {
       workers,
@@ -96,9 +91,8 @@ export class ClusterExecutor {
    * queue, since that now has to be deleted.
    */
   workGone(name: string): void {
-    this.#session.follow(undefined, name, []);
+    this.#session.forget(name);
     this.#known.forget(name);
-    this.#denied.forget(name);
     this.#queue.add(appliedPrefix + `${this.#options.settings.hubHash}-${name}`);
   }
 
@@ -136,7 +130,6 @@ export class ClusterExecutor {
     this.#queue.close();
     for (const timer of this.#soon.values()) clearTimeout(timer);
     this.#appliedWorks.close();
-    this.#denied.close();
     this.#session.close();
   }
 
@@ -191,7 +184,6 @@ export class ClusterExecutor {
       session: this.#session,
       appliedWorks: this.#appliedWorks,
       known: this.#known,
-      denied: this.#denied,
       log: this.#options.log,
     };
     const obstacle = this.obstacle();

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { readWork, type Work } from '../work/work.ts';
 import { executorFor, executorOf } from '../member/executor-identity.ts';
 import { authorFrom } from '../stamp/authors.ts';
-import { modifierAnnotation } from '../work/last-modifier.ts';
+import { modifierAnnotation } from '../stamp/stamp-policy.ts';
 import { rightOf, type RightParts } from './executor-right.ts';
 
 const account = { namespace: 'open-cluster-management-agent', name: 'klusterlet-work-sa' };
@@ -43,7 +43,7 @@ test('whoever changed a work last is asked about, for each executor by its name 
   ];
   for (const [spec, fallback, name] of cases) {
     const given = work(alice, spec);
-    const executor = executorOf(given.object, fallback);
+    const executor = executorOf(given.executor, fallback);
     const yes = hubThat([name], proven);
     assert.equal((await rightOf(yes.parts, given, executor)).refused, undefined, name);
     assert.deepEqual(yes.asked, [`alice m1 ${name}`]);

@@ -2,12 +2,10 @@
 // work last may `execute-as` it. Without a proven user nobody can be asked about, and the work is not executed.
 import type { ApiObject } from '../../kube/types.ts';
 import type { Work } from '../work/work.ts';
-import { GatewayError } from '../../model/errors.ts';
 import type { User } from '../../model/user.ts';
 import type { Finding } from '../../kube/objects/conditions.ts';
 import type { Executor } from '../member/executor-identity.ts';
-import { acceptance, acceptedBefore, authorFrom, type Author, type Authors } from '../stamp/authors.ts';
-import { lastModifierOf } from '../work/last-modifier.ts';
+import { acceptance, acceptedBefore, authorOf, type Authors } from '../stamp/authors.ts';
 import { ownPrefix } from '../work/manifest-work.ts';
 
 export interface RightParts {
@@ -37,7 +35,7 @@ export async function rightOf(
   { object: work, namespace }: Work,
   executor: Executor,
 ): Promise<Right> {
-  const author = parts.authors === undefined ? believed(work) : parts.authors.of(work);
+  const author = parts.authors === undefined ? authorOf(work) : parts.authors.of(work);
   if (author === undefined) return unasked;
   if ('fault' in author) return unproven(work, author.fault);
   const conditions = parts.authors === undefined ? [] : [acceptance(work)];
@@ -48,17 +46,6 @@ export async function rightOf(
     refused: `user ${author.modifier.name} cannot manipulate the Manifestwork with executor ${name} in namespace ${namespace}`,
     conditions,
   };
-}
-
-function believed(work: ApiObject): Author | { readonly fault: string } | undefined {
-  const modifier = lastModifierOf(work);
-  if (modifier === undefined || 'fault' in modifier) return modifier;
-  try {
-    return authorFrom(modifier);
-  } catch (error) {
-    if (error instanceof GatewayError) return { fault: error.message };
-    throw error;
-  }
 }
 
 function unproven(work: ApiObject, fault: string): Right {

@@ -1,7 +1,7 @@
 // Remembers the objects that the gateway has applied for ManifestWorks. An unchanged object then costs no request, and
 // an object that somebody else keeps changing is corrected only so often.
 import type { ApplyFault } from '../apply/apply-fault.ts';
-import type { Seen } from '../work/manifest-status.ts';
+import type { Seen } from '../work/work-status.ts';
 
 export interface KnownObject {
   /** Hash of everything that decides how the object is applied: manifest, settings, executor. */
@@ -19,6 +19,8 @@ export interface KnownObject {
    * be, or rules that cost too much are evaluated again. Undefined when only a change requires that.
    */
   readonly lookAtMs?: number | undefined;
+  /** When the object was last corrected, on the same clock. */
+  readonly corrections: number[];
 }
 
 /** So many corrections of one object within {@link dampedMs} are made at once. The next correction has to wait. */
@@ -27,65 +29,33 @@ const freeCorrections = 3;
 const dampedMs = 60_000;
 
 export class KnownObjects {
-  readonly #known = new Map<string, Map<string, KnownObject>>();
-  /** When objects were last corrected, by ManifestWork and object, on the clock of `performance.now()`. */
-  readonly #corrections = new Map<string, readonly number[]>();
+  readonly #works = new Map<string, Map<string, KnownObject>>();
 
-  /**
-   * Returns what is remembered of an object; undefined when the object was not yet handled with this manifest, these
-   * settings and this executor.
-   */
-  get(work: string, key: string, taskHash: string): KnownObject | undefined {
-    const known = this.#known.get(work)?.get(key);
-    return known?.taskHash === taskHash ? known : undefined;
-  }
-
-  /** Returns the keys of the objects that were handled for a ManifestWork since the gateway began to execute it. */
-  keysOf(work: string): ReadonlySet<string> {
-    return new Set(this.#known.get(work)?.keys());
-  }
-
-  set(work: string, key: string, known: KnownObject): void {
-    let objects = this.#known.get(work);
-    if (objects === undefined) this.#known.set(work, (objects = new Map()));
-    objects.set(key, known);
-  }
-
-  /**
-   * Forgets the objects of a ManifestWork whose keys are not in `keys`, since the work does not contain them any more.
-   */
-  keepOnly(work: string, keys: ReadonlySet<string>): void {
-    for (const key of this.#known.get(work)?.keys() ?? []) if (!keys.has(key)) this.#known.get(work)!.delete(key);
-    const prefix = correctionKey(work, '');
-    for (const key of this.#corrections.keys())
-      if (key.startsWith(prefix) && !keys.has(key.slice(prefix.length))) this.#corrections.delete(key);
+  /** What is remembered of the objects of a ManifestWork, by their keys; for the caller to change. */
+  of(work: string): Map<string, KnownObject> {
+    let objects = this.#works.get(work);
+    if (objects === undefined) this.#works.set(work, (objects = new Map()));
+    return objects;
   }
 
   forget(work: string): void {
-    this.keepOnly(work, new Set());
-    this.#known.delete(work);
+    this.#works.delete(work);
   }
 
   /** Allows those objects of a ManifestWork for which the executor lacked a right to be tried again at once. */
   retryDenied(work: string): void {
-    for (const [key, known] of this.#known.get(work) ?? [])
-      if (known.fault?.isDenial === true) this.set(work, key, { ...known, refusedUntilMs: 0 });
-  }
-
-  /**
-   * Asks whether an object that somebody else has changed may be applied again now, and counts the correction if it
-   * may.
-   * @returns 0 when it may, else the milliseconds to wait
-   */
-  correct(work: string, key: string, nowMs: number): number {
-    const name = correctionKey(work, key);
-    const recent = (this.#corrections.get(name) ?? []).filter((atMs) => nowMs - atMs < dampedMs);
-    if (recent.length >= freeCorrections) return Math.ceil(recent.at(-1)! + dampedMs - nowMs);
-    this.#corrections.set(name, [...recent, nowMs]);
-    return 0;
+    for (const [key, known] of this.of(work))
+      if (known.fault?.isDenial === true) this.of(work).set(key, { ...known, refusedUntilMs: 0 });
   }
 }
 
-function correctionKey(work: string, key: string): string {
-  return `${work} ${key}`;
+/**
+ * Asks whether an object that somebody else has changed may be applied again now, and counts the correction if it may.
+ * @returns 0 when it may, else the milliseconds to wait
+ */
+export function correct({ corrections }: Pick<KnownObject, 'corrections'>, nowMs: number): number {
+  const recent = corrections.filter((atMs) => nowMs - atMs < dampedMs);
+  if (recent.length >= freeCorrections) return Math.ceil(recent.at(-1)! + dampedMs - nowMs);
+  corrections.splice(0, Infinity, ...recent, nowMs);
+  return 0;
 }

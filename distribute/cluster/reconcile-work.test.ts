@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { ApiObject } from '../../kube/types.ts';
+import { readHistory } from '../../lib/work-history.ts';
+import { modifierAnnotation } from '../stamp/stamp-policy.ts';
 import { readWork } from '../work/work.ts';
 import { HubRefusal, type ObjectWriter } from '../../kube/objects/object-writer.ts';
 import { makeRuleEvaluator } from '../feedback/rule-evaluator.ts';
 import { FakeMember, fakeAppliedWorks } from '../member/fake-member.fixture.ts';
 import { workFinalizer } from '../work/manifest-work.ts';
-import { DeniedWorks } from './denied-works.ts';
 import { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
 import { reconcileWork } from './reconcile-work.ts';
@@ -35,7 +36,7 @@ const work = (manifests: readonly unknown[], further: Json = {}): ApiObject => (
 });
 
 /** A cluster in which works are handled, with what its status becomes. */
-function startCluster(appliedResources: readonly Json[] = []) {
+function startCluster(appliedResources: readonly Json[] = [], further: Partial<WorkSettings> = {}) {
   const member = new FakeMember();
   const known = new KnownObjects();
   const applied = { metadata: { name: 'hub-w', uid: 'r', resourceVersion: '1' }, status: { appliedResources } };
@@ -43,12 +44,16 @@ function startCluster(appliedResources: readonly Json[] = []) {
   let status: Json = {};
   let refuse: (status: Json) => Error | undefined = () => undefined;
   const removed: string[] = [];
+  const annotated: Record<string, string>[] = [];
   const writer = {
     patch: (_type: unknown, object: ApiObject, patch: Json) => {
       const refused = patch['status'] && refuse(patch['status']);
       if (refused !== undefined) return Promise.reject(refused);
       if (patch['status'] !== undefined) status = patch['status'];
-      return Promise.resolve(object);
+      const annotations = patch['metadata']?.annotations;
+      if (annotations === undefined) return Promise.resolve(object);
+      annotated.push(annotations);
+      return Promise.resolve({ ...object, metadata: { ...object.metadata, annotations } });
     },
     remove: (_type: unknown, { metadata }: ApiObject) => Promise.resolve(void removed.push(metadata.name)),
   } as unknown as ObjectWriter;
@@ -56,14 +61,14 @@ function startCluster(appliedResources: readonly Json[] = []) {
     ...{ hubHash: 'hub', agentId: 'us', defaultExecutor: { namespace: 'agent', name: 'sa' }, holdOnDenied: false },
     ...{ authors: undefined, mayExecuteAs: () => Promise.resolve(true), writer, ruleEvaluator: evaluator },
     ...{ rawJson: true, historyLimit: 0, evictionGraceMs: 0, work: () => undefined },
+    ...further,
   } as unknown as WorkSettings;
   const parts = {
     ...{ settings, session: member.session(), appliedWorks, known },
-    denied: new DeniedWorks({ rulesOf: () => Promise.resolve(''), onChange: () => undefined }),
     log: { warn: () => undefined },
   };
   return {
-    ...{ member, removed, appliedWorks },
+    ...{ member, removed, annotated, appliedWorks },
     status: () => status,
     refuseStatus: (by: typeof refuse): void => void (refuse = by),
     entries: (): Json[] => status['resourceStatus'].manifests,
@@ -262,4 +267,22 @@ test('what the hub does not take of one object keeps it from learning nothing el
     cluster.refuseStatus(() => refusal);
     await assert.rejects(cluster.pass(work([configMap('c')])), refusal);
   }
+});
+
+test('the spec that is executed is kept in the history, once for each generation', async () => {
+  const cluster = startCluster([], { historyLimit: 2 });
+  const given = work([configMap('c')]);
+  await cluster.pass(given);
+  const [annotations] = cluster.annotated;
+  const [revision] = (await readHistory(annotations!)) ?? [];
+  assert.deepEqual([revision?.revision, revision?.spec], [1, given['spec']]);
+  await cluster.pass({ ...given, metadata: { ...given.metadata, annotations: annotations! } });
+  assert.equal(cluster.annotated.length, 1);
+  const without = startCluster([], { historyLimit: 0 });
+  await without.pass(given);
+  assert.deepEqual(without.annotated, []);
+  const refused = startCluster([], { historyLimit: 2, mayExecuteAs: () => Promise.resolve(false) });
+  const stamp = JSON.stringify({ user: 'alice', groups: [] });
+  await refused.pass({ ...given, metadata: { ...given.metadata, annotations: { [modifierAnnotation]: stamp } } });
+  assert.deepEqual(refused.annotated, [], 'what is not executed is not kept');
 });

@@ -9,19 +9,18 @@ import { faultOf } from '../apply/apply-fault.ts';
 import { ownerReferenceTo } from '../apply/owners.ts';
 import type { AppliedWorks } from '../inventory/applied-works.ts';
 import { announceObjects, keepInventory } from '../inventory/keep-inventory.ts';
-import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
+import { ExecutorRefused, executorOf, ownExecutor, type Executor } from '../member/executor-identity.ts';
 import type { ObjectName } from '../member/member-objects.ts';
 import type { MemberSession } from '../member/member-session.ts';
 import { acceptedBefore } from '../stamp/authors.ts';
-import { keepRevision } from '../work/history.ts';
+import { historyAnnotation, isRecorded, withRevision } from '../../lib/work-history.ts';
+import { objectAt } from '../../lib/objects/json-object.ts';
 import { completeType } from '../work/manifest-config.ts';
-import type { ManifestResult } from '../work/manifest-status.ts';
-import { manifestWorks, objectKey, replicaSetLabel, workFinalizer } from '../work/manifest-work.ts';
+import { manifestWorks, objectKey, workFinalizer } from '../work/manifest-work.ts';
 import { readWork, type Work } from '../work/work.ts';
 import { isTooDeep, mostLevels } from '../../lib/json/nesting.ts';
-import { statusOf, withOwnConditions } from '../work/work-status.ts';
+import { statusOf, withOwnConditions, type ManifestResult } from '../work/work-status.ts';
 import { applyManifests, type ApplyResult } from './apply-manifests.ts';
-import type { DeniedWorks } from './denied-works.ts';
 import { rightOf, type Right } from './executor-right.ts';
 import type { KnownObjects } from './known-objects.ts';
 import type { WorkSettings } from './settings.ts';
@@ -31,7 +30,6 @@ export interface ReconcileParts {
   readonly session: MemberSession;
   readonly appliedWorks: AppliedWorks;
   readonly known: KnownObjects;
-  readonly denied: DeniedWorks;
   readonly log: Pick<ControllerLog, 'warn'>;
 }
 
@@ -85,7 +83,7 @@ function shallow(work: Work): Work {
 /** Returns the executor of the ManifestWork, and whether it may write the work's objects. */
 async function chosenExecutor(settings: WorkSettings, work: Work): Promise<Right & { readonly executor?: Executor }> {
   try {
-    const executor = executorOf(work.object, settings.defaultExecutor);
+    const executor = executorOf(work.executor, settings.defaultExecutor);
     return { executor, ...(await rightOf(settings, work, executor)) };
   } catch (error) {
     if (error instanceof ExecutorRefused) return { refused: error.message, conditions: acceptedBefore(work.object) };
@@ -99,9 +97,9 @@ async function executeAs(
   executor: Executor,
   conditions: readonly Finding[],
 ): Promise<Outcome> {
-  const { settings, session, appliedWorks, known } = parts;
+  const { settings, session, appliedWorks } = parts;
   const hasEnded = given.isComplete;
-  const work = hasEnded ? given : await keepRevision(settings.writer, given, settings.historyLimit);
+  const work = hasEnded ? given : await keepRevision(settings, given);
   const ensured = await appliedWorks.ensure(work, executor.key);
   // Somebody is deleting the AppliedManifestWork in the member. The objects that it records are deleted first. The
   // event of its end causes the next call, which makes a new one.
@@ -110,20 +108,20 @@ async function executeAs(
   const owner = ownerReferenceTo(appliedWork);
   const objects = session.objects(executor, work);
   const { rawJson, ruleEvaluator, holdOnDenied } = settings;
-  const before = known.keysOf(work.name);
+  const known = parts.known.of(work.name);
+  const before = new Set(known.keys());
   const applied = await applyManifests({
     ...{ work, executor, session, objects, known, owner },
-    ...{ rawJson, ruleEvaluator, isComplete: hasEnded, recorded: appliedWork.resources },
+    ...{ rawJson, ruleEvaluator, recorded: appliedWork.resources },
   });
-  session.follow(executor, work.name, applied.objects);
-  parts.denied.note(work.name, executor, applied.denied);
+  session.follow(executor, work.name, applied.objects, applied.denied);
   if (hasEnded) {
     const written = await writeStatus(settings, work, applied.results, conditions);
     // The rules were just evaluated anew: somebody else may have written that it was complete.
     if (findCondition(written, completeType)?.status !== 'True') return { afterMs: pendingMs };
     return sooner(outcomeOf(applied, false), await expire(settings, work));
   }
-  const ownObjects = holdOnDenied ? undefined : session.objects(executorFor('gateway', false), work);
+  const ownObjects = holdOnDenied ? undefined : session.objects(ownExecutor, work);
   const isOfWork = ({ kind, namespace, name }: ObjectName): boolean =>
     before.has(objectKey({ group: kind.group, resource: kind.resource, namespace, name }));
   const inventory = { kinds: session.kinds, objects, ownObjects, isOfWork, owner, appliedWorks, appliedWork, work };
@@ -136,13 +134,28 @@ async function executeAs(
   return endsNow ? { afterMs: pendingMs } : outcomeOf(applied, isPending);
 }
 
+/**
+ * Records the spec that is about to be executed in the ManifestWork's annotation, once for each generation, for people
+ * who want to go back to it.
+ * @returns the work as it is afterwards
+ * @throws HubRefusal, with status 409 when the work has changed since it was read
+ */
+async function keepRevision({ writer, historyLimit: limit }: WorkSettings, work: Work): Promise<Work> {
+  const { generation: revision, object } = work;
+  const { annotations = {}, resourceVersion } = object.metadata;
+  if (limit === 0 || revision === undefined || isRecorded(annotations, revision)) return work;
+  const time = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+  const text = await withRevision(annotations, { revision, time, spec: objectAt(object, 'spec') }, limit);
+  const metadata = { resourceVersion, annotations: { [historyAnnotation]: text } };
+  return readWork(await writer.patch(manifestWorks, object, { metadata }));
+}
+
 /** Deletes a complete ManifestWork once `ttlSecondsAfterFinished` seconds have passed since it was complete. */
 async function expire({ writer }: WorkSettings, work: Work): Promise<Outcome> {
   const { ttlSeconds } = work.deleteOption;
   const end = findCondition(work.conditions, completeType)?.lastTransitionTime;
   // A work that a ManifestWorkReplicaSet made stays: the ManifestWorkReplicaSet would only create it again.
-  const isOfReplicaSet = work.object.metadata.labels?.[replicaSetLabel] !== undefined;
-  if (ttlSeconds === undefined || end === undefined || isOfReplicaSet) return 'done';
+  if (ttlSeconds === undefined || end === undefined || work.isOfReplicaSet) return 'done';
   const leftMs = Date.parse(end) + ttlSeconds * 1000 - Date.now();
   if (leftMs > 0) return { afterMs: leftMs };
   await writer.remove(manifestWorks, work.object);

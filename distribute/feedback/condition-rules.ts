@@ -1,8 +1,9 @@
 // Evaluates the `conditionRules` of a ManifestWork: each gives a condition of an object, by CEL expressions over the
 // object, or by expressions that OCM defines for some kinds (well-known conditions).
-import { fieldOf, isJsonObject, listAt, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
+import { fieldOf, isJsonObject, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Finding } from '../../kube/objects/conditions.ts';
 import { goNumber } from '../../lib/json/exact-json.ts';
+import type { ConditionRule } from '../work/manifest-config.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
 import { makeExpressions, type Budget } from './cel/expression.ts';
 import { CelFault, ProgramFault } from './cel/steps.ts';
@@ -10,17 +11,10 @@ import { CelFault, ProgramFault } from './cel/steps.ts';
 /** An object and the rules for it, as they are sent to the thread that evaluates them. */
 export interface RulesOf {
   readonly object: JsonObject;
-  readonly rules: readonly unknown[];
+  readonly rules: readonly ConditionRule[];
 }
 
-interface Rule {
-  readonly condition: string;
-  readonly expressions: readonly string[];
-  readonly message: string;
-  readonly messageExpression: string;
-}
-
-const wellKnown: Readonly<Record<string, Omit<Rule, 'message' | 'condition'>>> = {
+const wellKnown: Readonly<Record<string, Pick<ConditionRule, 'expressions' | 'messageExpression'>>> = {
   'v1 Job.batch Complete': {
     expressions: [
       "hasConditions(object.status) && object.status.conditions.exists(c, c.type in ['Complete', 'Failed'] && c.status == 'True')",
@@ -38,40 +32,29 @@ const wellKnown: Readonly<Record<string, Omit<Rule, 'message' | 'condition'>>> =
  * in a thread of its own. A rule for a well-known condition is left out if the object's kind
  * does not have that condition.
  */
-export function evaluateRules(object: JsonObject, rules: readonly unknown[]): readonly Finding[] {
+export function evaluateRules(object: JsonObject, rules: readonly ConditionRule[]): readonly Finding[] {
   if (rules.length === 0) return [];
   const variable = celValue(object);
   const budget: Budget = { steps: mostStepsOfObject };
-  return rules.flatMap((written) => {
-    const type = textAt(written, 'condition');
-    const ruleType = textAt(written, 'type');
-    if (ruleType !== 'CEL' && ruleType !== 'WellKnownConditions') {
-      const message = `unrecognized condition rule type ${ruleType}`;
-      return [{ type, status: 'Unknown', reason: 'ConditionRuleInvalid', message } as const];
+  return rules.flatMap((given) => {
+    const { type, condition } = given;
+    if (type !== 'CEL' && type !== 'WellKnownConditions') {
+      const message = `unrecognized condition rule type ${type}`;
+      return [{ type: condition, status: 'Unknown', reason: 'ConditionRuleInvalid', message } as const];
     }
-    const rule = ruleType === 'CEL' ? celRule(written) : wellKnownRule(object, written);
+    const rule = type === 'CEL' ? given : wellKnownRule(object, given);
     return rule === undefined ? [] : [evaluate(rule, variable, budget)];
   });
 }
 
-function celRule(written: unknown): Rule {
-  return {
-    condition: textAt(written, 'condition'),
-    expressions: listAt(written, 'celExpressions').filter((each) => typeof each === 'string'),
-    message: textAt(written, 'message'),
-    messageExpression: textAt(written, 'messageExpression'),
-  };
-}
-
-function wellKnownRule(object: JsonObject, written: unknown): Rule | undefined {
-  const given = celRule(written);
+function wellKnownRule(object: JsonObject, given: ConditionRule): ConditionRule | undefined {
   const [, version] = splitApiVersion(textAt(object, 'apiVersion'));
   const known = wellKnown[`${version} ${groupKindIn(object)} ${given.condition}`];
   if (known === undefined) return undefined;
   return { ...given, ...known, messageExpression: given.messageExpression || known.messageExpression };
 }
 
-function evaluate(rule: Rule, object: unknown, budget: Budget): Finding {
+function evaluate(rule: ConditionRule, object: unknown, budget: Budget): Finding {
   const { condition: type } = rule;
   try {
     // Stops at the first expression that is false, so that an earlier expression can check for a field that a later one
@@ -101,7 +84,7 @@ function goTypeOf(value: unknown): string {
   return typeof value === 'object' ? 'map[string]interface {}' : typeof value;
 }
 
-function messageOf(rule: Rule, object: unknown, result: boolean, budget: Budget): string {
+function messageOf(rule: ConditionRule, object: unknown, result: boolean, budget: Budget): string {
   const { condition, message, messageExpression } = rule;
   const otherwise = message !== '' ? message : `Manifest is ${result ? '' : 'not '}${condition}`;
   if (messageExpression === '') return otherwise;

@@ -1,18 +1,12 @@
 // Reads the values of an object that the `feedbackRules` of its ManifestWork name: by JSONPath, or by paths that OCM
 // defines for some kinds (well-known statuses).
-import { listAt, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
+import { textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { parsePrinterPath, ValueBudget } from '../../tables/printer-path.ts';
 import { goNumber } from '../../lib/json/exact-json.ts';
+import type { FeedbackRule, NamedPath } from '../work/manifest-config.ts';
 import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
-import type { Feedback } from '../work/manifest-status.ts';
+import type { Feedback } from '../work/work-status.ts';
 import { goJson } from './go-json.ts';
-
-interface NamedPath {
-  readonly name: string;
-  readonly path: string;
-  /** API version of the objects to which the path applies; '' for all versions. */
-  readonly version: string;
-}
 
 const wellKnown: Readonly<Record<string, readonly (readonly [name: string, path: string])[]>> = {
   'v1 Deployment.apps': [
@@ -41,14 +35,15 @@ const wellKnown: Readonly<Record<string, readonly (readonly [name: string, path:
  */
 const maxJsonLength = 1024;
 
-export function readFeedback(object: JsonObject, rules: readonly unknown[], rawJson: boolean): Feedback {
+/** Reads the values that the rules name. @param rawJson whether those that are objects or lists are told as JSON */
+export function readFeedback(object: JsonObject, rules: readonly FeedbackRule[], rawJson: boolean): Feedback {
   if (rules.length === 0) return { values: [], outcome: undefined };
   const values: JsonObject[] = [];
   const faults: string[] = [];
   const budget = ValueBudget.ofAllPaths();
   for (const rule of rules) {
     const paths = pathsOf(object, rule);
-    if (paths.length === 0 && textAt(rule, 'type') === 'WellKnownStatus')
+    if (paths.length === 0 && rule.type === 'WellKnownStatus')
       faults.push(`cannot find the wellknown statuses for resource with gvk ${gvkText(object)}`);
     for (const path of paths) {
       const found = valueAt(object, path, rawJson, budget);
@@ -60,17 +55,11 @@ export function readFeedback(object: JsonObject, rules: readonly unknown[], rawJ
   return { values, outcome: { fault } };
 }
 
-function pathsOf(object: JsonObject, rule: unknown): readonly NamedPath[] {
-  if (textAt(rule, 'type') === 'WellKnownStatus') {
-    const [, version] = splitApiVersion(textAt(object, 'apiVersion'));
-    const known = wellKnown[`${version} ${groupKindIn(object)}`] ?? [];
-    return known.map(([name, path]) => ({ name, path, version: '' }));
-  }
-  return listAt(rule, 'jsonPaths').map((each) => ({
-    name: textAt(each, 'name'),
-    path: textAt(each, 'path'),
-    version: textAt(each, 'version'),
-  }));
+function pathsOf(object: JsonObject, { type, paths }: FeedbackRule): readonly NamedPath[] {
+  if (type !== 'WellKnownStatus') return paths;
+  const [, version] = splitApiVersion(textAt(object, 'apiVersion'));
+  const known = wellKnown[`${version} ${groupKindIn(object)}`] ?? [];
+  return known.map(([name, path]) => ({ name, path, version: '' }));
 }
 
 /**

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExact } from '../../lib/json/exact-json.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
+import { readConditionRule, readFeedbackRule, type ConditionRule, type FeedbackRule } from '../work/manifest-config.ts';
 import { evaluateRules } from './condition-rules.ts';
 import { readFeedback } from './feedback-values.ts';
 
@@ -10,16 +11,12 @@ const object = {
   kind: 'Thing',
   spec: { count: 3, ratio: 0.5, on: true, list: [1, 2], text: 'x', none: null },
 };
-const paths = (...named: readonly (readonly [string, string])[]): readonly object[] => [
-  { type: 'JSONPaths', jsonPaths: named.map(([name, path]) => ({ name, path })) },
+const paths = (...named: readonly (readonly [string, string])[]): readonly FeedbackRule[] => [
+  readFeedbackRule({ type: 'JSONPaths', jsonPaths: named.map(([name, path]) => ({ name, path })) }),
 ];
-const rule = (celExpressions: readonly string[], more: object = {}): object => ({
-  condition: 'C',
-  type: 'CEL',
-  celExpressions,
-  ...more,
-});
-const one = (...rules: readonly object[]): string => {
+const rule = (celExpressions: readonly string[], more: object = {}): ConditionRule =>
+  readConditionRule({ condition: 'C', type: 'CEL', celExpressions, ...more });
+const one = (...rules: readonly ConditionRule[]): string => {
   const [found] = evaluateRules(object, rules);
   return `${found?.status} ${found?.reason} ${found?.message}`;
 };
@@ -109,7 +106,7 @@ test('a fault of an expression is a condition that says so', () => {
   for (const expression of ['object.spec.count', 'object.spec.no.such == 1', 'nothing', 'object.('])
     assert.match(one(rule([expression])), /^False ConditionRuleExpressionError ./, expression);
   assert.match(
-    one({ condition: 'C', type: 'Other' }),
+    one(rule([], { type: 'Other' })),
     /^Unknown ConditionRuleInvalid unrecognized condition rule type Other$/,
   );
 });

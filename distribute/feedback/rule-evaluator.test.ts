@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
+import { readConditionRule, type ConditionRule } from '../work/manifest-config.ts';
 import { makeRuleEvaluator } from './rule-evaluator.ts';
 
-const rule = (...celExpressions: readonly string[]): object => ({ condition: 'C', type: 'CEL', celExpressions });
+const rule = (...celExpressions: readonly string[]): ConditionRule =>
+  readConditionRule({ condition: 'C', type: 'CEL', celExpressions });
 const text = 'a'.repeat(50_000);
 const object = { apiVersion: 'v1', kind: 'ConfigMap', data: { t: text }, list: Array.from({ length: 900 }, () => 'a') };
 /** Each search of it reads to the end of the text, which no count of steps knows. */

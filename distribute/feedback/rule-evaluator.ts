@@ -1,19 +1,20 @@
 // Evaluates the `conditionRules` of ManifestWorks outside the event loop that serves requests. Their authors write
 // expressions and the patterns in them, and a pattern alone can run for ever.
-import { textAt, type JsonObject } from '../../lib/objects/json-object.ts';
+import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { extname } from 'node:path';
 import type { Finding } from '../../kube/objects/conditions.ts';
 import { BoundExceeded, makeBoundedWorker } from '../../lib/bounded-worker.ts';
 import { makeRecent } from '../../lib/recent.ts';
 import { hashOf } from '../work/content-hash.ts';
+import type { ConditionRule } from '../work/manifest-config.ts';
 import { wordsOf, type RulesOf } from './condition-rules.ts';
 
 /** Evaluates the rules of one object. Rules that cost too much give conditions that say so. */
 export interface RuleEvaluator {
   /** @param cluster the cluster of the object: those of different clusters take turns */
-  evaluate(cluster: string, object: JsonObject, rules: readonly unknown[]): Promise<readonly Finding[]>;
+  evaluate(cluster: string, object: JsonObject, rules: readonly ConditionRule[]): Promise<readonly Finding[]>;
   /** Milliseconds until rules that cost too much are tried again; undefined when they did not. */
-  againMs(cluster: string, rules: readonly unknown[]): number | undefined;
+  againMs(cluster: string, rules: readonly ConditionRule[]): number | undefined;
   close(): void;
 }
 
@@ -34,7 +35,7 @@ export function makeRuleEvaluator(now: () => number = () => performance.now()): 
   const tooDear = makeRecent<{ readonly untilMs: number; readonly why: string }>({ maxEntries: mostRemembered });
   let isClosed = false;
   // The cluster is part of it: what one author writes decides nothing about the same text of another.
-  const keyOf = (cluster: string, rules: readonly unknown[]): string => hashOf([cluster, rules]);
+  const keyOf = (cluster: string, rules: readonly ConditionRule[]): string => hashOf([cluster, rules]);
   return {
     async evaluate(cluster, object, rules) {
       if (rules.length === 0) return [];
@@ -64,9 +65,9 @@ export function makeRuleEvaluator(now: () => number = () => performance.now()): 
 
 const laterWords = '; they are tried again in 10 minutes, or when they are changed';
 
-function refused(rules: readonly unknown[], why: string, later: string): readonly Finding[] {
-  return rules.map((rule) => ({
-    type: textAt(rule, 'condition'),
+function refused(rules: readonly ConditionRule[], why: string, later: string): readonly Finding[] {
+  return rules.map(({ condition }) => ({
+    type: condition,
     status: 'False',
     reason: 'ConditionRuleExpressionError',
     message: `the expressions of this manifest ${why}${later}`,

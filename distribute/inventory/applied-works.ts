@@ -4,12 +4,48 @@ import { createHash } from 'node:crypto';
 import { startReflector, type Reflector } from '../../kube/reflector/reflector.ts';
 import type { ReflectorState, ReflectorTiming } from '../../kube/reflector/reflector-types.ts';
 import { isOlder, type ObjectChange } from '../../kube/reflector/object-set.ts';
+import { isDeleting } from '../../kube/objects/objects.ts';
 import type { ApiObject } from '../../kube/types.ts';
+import { listAt, textAt, textsAt } from '../../lib/objects/json-object.ts';
 import { makeObjectWriter, setFinalizer, type ObjectWriter } from '../../kube/objects/object-writer.ts';
 import type { MemberClient } from '../member/member-client.ts';
-import { appliedWorkFinalizer, appliedWorks, workApiVersion } from '../work/manifest-work.ts';
+import { appliedWorkFinalizer, appliedWorks, ownPrefix, workApiVersion } from '../work/manifest-work.ts';
 import type { Work } from '../work/work.ts';
-import { executorAnnotation, readAppliedWork, type AppliedWork } from './inventory.ts';
+
+/** An entry of `status.appliedResources`: an object that was applied for the ManifestWork. */
+export interface AppliedResource {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** UID of the object; '' in an entry that was written before the object was created. */
+  readonly uid: string;
+}
+
+/** An AppliedManifestWork, read once. Whoever may write it in the member may have written what it says. */
+export interface AppliedWork {
+  /** The AppliedManifestWork as the member has it, for what is written to it. */
+  readonly object: ApiObject;
+  readonly name: string;
+  readonly uid: string;
+  readonly isDeleting: boolean;
+  readonly hasFinalizer: boolean;
+  /** Hash of the hub's address. */
+  readonly hubHash: string;
+  /** Who executes the work. */
+  readonly agentId: string;
+  /** Name of the ManifestWork on the hub. */
+  readonly workName: string;
+  /** The executor, the identity that wrote the objects; '' when none is recorded. */
+  readonly executor: string;
+  /** The state of the work that was last applied without failures, as keep-inventory.ts writes it; '' for none. */
+  readonly appliedSpec: string;
+  /** `status.appliedResources`. */
+  readonly resources: readonly AppliedResource[];
+  /** When the ManifestWork was first found missing on the hub; undefined when it is not, or when that is no time. */
+  readonly evictionStart: string | undefined;
+}
 
 /** What marks the AppliedManifestWorks of this gateway, beside those of other hubs and other agents. */
 export interface HubMark {
@@ -38,7 +74,8 @@ export interface AppliedWorks {
    */
   ensure(work: Work, executor: string): Promise<AppliedWork>;
   annotate(appliedWork: AppliedWork, annotations: Readonly<Record<string, string>>): Promise<void>;
-  writeStatus(appliedWork: AppliedWork, status: object): Promise<void>;
+  /** Changes the status. @returns the AppliedManifestWork as it is afterwards */
+  writeStatus(appliedWork: AppliedWork, status: object): Promise<AppliedWork>;
   remove(appliedWork: AppliedWork): Promise<void>;
   removeFinalizer(appliedWork: AppliedWork): Promise<void>;
   close(): void;
@@ -51,6 +88,53 @@ export interface AppliedWorksOptions extends HubMark {
   readonly onState: () => void;
   readonly onError: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
+}
+
+/**
+ * Annotation with the executor, the identity that wrote the objects of the ManifestWork, so that the same identity
+ * deletes them.
+ */
+export const executorAnnotation = `${ownPrefix}executor`;
+/** Annotation with the state of the ManifestWork that was last applied without failures, as `textOfSpec` writes it. */
+export const appliedSpecAnnotation = `${ownPrefix}applied-spec`;
+
+/** What was read of each object: all of them are looked through at each reconcile. */
+const known = new WeakMap<ApiObject, AppliedWork>();
+
+/** Reads an AppliedManifestWork, once. What is missing or of another type is read as absent. */
+export function readAppliedWork(object: ApiObject): AppliedWork {
+  const before = known.get(object);
+  if (before !== undefined) return before;
+  const read = appliedWorkOf(object);
+  known.set(object, read);
+  return read;
+}
+
+function appliedWorkOf(object: ApiObject): AppliedWork {
+  const { name, uid } = object.metadata;
+  const start = textAt(object, 'status', 'evictionStartTime');
+  return {
+    ...{ object, name, uid, isDeleting: isDeleting(object) },
+    hasFinalizer: textsAt(object, 'metadata', 'finalizers').includes(appliedWorkFinalizer),
+    hubHash: textAt(object, 'spec', 'hubHash'),
+    agentId: textAt(object, 'spec', 'agentID'),
+    workName: textAt(object, 'spec', 'manifestWorkName'),
+    executor: textAt(object, 'metadata', 'annotations', executorAnnotation),
+    appliedSpec: textAt(object, 'metadata', 'annotations', appliedSpecAnnotation),
+    resources: listAt(object, 'status', 'appliedResources').map(readResource),
+    evictionStart: Number.isNaN(Date.parse(start)) ? undefined : start,
+  };
+}
+
+function readResource(entry: unknown): AppliedResource {
+  return {
+    group: textAt(entry, 'group'),
+    version: textAt(entry, 'version'),
+    resource: textAt(entry, 'resource'),
+    namespace: textAt(entry, 'namespace'),
+    name: textAt(entry, 'name'),
+    uid: textAt(entry, 'uid'),
+  };
 }
 
 /** Hashes a hub's address as OCM's agent does. */
@@ -109,7 +193,7 @@ export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {
     annotate: async (appliedWork, annotations) => void keep(await annotated(writer, appliedWork, annotations)),
     async writeStatus({ object }, status) {
       const { resourceVersion } = object.metadata;
-      keep(await writer.patch(appliedWorks, object, { metadata: { resourceVersion }, status }, '/status'));
+      return keep(await writer.patch(appliedWorks, object, { metadata: { resourceVersion }, status }, '/status'));
     },
     async remove({ object, name }) {
       await writer.remove(appliedWorks, object);

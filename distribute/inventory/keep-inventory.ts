@@ -1,28 +1,14 @@
 // After a ManifestWork was applied, records its objects in the AppliedManifestWork, and deletes recorded objects that
 // the work does not contain any more. Nothing is deleted unless every manifest was applied and every object could be
 // read.
-import { textAt } from '../../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { findCondition, type Finding } from '../../kube/objects/conditions.ts';
 import { hashOf } from '../work/content-hash.ts';
-import type { ManifestResult } from '../work/manifest-status.ts';
+import type { ManifestResult } from '../work/work-status.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
-import { faultOfMeta, objectKey, ownPrefix } from '../work/manifest-work.ts';
+import { allowPruneAnnotation, objectKey, ownPrefix, placed } from '../work/manifest-work.ts';
 import type { Work } from '../work/work.ts';
-import type { AppliedWorks } from './applied-works.ts';
-import {
-  appliedSpecAnnotation,
-  foundIn,
-  inOrder,
-  isClean,
-  isOlderThan,
-  isTooMuch,
-  textOfSpec,
-  untracked,
-  type AppliedResource,
-  type AppliedSpec,
-  type AppliedWork,
-} from './inventory.ts';
+import { appliedSpecAnnotation, type AppliedResource, type AppliedWork, type AppliedWorks } from './applied-works.ts';
 import { removeObjects, type RemoveParts } from './remove-objects.ts';
 
 export interface KeepInventoryParts extends RemoveParts {
@@ -47,18 +33,15 @@ export async function announceObjects(
   const recorded = appliedWork.resources;
   const known = new Set(recorded.map(objectKey));
   const announced: AppliedResource[] = [];
-  for (const { meta, object: manifest } of work.manifests) {
-    if (manifest === undefined || faultOfMeta(meta) !== undefined) continue;
-    const { group, version, kind, name, namespace } = meta;
-    const served = await kinds.find(group, version, kind);
-    if (served === undefined) continue;
-    const { resource } = served;
-    const object = { group, version, resource, namespace: served.namespaced ? namespace : '', name, uid: '' };
+  for (const { meta, fault } of work.manifests) {
+    const found = fault === undefined ? await placed(meta, kinds) : undefined;
+    if (found === undefined) continue;
+    const { group, version, resource, namespace, name } = found.meta;
+    const object = { group, version, resource, namespace, name, uid: '' };
     if (!known.has(objectKey(object))) announced.push(object);
   }
   if (announced.length === 0) return appliedWork;
-  await appliedWorks.writeStatus(appliedWork, { appliedResources: inOrder([...recorded, ...announced]) });
-  return appliedWorks.get(appliedWork.name) ?? appliedWork;
+  return await appliedWorks.writeStatus(appliedWork, { appliedResources: inOrder([...recorded, ...announced]) });
 }
 
 export interface KeptInventory {
@@ -75,12 +58,6 @@ export interface KeptInventory {
 }
 
 /**
- * Annotation of a ManifestWork by which a person allows the deletion of any number of objects. Its value is the
- * generation of the work to which that applies.
- */
-const allowAnnotation = `${ownPrefix}allow-prune`;
-
-/**
  * Records the objects of a ManifestWork, and deletes those that it does not contain any more. @throws HubRefusal,
  * GatewayError
  */
@@ -92,49 +69,38 @@ export async function keepInventory(
   const recorded = appliedWork.resources;
   const found = foundIn(results);
   const gone = untracked(recorded, found);
-  const record = async (kept: readonly AppliedResource[]): Promise<void> => {
+  const record = async (kept: readonly AppliedResource[]): Promise<AppliedWork> => {
     const appliedResources = inOrder([...found, ...kept]);
-    if (!isDeepStrictEqual(appliedResources, recorded))
-      await appliedWorks.writeStatus(appliedWork, { appliedResources });
+    if (isDeepStrictEqual(appliedResources, recorded)) return appliedWork;
+    return await appliedWorks.writeStatus(appliedWork, { appliedResources });
   };
-  const obstacle = isClean(results) ? obstacleTo(parts, gone, recorded) : notYet;
+  const obstacle = obstacleTo(parts, results, gone);
   if (obstacle !== undefined) {
     await record(gone);
     return { held: obstacle.held, isPending: obstacle.isPending && gone.length > 0 };
   }
   const left = gone.length === 0 ? { resources: [], faults: [] } : await removeObjects(parts, gone);
-  await record(left.resources);
+  const kept = await record(left.resources);
   const applied = textOfSpec(specOf(work));
-  if (appliedWork.appliedSpec !== applied)
-    await appliedWorks.annotate(appliedWorks.get(appliedWork.name) ?? appliedWork, {
-      [appliedSpecAnnotation]: applied,
-    });
+  if (appliedWork.appliedSpec !== applied) await appliedWorks.annotate(kept, { [appliedSpecAnnotation]: applied });
   const held = left.faults.length === 0 ? undefined : heldBecause('DeletionFailed', left.faults.join('; '));
   return { held, isPending: left.resources.length > 0 };
 }
 
-interface Obstacle {
-  readonly held: Finding | undefined;
-  readonly isPending: boolean;
-}
-
-/**
- * For results with failures: nothing is deleted now. The failed manifests are tried again anyway, and deletion is
- * decided on again then.
- */
-const notYet: Obstacle = { held: undefined, isPending: false };
-
+/** What there is to say when the objects `gone` are not deleted now; undefined when they are. */
 function obstacleTo(
-  { work, appliedWork }: KeepInventoryParts,
+  { work, appliedWork: { resources: recorded, appliedSpec } }: KeepInventoryParts,
+  results: readonly ManifestResult[],
   gone: readonly AppliedResource[],
-  recorded: readonly AppliedResource[],
-): Obstacle | undefined {
+): KeptInventory | undefined {
+  // The failed manifests are tried again anyway, and deletion is decided on again then.
+  if (!isClean(results)) return { held: undefined, isPending: false };
   // A ManifestWork without the condition Applied is new to this hub. The recorded objects may come from another hub, or
   // from the time before this hub was restored or lost its state, so they are not deleted yet.
   if (findCondition(work.conditions, 'Applied') === undefined) return { held: undefined, isPending: true };
-  if (textAt(work.object, 'metadata', 'annotations', allowAnnotation) === String(work.generation)) return undefined;
-  const allow = `set the annotation ${allowAnnotation}: "${work.generation}" if they are to go`;
-  if (isOlderThan(specOf(work), appliedWork.appliedSpec)) {
+  if (work.allowsPrune) return undefined;
+  const allow = `set the annotation ${allowPruneAnnotation}: "${work.generation}" if they are to go`;
+  if (isOlderThan(specOf(work), appliedSpec)) {
     if (gone.length === 0) return { held: undefined, isPending: false };
     const message = `the work is older than what was applied before, so that ${gone.length} objects that it does not have are kept: ${allow}`;
     return { held: heldBecause('WorkIsOlder', message), isPending: false };
@@ -151,4 +117,87 @@ export function heldBecause(reason: string, message: string): Finding {
 
 function specOf({ uid, generation = 0, object }: Work): AppliedSpec {
   return { uid, generation, hash: hashOf(object['spec']) };
+}
+
+/** Returns those objects of the ManifestWork that exist after its manifests were applied. */
+export function foundIn(results: readonly ManifestResult[]): readonly AppliedResource[] {
+  return results.flatMap(({ meta, seen }) => {
+    if (seen.state !== 'present') return [];
+    const { group, version, resource, namespace, name } = meta;
+    return [{ group, version, resource, namespace, name, uid: seen.uid }];
+  });
+}
+
+/**
+ * Whether every manifest was applied and every object could be read. Only then is it certain that a recorded object
+ * which is missing in the results is no longer wanted.
+ */
+export function isClean(results: readonly ManifestResult[]): boolean {
+  return results.every(
+    ({ applied, seen }) => applied === 'done' && (seen.state === 'present' || seen.state === 'absent'),
+  );
+}
+
+/**
+ * Returns the recorded objects that are not among `found`. Two entries that differ only in the version of the kind are
+ * the same object.
+ */
+export function untracked(
+  recorded: readonly AppliedResource[],
+  found: readonly AppliedResource[],
+): readonly AppliedResource[] {
+  const tracked = new Set(found.map(objectKey));
+  return recorded.filter((each) => !tracked.has(objectKey(each)));
+}
+
+/** So many objects may be deleted at once without the confirmation of a person, whatever their share. */
+const freely = 3;
+
+/**
+ * Whether so many objects would be deleted that a person has to confirm it: more than `freely`, and more than half of
+ * those that are recorded.
+ */
+export function isTooMuch(pruned: readonly AppliedResource[], recorded: readonly AppliedResource[]): boolean {
+  return pruned.length > freely && pruned.length * 2 > recorded.length;
+}
+
+/** Sorts the objects by group, version, resource, namespace and name, as OCM's agent does. */
+export function inOrder(resources: readonly AppliedResource[]): readonly AppliedResource[] {
+  const keyOf = ({ group, version, resource, namespace, name }: AppliedResource): readonly string[] => [
+    group,
+    version,
+    resource,
+    namespace,
+    name,
+  ];
+  return resources.toSorted((one, other) => {
+    const [a, b] = [keyOf(one), keyOf(other)];
+    const at = a.findIndex((part, index) => part !== b[index]);
+    return at < 0 ? 0 : a[at]! < b[at]! ? -1 : 1;
+  });
+}
+
+/**
+ * The state of a ManifestWork that was applied without failures: its UID, its generation and a hash of its spec. It is
+ * recorded in an annotation of the AppliedManifestWork.
+ */
+export interface AppliedSpec {
+  readonly uid: string;
+  readonly generation: number;
+  readonly hash: string;
+}
+
+export function textOfSpec({ uid, generation, hash }: AppliedSpec): string {
+  return `${uid}/${generation}/${hash}`;
+}
+
+/**
+ * Whether the ManifestWork is older than the state that was applied last, which happens after the hub was restored from
+ * a backup. The objects that this work does not contain may then be wanted: somebody may have added them after the
+ * backup.
+ */
+export function isOlderThan(work: AppliedSpec, applied: string): boolean {
+  const [uid = '', generation = '', hash = ''] = applied.split('/');
+  if (uid !== work.uid || !/^\d+$/.test(generation)) return false;
+  return work.generation < Number(generation) || (work.generation === Number(generation) && work.hash !== hash);
 }

@@ -4,11 +4,10 @@ import { GatewayError } from '../../model/errors.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
 import type { OwnerReference } from '../../kube/objects/objects.ts';
 import { hasOtherWork, isOwnedBy, setOwner, uidOf } from '../apply/owners.ts';
-import type { ServedKind } from '../../kube/discovery/documents.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { MemberRefusal, type MemberObjects, type ObjectName } from '../member/member-objects.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
-import type { AppliedResource } from './inventory.ts';
+import type { AppliedResource } from './applied-works.ts';
 
 export interface RemoveParts {
   readonly kinds: RestMapper;
@@ -56,7 +55,7 @@ export async function removeObjects(parts: RemoveParts, resources: readonly Appl
 
 /** Deletes one object. @returns whether it still exists, so that it has to be looked at again */
 async function removeOne(parts: RemoveParts, resource: AppliedResource): Promise<boolean> {
-  const kind = await kindOf(parts.kinds, resource);
+  const kind = await parts.kinds.findResource(resource.group, resource.version, resource.resource);
   // The member does not serve the type in the recorded version any more. Its objects are treated as gone.
   if (kind === undefined) return false;
   const object: ObjectName = { kind, namespace: resource.namespace, name: resource.name };
@@ -93,12 +92,4 @@ function isDenied(error: unknown): boolean {
     (error instanceof MemberRefusal && error.status === 403) ||
     (error instanceof GatewayError && error.code === 'IDENTITY_REFUSED')
   );
-}
-
-/** Finds the kind of a recorded object by the recorded group, version and plural name. */
-async function kindOf(
-  kinds: RestMapper,
-  { group, version, resource }: AppliedResource,
-): Promise<ServedKind | undefined> {
-  return await kinds.findResource(group, version, resource);
 }

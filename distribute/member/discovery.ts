@@ -1,6 +1,6 @@
 // What a member serves, as the controllers ask for it.
 import { makeRestMapper, type RestMapper } from '../../kube/discovery/rest-mapper.ts';
-import { jsonOf } from './member-answer.ts';
+import { jsonOf } from './member-objects.ts';
 import type { MemberClient } from './member-client.ts';
 
 const timeoutMs = 15_000;

@@ -4,12 +4,14 @@ import { GatewayError } from '../../model/errors.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import type { ClusterSpec } from '../../model/records.ts';
 import { makeUser } from '../../model/user.ts';
+import { readWork, type Work } from '../work/work.ts';
 import { executorFor, ExecutorRefused, executorOf, identityOf } from './executor-identity.ts';
 
-const work = (executor?: unknown): ApiObject => ({
-  metadata: { name: 'w', uid: 'u', resourceVersion: '1' },
-  spec: executor === undefined ? {} : { executor },
-});
+const work = (executor?: unknown): Work['executor'] =>
+  readWork({
+    metadata: { name: 'w', uid: 'u', resourceVersion: '1' },
+    spec: executor === undefined ? {} : { executor },
+  } as ApiObject).executor;
 const named = (namespace: string, name: string): object => ({
   subject: { type: 'ServiceAccount', serviceAccount: { namespace, name } },
 });

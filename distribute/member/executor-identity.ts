@@ -1,13 +1,12 @@
 // Decides as whom the manifests of a ManifestWork are written: as the ServiceAccount of the member that the work names,
 // by impersonation and by the same identity rules as requests of clients. If the identity could be any other than that
 // ServiceAccount's, the work is refused.
-import { fieldOf, isJsonObject, textAt } from '../../lib/objects/json-object.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterSpec } from '../../model/records.ts';
-import type { ApiObject } from '../../kube/types.ts';
 import { makeUser, type User } from '../../model/user.ts';
 import { accountUserName, splitAccountName, type AccountName } from '../../auth/callers/reserved.ts';
 import type { OutgoingIdentity } from '../../routing/members/member-request.ts';
+import type { NamedExecutor } from '../work/work.ts';
 
 /**
  * Who writes the objects of ManifestWorks that name no executor: a ServiceAccount, or `gateway`, the gateway's own
@@ -24,6 +23,9 @@ export interface Executor {
   readonly isNamed: boolean;
 }
 
+/** The gateway's own credential, for what no ManifestWork names. */
+export const ownExecutor: Executor = { key: 'gateway', account: 'gateway', isNamed: false };
+
 /** The identity rules for requests of clients: a function from a user to the user that the cluster sees. */
 export type OutgoingRule = (user: User, cluster: ClusterSpec) => User;
 
@@ -32,25 +34,21 @@ export class ExecutorRefused extends Error {
   override readonly name = 'ExecutorRefused';
 }
 
-/** Returns the executor that the ManifestWork names, else the default one. @throws ExecutorRefused */
-export function executorOf(work: ApiObject, fallback: DefaultExecutor): Executor {
-  const named = fieldOf(work, 'spec', 'executor', 'subject');
-  if (fieldOf(work, 'spec', 'executor') === undefined) {
-    if (fallback !== 'deny') return executorFor(fallback, false);
-    throw new ExecutorRefused('the work names no executor, and this gateway executes no work without one');
+/** Returns the executor that a ManifestWork names, else the default one. @throws ExecutorRefused */
+export function executorOf(named: NamedExecutor | undefined, fallback: DefaultExecutor): Executor {
+  if (named !== undefined) {
+    if ('fault' in named) throw new ExecutorRefused(named.fault);
+    return executorFor(named, true);
   }
-  if (textAt(named, 'type') !== 'ServiceAccount')
-    throw new ExecutorRefused('only support ServiceAccount type for the executor');
-  const account = fieldOf(named, 'serviceAccount');
-  if (!isJsonObject(account)) throw new ExecutorRefused('the executor service account is nil');
-  return executorFor({ namespace: textAt(account, 'namespace'), name: textAt(account, 'name') }, true);
+  if (fallback !== 'deny') return executorFor(fallback, false);
+  throw new ExecutorRefused('the work names no executor, and this gateway executes no work without one');
 }
 
 /**
  * Makes an executor of an account. @throws ExecutorRefused for a namespace or name that a ServiceAccount cannot have
  */
 export function executorFor(account: AccountName | 'gateway', isNamed: boolean): Executor {
-  if (account === 'gateway') return { key: 'gateway', account, isNamed };
+  if (account === 'gateway') return { ...ownExecutor, isNamed };
   const key = accountUserName(account);
   const read = splitAccountName(key);
   if (read?.namespace !== account.namespace || read.name !== account.name)

@@ -2,8 +2,7 @@
 // objects, and a note of every request with the identity that sent it.
 import type { ApiAnswer, ApiCall, ApiObject } from '../../kube/types.ts';
 import { HubRefusal } from '../../kube/objects/object-writer.ts';
-import type { AppliedWorks } from '../inventory/applied-works.ts';
-import { readAppliedWork, type AppliedWork } from '../inventory/inventory.ts';
+import { readAppliedWork, type AppliedWork, type AppliedWorks } from '../inventory/applied-works.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { memberMapper } from './discovery.ts';
 import type { MemberClient } from './member-client.ts';
@@ -59,11 +58,12 @@ export class FakeMember {
       objects: (executor) =>
         makeMemberObjects(this.client(executor.key), 'work-agent', () => Promise.resolve(() => undefined)),
       follow: () => undefined,
-      versionOf: (_executor, { kind, namespace, name }) => {
+      forget: () => undefined,
+      watched: (_executor, { kind, namespace, name }) => {
         const found = this.objects.get(`/api/v1/namespaces/${namespace}/${kind.resource}/${name}`);
-        return this.isWatched ? (found?.['metadata'].resourceVersion ?? 'absent') : undefined;
+        const version = this.isWatched ? (found?.['metadata'].resourceVersion ?? 'absent') : undefined;
+        return { isFollowable: true, version };
       },
-      isFollowable: () => true,
     };
     return session as MemberSession;
   }
@@ -108,13 +108,13 @@ export function fakeAppliedWorks(...given: readonly JsonObject[]): AppliedWorks 
     return object && readAppliedWork(object);
   };
   const gone: string[] = [];
-  const change = ({ name }: AppliedWork, part: Json): Promise<void> => {
+  const change = ({ name }: AppliedWork, part: Json): Promise<AppliedWork> => {
     const old = held.get(name) as Json | undefined;
     if (old === undefined) return Promise.reject(new HubRefusal(404, 'NotFound', 'it is gone'));
     const status = { ...old['status'], ...part['status'] };
     const metadata = { ...old['metadata'], ...part['metadata'] };
     held.set(name, { ...old, status, metadata } as ApiObject);
-    return Promise.resolve();
+    return Promise.resolve(get(name)!);
   };
   return {
     gone,
@@ -125,7 +125,7 @@ export function fakeAppliedWorks(...given: readonly JsonObject[]): AppliedWorks 
     of: (work) => get(`hub-${work}`),
     get,
     ensure: (work) => Promise.resolve(get(`hub-${work.name}`)!),
-    annotate: (object, annotations) => change(object, { metadata: { annotations } }),
+    annotate: async (object, annotations) => void (await change(object, { metadata: { annotations } })),
     writeStatus: (object, status) => change(object, { status }),
     remove: ({ name }) => Promise.resolve(void gone.push(`removed ${name}`)),
     removeFinalizer: ({ name }) => Promise.resolve(void gone.push(`finalizer ${name}`)),

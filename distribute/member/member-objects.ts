@@ -9,16 +9,39 @@ import {
   type Patch,
   type WriteCall,
 } from '../../kube/objects/object-calls.ts';
-import { collectionOf, pathOf } from '../../kube/paths.ts';
+import { pathOf } from '../../kube/paths.ts';
 import { readStatus } from '../../kube/status.ts';
 import type { ApiAnswer, ApiCall } from '../../kube/types.ts';
+import { ApiRefusal } from '../../kube/objects/api-refusal.ts';
+import { isTooDeep, mostLevels } from '../../lib/json/nesting.ts';
+import { jsonIn } from '../../lib/json/exact-json.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { AnswerTooLong } from '../../routing/members/member-call.ts';
 import type { ServedKind } from '../../kube/discovery/documents.ts';
-import { jsonOf, MemberRefusal } from './member-answer.ts';
 import type { MemberClient } from './member-client.ts';
 
-export { collectionOf, MemberRefusal };
+/** Thrown when the member answers with an error status. The message is the member's own. */
+export class MemberRefusal extends ApiRefusal {
+  override readonly name = 'MemberRefusal';
+}
+
+/**
+ * Parses what a member answered. Here objects of members come in, which others wrote: what comes out can be walked over
+ * by functions that call themselves.
+ * @throws MemberRefusal for what is no JSON object, or is nested too deeply
+ */
+export function jsonOf(body: Buffer): JsonObject {
+  const parsed = jsonIn(body);
+  if (!isJsonObject(parsed))
+    throw new MemberRefusal(502, 'MalformedAnswer', 'the cluster answered with no JSON object');
+  if (isTooDeep(parsed))
+    throw new MemberRefusal(
+      502,
+      'TooDeep',
+      `the cluster answered with an object that is nested deeper than ${mostLevels} levels, which this gateway does not handle`,
+    );
+  return parsed;
+}
 
 /** Names one object of a member. */
 export interface ObjectName {

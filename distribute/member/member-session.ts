@@ -6,18 +6,13 @@ import type { WatchedResource } from '../../kube/types.ts';
 import { makeFollowedTypes, type FollowedTypes } from '../../kube/reflector/followed-types.ts';
 import { hashOf } from '../work/content-hash.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
+import { DeniedWorks } from './denied-works.ts';
 import { identityOf, type Executor, type OutgoingRule } from './executor-identity.ts';
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { memberMapper } from './discovery.ts';
 import { makeMemberClient, type MemberAccess, type MemberClient } from './member-client.ts';
-import { jsonOf } from './member-answer.ts';
-import {
-  collectionOf,
-  makeMemberObjects,
-  type MemberObjects,
-  type MemberWrite,
-  type ObjectName,
-} from './member-objects.ts';
+import { jsonOf, makeMemberObjects, type MemberObjects, type MemberWrite, type ObjectName } from './member-objects.ts';
+import { collectionOf } from '../../kube/paths.ts';
 
 /** Identifies the ManifestWork for which an object is written. */
 export interface WorkReference {
@@ -39,8 +34,20 @@ export interface SessionParts extends MemberAccess {
   readonly onWrite: (write: WorkWrite) => Promise<(status: number) => void>;
   /** Called when objects of a watched type may have changed, with the keys of the changed objects. */
   readonly onObjects: (type: WatchedResource, keys: readonly string[]) => void;
+  /** Called with the name of a ManifestWork when its executor may have got a right that it lacked. */
+  readonly onRights: (work: string) => void;
   readonly onError: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
+}
+
+export interface WatchedObject {
+  /**
+   * Whether a watch reports changes of the object, now or once its collection is watched. False when the kind has no
+   * watch or the executor may not use it.
+   */
+  readonly isFollowable: boolean;
+  /** Its `resourceVersion`; 'absent' when there is none, undefined while its collection is not watched. */
+  readonly version: string | undefined;
 }
 
 interface AsExecutor {
@@ -54,6 +61,7 @@ const reviewTimeoutMs = 10_000;
 export class MemberSession {
   readonly #parts: SessionParts;
   readonly #executors = new Map<string, AsExecutor>();
+  readonly #denied: DeniedWorks;
   #closed = false;
   /** Sends requests with the gateway's own credential. */
   readonly own: MemberClient;
@@ -63,6 +71,8 @@ export class MemberSession {
     this.#parts = parts;
     this.own = makeMemberClient(parts, () => 'self');
     this.kinds = memberMapper(this.own);
+    const rulesOf = (executor: Executor, namespace: string): Promise<string> => this.#rulesOf(executor, namespace);
+    this.#denied = new DeniedWorks({ rulesOf, onChange: parts.onRights });
   }
 
   /** Returns access to objects as the executor, for one ManifestWork. */
@@ -79,7 +89,7 @@ export class MemberSession {
    * when the member refuses the request.
    * @throws GatewayError when the member cannot be reached or the identity must not be sent
    */
-  async rulesOf(executor: Executor, namespace: string): Promise<string> {
+  async #rulesOf(executor: Executor, namespace: string): Promise<string> {
     const kind = 'SelfSubjectRulesReview';
     const answer = await this.#as(executor).client.request({
       method: 'POST',
@@ -94,34 +104,30 @@ export class MemberSession {
   }
 
   /**
-   * Watches, with the identity of the executor, the collections that hold the objects of a ManifestWork. Ends earlier
-   * watches for the work; an empty list ends all of them.
+   * Watches, with the identity of the executor, the collections that hold the objects of a ManifestWork, and its rights
+   * in the namespaces where it lacks one. Ends earlier watches for the work.
    */
-  follow(executor: Executor | undefined, work: string, objects: readonly ObjectName[]): void {
-    if (executor !== undefined) this.#as(executor).types.use(work, collectionsOf(objects));
-    for (const [key, { types }] of this.#executors) if (key !== executor?.key) types.use(work, []);
+  follow(executor: Executor, work: string, objects: readonly ObjectName[], denied: ReadonlySet<string>): void {
+    this.#as(executor).types.use(work, collectionsOf(objects));
+    for (const [key, { types }] of this.#executors) if (key !== executor.key) types.use(work, []);
+    this.#denied.note(work, executor, denied);
   }
 
-  /**
-   * Returns the `resourceVersion` that the watch shows for an object; 'absent' when there is none, undefined while its
-   * collection is not watched.
-   */
-  versionOf(executor: Executor, object: ObjectName): string | undefined {
+  /** Watches nothing for a ManifestWork any more. */
+  forget(work: string): void {
+    for (const { types } of this.#executors.values()) types.use(work, []);
+    this.#denied.forget(work);
+  }
+
+  /** Returns what the watch of an object's collection tells of the object. */
+  watched(executor: Executor, object: ObjectName): WatchedObject {
     const { types } = this.#as(executor);
     const type = collectionOf(object);
     const state = types.state(type);
-    if (state?.phase !== 'watching') return undefined;
+    const isFollowable = object.kind.verbs.includes('watch') && state?.fault === undefined;
+    if (state?.phase !== 'watching') return { isFollowable, version: undefined };
     const key = object.kind.namespaced ? `${object.namespace}/${object.name}` : object.name;
-    return types.objects(type)?.get(key)?.metadata.resourceVersion ?? 'absent';
-  }
-
-  /**
-   * Whether a watch reports changes of the object, now or once its collection is watched. False when the kind has no
-   * watch or the executor may not use it.
-   */
-  isFollowable(executor: Executor, object: ObjectName): boolean {
-    const state = this.#as(executor).types.state(collectionOf(object));
-    return object.kind.verbs.includes('watch') && state?.fault === undefined;
+    return { isFollowable, version: types.objects(type)?.get(key)?.metadata.resourceVersion ?? 'absent' };
   }
 
   /** Names of the ManifestWorks for which a collection is watched. */
@@ -131,6 +137,7 @@ export class MemberSession {
 
   close(): void {
     this.#closed = true;
+    this.#denied.close();
     for (const { types } of this.#executors.values()) types.close();
     this.#executors.clear();
   }

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
 import type { ApiObject } from '../../kube/types.ts';
-import { modifierAnnotation } from '../work/last-modifier.ts';
 import { acceptance, acceptedBefore, Authors } from './authors.ts';
+import { modifierAnnotation } from './stamp-policy.ts';
 import { workStamp } from './work-stamp.ts';
 
 const group = 'admissionregistration.k8s.io';

@@ -1,7 +1,7 @@
 // Decides whether the author of an object of the hub (ManifestWork, TenantBinding or ClusterPermission) is proven:
 // whether the hub's admission policy was in force when the annotation with the author's name was written. Nothing is
 // done for an object whose author is not proven.
-import { textAt } from '../../lib/objects/json-object.ts';
+import { isJsonObject, textAt } from '../../lib/objects/json-object.ts';
 import { longestTimerMs } from '../../lib/duration.ts';
 import { createHash } from 'node:crypto';
 import { startReflector, type Reflector, type ReflectorState } from '../../kube/reflector/reflector.ts';
@@ -9,8 +9,13 @@ import type { ApiClient, ApiObject } from '../../kube/types.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { makeUser, type User } from '../../model/user.ts';
 import { conditionsOf, findCondition, generationOf, type Finding } from '../../kube/objects/conditions.ts';
-import { lastModifierOf, modifierAnnotation, type Modifier } from '../work/last-modifier.ts';
-import type { StampPolicy } from './stamp-policy.ts';
+import { modifierAnnotation, type StampPolicy } from './stamp-policy.ts';
+
+/** A user of the hub. */
+export interface Modifier {
+  readonly name: string;
+  readonly groups: readonly string[];
+}
 
 /** The user of the hub who last changed an object's spec. */
 export interface Author {
@@ -27,6 +32,38 @@ export interface Author {
 export function authorFrom(modifier: Modifier): Author {
   const { name, groups } = modifier;
   return { key: JSON.stringify([name, groups]), modifier, user: makeUser({ name, groups, origin: 'hub' }) };
+}
+
+/**
+ * Returns the author that an object's annotation names, proven or not; undefined when it names nobody, a message when
+ * nobody can act as whom it names.
+ */
+export function authorOf(object: ApiObject): Author | { readonly fault: string } | undefined {
+  const modifier = lastModifierOf(object);
+  if (modifier === undefined || 'fault' in modifier) return modifier;
+  try {
+    return authorFrom(modifier);
+  } catch (error) {
+    if (error instanceof GatewayError) return { fault: error.message };
+    throw error;
+  }
+}
+
+/** Returns the user that the annotation names; undefined without it, a message when it cannot be read. */
+export function lastModifierOf(object: ApiObject): Modifier | { readonly fault: string } | undefined {
+  const text = textAt(object, 'metadata', 'annotations', modifierAnnotation);
+  if (text === '') return undefined;
+  const fault = `the annotation ${modifierAnnotation} is not what the hub's policy writes`;
+  let stamp: unknown;
+  try {
+    stamp = JSON.parse(text);
+  } catch {
+    return { fault };
+  }
+  if (!isJsonObject(stamp)) return { fault };
+  const { user, groups } = stamp;
+  if (typeof user !== 'string' || user === '' || !Array.isArray(groups)) return { fault };
+  return groups.every((each) => typeof each === 'string') ? { name: user, groups } : { fault };
 }
 
 /** Type of the condition by which a restarted gateway knows that the author of this generation was proven before. */
@@ -108,22 +145,17 @@ export class Authors {
     if (typeof since === 'string') return { fault: since };
     // Also of an object that names nobody yet, so that its next change proves who made it.
     if (Date.now() >= since && !this.#first.has(metadata.uid)) this.#first.set(metadata.uid, generationOf(object));
-    const modifier = lastModifierOf(object);
-    if (modifier === undefined)
+    const author = authorOf(object);
+    if (author === undefined)
       return { fault: `nobody is written in ${modifierAnnotation}: change its spec, so that the hub writes who did` };
-    if ('fault' in modifier) return modifier;
+    if ('fault' in author) return author;
     const wasMadeSince = Date.parse(metadata.creationTimestamp ?? '') > since;
     const hasChangedSince = this.#first.has(metadata.uid) && this.#first.get(metadata.uid) !== generationOf(object);
     if (!wasMadeSince && !hasChangedSince && !isAccepted(object))
       return {
         fault: `it is older than the admission policy ${this.#rules.name}, so its author is not proven: change its spec, or make it again`,
       };
-    try {
-      return authorFrom(modifier);
-    } catch (error) {
-      if (error instanceof GatewayError) return { fault: error.message };
-      throw error;
-    }
+    return author;
   }
 
   /** From which time on annotations are trusted, in Unix milliseconds; a text with the reason when none is. */

@@ -4,9 +4,15 @@
 import { fieldOf, isJsonObject, listAt, textAt } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import type { ResourceType } from '../../kube/objects/objects.ts';
-import { modifierAnnotation } from '../work/last-modifier.ts';
+import { ownPrefix } from '../work/manifest-work.ts';
 
 const apiVersion = 'admissionregistration.k8s.io/v1';
+
+/**
+ * Annotation with JSON `{"user": …, "groups": […]}`. The hub's admission policy refuses every value that does not name
+ * the user who sends the request.
+ */
+export const modifierAnnotation = `${ownPrefix}last-modifier`;
 
 export interface StampRules {
   /** Name of the policies on the hub, and of their bindings. */

@@ -1,8 +1,7 @@
 // The hub's admission policies by which each ManifestWork names who changed it last. The chart installs the same text.
 import { historyAnnotation } from '../../lib/work-history.ts';
-import { modifierAnnotation } from '../work/last-modifier.ts';
 import { manifestWorks, ownPrefix, replicaSetLabel } from '../work/manifest-work.ts';
-import { makeStampPolicy } from './stamp-policy.ts';
+import { makeStampPolicy, modifierAnnotation } from './stamp-policy.ts';
 
 const differs = (field: string): string => `object.metadata.?${field} != oldObject.metadata.?${field}`;
 const ownDiffers = [

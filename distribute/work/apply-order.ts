@@ -1,5 +1,9 @@
-// The order in which the manifests of a ManifestWork are applied. As in OCM's agent, kinds that other kinds need come
-// first.
+// Which manifests of a ManifestWork one pass applies, and in which order. As in OCM's agent, kinds that other kinds
+// need come first.
+import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
+import { faultOfMeta } from './manifest-work.ts';
+import type { Manifest, Work } from './work.ts';
+
 const ranks: readonly (readonly string[])[] = [
   ['PriorityClass', 'Namespace', 'CustomResourceDefinition', 'StorageClass', 'PersistentVolume', 'PodSecurityPolicy'],
   ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
@@ -43,4 +47,57 @@ export function inApplyOrder<T extends { readonly meta: { readonly kind: string 
     else groups[rank]!.push(manifest);
   }
   return [...groups.filter((members) => members.length > 0), ...others];
+}
+
+/** What one pass applies. */
+export interface Plan {
+  /** The manifests, to be applied one group after the other. */
+  readonly groups: readonly (readonly Manifest[])[];
+  /** The manifests that are not applied because the last one of the same object is, each with that one. */
+  readonly instead: ReadonlyMap<Manifest, Manifest>;
+}
+
+/**
+ * Plans one pass. Of a complete work, the objects that its status lists are read in place of its manifests, which may
+ * have changed since. Whoever may write the status may have written them, so only those are looked at that the
+ * AppliedManifestWork records.
+ * @throws as {@link RestMapper.find}
+ */
+export async function planOf(work: Work, kinds: Pick<RestMapper, 'find'>): Promise<Plan> {
+  if (work.isComplete) {
+    // The member says what the plural name of the kind is.
+    const reported = work.reported.map(({ meta }) => ({ meta: { ...meta, resource: '' }, object: undefined }));
+    const manifests = reported.map((each) => ({ ...each, fault: faultOfMeta(each.meta) }));
+    return { groups: inApplyOrder(manifests), instead: new Map() };
+  }
+  const instead = await repeatedIn(work.manifests, kinds);
+  return { groups: inApplyOrder(work.manifests.filter((each) => !instead.has(each))), instead };
+}
+
+/**
+ * The manifests whose object another one further down is of, too, with that one. As with OCM's agent the last one
+ * counts; if each were applied, both would be written again and again.
+ * @throws as {@link RestMapper.find}
+ */
+async function repeatedIn(
+  manifests: readonly Manifest[],
+  kinds: Pick<RestMapper, 'find'>,
+): Promise<ReadonlyMap<Manifest, Manifest>> {
+  const instead = new Map<Manifest, Manifest>();
+  const usable = manifests.filter(({ fault }) => fault === undefined);
+  const byName = Map.groupBy(usable, ({ meta: { group, kind, name } }) => [group, kind, name].join('/'));
+  for (const [last, ...others] of [...byName.values()].map((each) => each.toReversed())) {
+    if (others.length === 0) continue;
+    const { group, version, kind } = last!.meta;
+    // Only then is the kind asked for: its CustomResourceDefinition may be a manifest that is applied first.
+    const namespaced = (await kinds.find(group, version, kind))?.namespaced !== false;
+    const lasts = new Map([[namespaced ? last!.meta.namespace : '', last!]]);
+    for (const manifest of others) {
+      const place = namespaced ? manifest.meta.namespace : '';
+      const other = lasts.get(place);
+      if (other === undefined) lasts.set(place, manifest);
+      else instead.set(manifest, other);
+    }
+  }
+  return instead;
 }

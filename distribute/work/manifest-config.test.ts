@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { configOf, isOwned, readConfigs, readDeleteOption } from './manifest-config.ts';
+import { configOf, isOwned, readWorkConfig, type WorkConfig } from './manifest-config.ts';
 
 const meta = {
   ordinal: 0,
@@ -15,32 +15,33 @@ const entry = (name: string, more: object): object => ({
   resourceIdentifier: { group: 'apps', resource: 'deployments', namespace: 'a', name },
   ...more,
 });
+const workOf = (manifestConfigs: readonly unknown[]): WorkConfig => readWorkConfig({ manifestConfigs });
 
 test('of each setting the first entry counts that matches and has it', () => {
   const config = configOf(
-    readConfigs([
+    workOf([
       entry('c*', { updateStrategy: { type: 'ReadOnly' } }),
-      entry('b*', { feedbackRules: ['first'] }),
+      entry('b*', { feedbackRules: [{ type: 'first' }] }),
       entry('b1', {
-        feedbackRules: ['second'],
+        feedbackRules: [{ type: 'second' }],
         updateStrategy: { type: 'ServerSideApply', serverSideApply: { force: true } },
       }),
     ]),
     meta,
   );
-  assert.deepEqual(config.feedbackRules, ['first']);
+  assert.deepEqual(config.feedbackRules, [{ type: 'first', paths: [] }]);
   assert.deepEqual(config.strategy, {
     type: 'ServerSideApply',
     force: true,
     fieldManager: 'work-agent',
     ignoreFields: [],
   });
-  assert.equal(configOf([], meta).strategy.type, 'Update');
+  assert.equal(configOf(workOf([]), meta).strategy.type, 'Update');
 });
 
 test('a work owns its objects unless it orphans them all, or exactly this one', () => {
   const { group, resource, namespace, name } = meta;
-  const isOwnedBy = (option: unknown): boolean => isOwned(readDeleteOption(option), meta);
+  const isOwnedBy = (option: unknown): boolean => isOwned(readWorkConfig({ deleteOption: option }).deleteOption, meta);
   const selective = (...orphaningRules: readonly unknown[]): object => ({
     propagationPolicy: 'SelectivelyOrphan',
     selectivelyOrphans: { orphaningRules },

@@ -1,5 +1,5 @@
-// Reads what a ManifestWork configures for single manifests: update strategy, feedback rules, and whether the object is
-// deleted with the work.
+// What a ManifestWork configures for single manifests: update strategy, rules, and whether the object is deleted with
+// the work.
 import {
   fieldOf,
   isJsonObject,
@@ -32,11 +32,36 @@ export interface UpdateStrategy {
   readonly ignoreFields: readonly IgnoredFields[];
 }
 
+/** A value that a feedback rule names. */
+export interface NamedPath {
+  readonly name: string;
+  readonly path: string;
+  /** API version of the objects to which the path applies; '' for all versions. */
+  readonly version: string;
+}
+
+/** One of `feedbackRules`: which values of an object the status gets. */
+export interface FeedbackRule {
+  readonly type: string;
+  readonly paths: readonly NamedPath[];
+}
+
+/** One of `conditionRules`: it gives a condition of an object. */
+export interface ConditionRule {
+  readonly type: string;
+  readonly condition: string;
+  readonly expressions: readonly string[];
+  readonly message: string;
+  readonly messageExpression: string;
+}
+
 /** The configuration of one manifest. Each field is from the first matching entry of `manifestConfigs` that has it. */
 export interface ManifestConfig {
   readonly strategy: UpdateStrategy;
-  readonly feedbackRules: readonly unknown[];
-  readonly conditionRules: readonly unknown[];
+  readonly feedbackRules: readonly FeedbackRule[];
+  readonly conditionRules: readonly ConditionRule[];
+  /** Whether the work owns the object, so that the object is deleted with the work. */
+  readonly isOwn: boolean;
 }
 
 /**
@@ -51,28 +76,60 @@ export interface ConfigEntry {
   readonly identifier: ResourceIdentifier;
   /** Undefined when the entry says nothing of the strategy. */
   readonly strategy: UpdateStrategy | undefined;
-  readonly feedbackRules: readonly unknown[];
-  readonly conditionRules: readonly unknown[];
-  /** Whether one of its rules says when the work is complete. */
-  readonly completes: boolean;
+  readonly feedbackRules: readonly FeedbackRule[];
+  readonly conditionRules: readonly ConditionRule[];
 }
 
 /** Names an object of a cluster without the version of its kind. */
 export type ResourceIdentifier = Pick<ResourceMeta, 'group' | 'resource' | 'namespace' | 'name'>;
 
-/** Reads `spec.manifestConfigs`. */
-export function readConfigs(list: readonly unknown[]): readonly ConfigEntry[] {
-  return list.map((entry) => {
-    const strategy = fieldOf(entry, 'updateStrategy');
-    const conditionRules = listAt(entry, 'conditionRules');
-    return {
-      identifier: readIdentifier(fieldOf(entry, 'resourceIdentifier')),
-      strategy: isJsonObject(strategy) ? strategyOf(strategy) : undefined,
-      feedbackRules: listAt(entry, 'feedbackRules'),
-      conditionRules,
-      completes: conditionRules.some((rule) => textAt(rule, 'condition') === completeType),
-    };
-  });
+/** What a ManifestWork says of its objects. */
+export interface WorkConfig {
+  readonly configs: readonly ConfigEntry[];
+  readonly deleteOption: DeleteOption;
+  /** Whether a rule says when the work is complete. */
+  readonly completes: boolean;
+}
+
+/** Reads `manifestConfigs` and `deleteOption` of a ManifestWork's spec. */
+export function readWorkConfig(spec: unknown): WorkConfig {
+  const configs = listAt(spec, 'manifestConfigs').map(readConfig);
+  return {
+    configs,
+    deleteOption: readDeleteOption(fieldOf(spec, 'deleteOption')),
+    completes: configs.some(({ conditionRules }) => conditionRules.some(({ condition }) => condition === completeType)),
+  };
+}
+
+function readConfig(entry: unknown): ConfigEntry {
+  const strategy = fieldOf(entry, 'updateStrategy');
+  return {
+    identifier: readIdentifier(fieldOf(entry, 'resourceIdentifier')),
+    strategy: isJsonObject(strategy) ? strategyOf(strategy) : undefined,
+    feedbackRules: listAt(entry, 'feedbackRules').map(readFeedbackRule),
+    conditionRules: listAt(entry, 'conditionRules').map(readConditionRule),
+  };
+}
+
+/** Reads one of `feedbackRules`. */
+export function readFeedbackRule(rule: unknown): FeedbackRule {
+  const paths = listAt(rule, 'jsonPaths').map((each) => ({
+    name: textAt(each, 'name'),
+    path: textAt(each, 'path'),
+    version: textAt(each, 'version'),
+  }));
+  return { type: textAt(rule, 'type'), paths };
+}
+
+/** Reads one of `conditionRules`. */
+export function readConditionRule(rule: unknown): ConditionRule {
+  return {
+    type: textAt(rule, 'type'),
+    condition: textAt(rule, 'condition'),
+    expressions: textsAt(rule, 'celExpressions'),
+    message: textAt(rule, 'message'),
+    messageExpression: textAt(rule, 'messageExpression'),
+  };
 }
 
 function readIdentifier(written: unknown): ResourceIdentifier {
@@ -85,10 +142,12 @@ function readIdentifier(written: unknown): ResourceIdentifier {
 }
 
 /** The configuration of the manifest of this object. */
-export function configOf(configs: readonly ConfigEntry[], object: ResourceIdentifier): ManifestConfig {
+export function configOf({ configs, deleteOption }: WorkConfig, object: ResourceIdentifier): ManifestConfig {
   const matching = configs.filter(({ identifier }) => isFor(identifier, object));
+  const strategy = matching.find((each) => each.strategy !== undefined)?.strategy ?? strategyOf({});
   return {
-    strategy: matching.find(({ strategy }) => strategy !== undefined)?.strategy ?? strategyOf({}),
+    strategy,
+    isOwn: strategy.type !== 'ReadOnly' && isOwned(deleteOption, object),
     feedbackRules: matching.find(({ feedbackRules }) => feedbackRules.length > 0)?.feedbackRules ?? [],
     conditionRules: matching.find(({ conditionRules }) => conditionRules.length > 0)?.conditionRules ?? [],
   };
@@ -129,8 +188,7 @@ export interface DeleteOption {
   readonly ttlSeconds: number | undefined;
 }
 
-/** Reads `spec.deleteOption`. */
-export function readDeleteOption(option: unknown): DeleteOption {
+function readDeleteOption(option: unknown): DeleteOption {
   const policy = textAt(option, 'propagationPolicy');
   const ttlSeconds = fieldOf(option, 'ttlSecondsAfterFinished');
   const rules = listAt(option, 'selectivelyOrphans', 'orphaningRules');

@@ -1,5 +1,7 @@
 // ManifestWork and AppliedManifestWork of OCM's API: names of the types, and functions that read the parts of a work.
 import { textAt, type JsonObject } from '../../lib/objects/json-object.ts';
+import type { ServedKind } from '../../kube/discovery/documents.ts';
+import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import type { ResourceType } from '../../kube/objects/objects.ts';
 import { isGroup, isKind, isLabel, isName } from '../../lib/objects/api-names.ts';
 import { groupKindOf } from '../../lib/objects/group-kind.ts';
@@ -17,6 +19,12 @@ export const replicaSetLabel = `${group}/manifestworkreplicaset`;
 
 /** Prefix of the gateway's own annotations and condition types. */
 export const ownPrefix = 'gateway.portcullis.io/';
+
+/**
+ * Annotation of a ManifestWork by which a person allows the deletion of any number of objects. Its value is the
+ * generation of the work to which that applies.
+ */
+export const allowPruneAnnotation = `${ownPrefix}allow-prune`;
 
 /** Identifies the object of one manifest: an entry of `status.resourceStatus.manifests[].resourceMeta`. */
 export interface ResourceMeta {
@@ -57,6 +65,19 @@ export function faultOfMeta({ group, version, kind, name, namespace }: ResourceM
     return 'metadata.name is missing; generateName is not supported, since each pass would make another one';
   if (!isName(name)) return 'metadata.name cannot be the name of an object';
   return namespace === '' || isLabel(namespace) ? undefined : 'metadata.namespace cannot be the name of a namespace';
+}
+
+/**
+ * Finds the kind of a manifest in a member, and completes its `meta` with what the kind says; undefined while the
+ * member does not serve the kind. @throws as {@link RestMapper.find}
+ */
+export async function placed(
+  meta: ResourceMeta,
+  kinds: Pick<RestMapper, 'find'>,
+): Promise<{ readonly meta: ResourceMeta; readonly kind: ServedKind } | undefined> {
+  const kind = await kinds.find(meta.group, meta.version, meta.kind);
+  if (kind === undefined) return undefined;
+  return { kind, meta: { ...meta, resource: kind.resource, namespace: kind.namespaced ? meta.namespace : '' } };
 }
 
 export function splitApiVersion(apiVersion: string): readonly [group: string, version: string] {

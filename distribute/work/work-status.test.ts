@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { ApiObject } from '../../kube/types.ts';
 import type { Finding } from '../../kube/objects/conditions.ts';
 import type { Readiness } from '../../lib/objects/readiness/readiness.ts';
-import type { ManifestResult, Seen } from './manifest-status.ts';
+import type { ManifestResult, Seen } from './work-status.ts';
 import { statusOf, type WorkStatus } from './work-status.ts';
 import { readWork, type Work } from './work.ts';
 

@@ -9,14 +9,23 @@ import {
 } from '../../kube/objects/conditions.ts';
 import { isDeleting } from '../../kube/objects/objects.ts';
 import type { ApiObject } from '../../kube/types.ts';
-import { completeType, readConfigs, readDeleteOption, type ConfigEntry, type DeleteOption } from './manifest-config.ts';
-import { metaOf, workFinalizer, type ResourceMeta } from './manifest-work.ts';
+import { completeType, readWorkConfig, type WorkConfig } from './manifest-config.ts';
+import {
+  allowPruneAnnotation,
+  faultOfMeta,
+  metaOf,
+  replicaSetLabel,
+  workFinalizer,
+  type ResourceMeta,
+} from './manifest-work.ts';
 
 /** One manifest of a work, and which object it is of. */
 export interface Manifest {
   readonly meta: ResourceMeta;
   /** The manifest; undefined when it is not a JSON object. */
   readonly object: JsonObject | undefined;
+  /** Why it cannot be that of one object; undefined when it can. */
+  readonly fault: string | undefined;
 }
 
 /** What the status of a work says of one manifest: an entry of `status.resourceStatus.manifests`. */
@@ -27,7 +36,10 @@ export interface ReportedManifest {
   readonly values: readonly JsonObject[];
 }
 
-export interface Work {
+/** A ServiceAccount, or why a work that names an executor names none. */
+export type NamedExecutor = { readonly namespace: string; readonly name: string } | { readonly fault: string };
+
+export interface Work extends WorkConfig {
   /** The ManifestWork as the hub has it, for what is written to it. */
   readonly object: ApiObject;
   readonly name: string;
@@ -40,8 +52,12 @@ export interface Work {
   readonly hasFinalizer: boolean;
   /** The manifests, in the order of the spec. */
   readonly manifests: readonly Manifest[];
-  readonly configs: readonly ConfigEntry[];
-  readonly deleteOption: DeleteOption;
+  /** What `spec.executor` names; undefined when the work has none. */
+  readonly executor: NamedExecutor | undefined;
+  /** Whether a person allows this generation to delete any number of objects. */
+  readonly allowsPrune: boolean;
+  /** Whether a ManifestWorkReplicaSet made it. */
+  readonly isOfReplicaSet: boolean;
   readonly conditions: readonly Condition[];
   /** What the status says of the manifests. Whoever may write the status may have written it. */
   readonly reported: readonly ReportedManifest[];
@@ -56,23 +72,36 @@ export interface Work {
 export function readWork(object: ApiObject): Work {
   const { name, namespace = '', uid } = object.metadata;
   const conditions = conditionsOf(object);
-  const configs = readConfigs(listAt(object, 'spec', 'manifestConfigs'));
+  const config = readWorkConfig(object['spec']);
+  const generation = generationOf(object);
   return {
-    ...{ object, name, namespace, uid, conditions, configs },
-    generation: generationOf(object),
+    ...config,
+    ...{ object, name, namespace, uid, generation, conditions },
     isDeleting: isDeleting(object),
     hasFinalizer: textsAt(object, 'metadata', 'finalizers').includes(workFinalizer),
     manifests: listAt(object, 'spec', 'workload', 'manifests').map(readManifest),
-    deleteOption: readDeleteOption(fieldOf(object, 'spec', 'deleteOption')),
+    executor: readExecutor(fieldOf(object, 'spec', 'executor')),
+    allowsPrune: textAt(object, 'metadata', 'annotations', allowPruneAnnotation) === String(generation),
+    isOfReplicaSet: fieldOf(object, 'metadata', 'labels', replicaSetLabel) !== undefined,
     reported: listAt(object, 'status', 'resourceStatus', 'manifests').map(readReported),
-    isComplete:
-      configs.some(({ completes }) => completes) && findCondition(conditions, completeType)?.status === 'True',
+    isComplete: config.completes && findCondition(conditions, completeType)?.status === 'True',
   };
+}
+
+function readExecutor(executor: unknown): NamedExecutor | undefined {
+  if (executor === undefined) return undefined;
+  const subject = fieldOf(executor, 'subject');
+  if (textAt(subject, 'type') !== 'ServiceAccount')
+    return { fault: 'only support ServiceAccount type for the executor' };
+  const account = fieldOf(subject, 'serviceAccount');
+  if (!isJsonObject(account)) return { fault: 'the executor service account is nil' };
+  return { namespace: textAt(account, 'namespace'), name: textAt(account, 'name') };
 }
 
 function readManifest(given: unknown, ordinal: number): Manifest {
   const object = isJsonObject(given) ? given : undefined;
-  return { meta: metaOf(ordinal, object ?? {}), object };
+  const meta = metaOf(ordinal, object ?? {});
+  return { meta, object, fault: object === undefined ? 'the manifest is no object' : faultOfMeta(meta) };
 }
 
 function readReported(entry: unknown, index: number): ReportedManifest {

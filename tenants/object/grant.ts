@@ -6,7 +6,7 @@ import { LabelSelectorFault, readLabelSelector, type LabelSelector } from '../..
 import type { Condition } from '../../kube/objects/conditions.ts';
 import type { ResourceType } from '../../kube/objects/objects.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';
-import type { Modifier } from '../../distribute/work/last-modifier.ts';
+import type { Modifier } from '../../distribute/stamp/authors.ts';
 
 /**
  * Finalizer that keeps a deleted TenantBinding or ClusterPermission until its objects are removed from the clusters.

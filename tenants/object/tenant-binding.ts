@@ -2,7 +2,7 @@
 import { fieldOf, listAt, textAt, textsAt } from '../../lib/objects/json-object.ts';
 import { generationOf } from '../../kube/objects/conditions.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';
-import { lastModifierOf } from '../../distribute/work/last-modifier.ts';
+import { lastModifierOf } from '../../distribute/stamp/authors.ts';
 import {
   GrantFault,
   readGranted,

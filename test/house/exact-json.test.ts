@@ -35,7 +35,7 @@ const fieldsOnly = [
   'cache/sources/objects/argocd.ts',
   'cache/sources/objects/secret-exec.ts',
   'cli/apply/cluster/definitions.ts',
-  'distribute/work/last-modifier.ts',
+  'distribute/stamp/authors.ts',
   'api/clusters/cluster-gateway-health.ts',
   'api/index/put-back.ts',
   'gateway/audit/object.ts',

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 
 import type { ApiObject } from '../../../kube/types.ts';
 import { withoutIgnored } from '../../../distribute/apply/ignore-fields.ts';
+import { readConditionRule, readFeedbackRule } from '../../../distribute/work/manifest-config.ts';
 import { readFeedback } from '../../../distribute/feedback/feedback-values.ts';
 import { makeRuleEvaluator } from '../../../distribute/feedback/rule-evaluator.ts';
 import { chooseSources } from '../../../import/policies/choose-sources.ts';
@@ -32,12 +33,14 @@ async function evaluate(given: ExpensiveCase): Promise<string> {
   const object = made[given.object]!;
   switch (given.kind) {
     case 'rules': {
-      const rules = given.expressions.map((one) => ({ condition: 'C', type: 'CEL', celExpressions: [one] }));
+      const rules = given.expressions.map((one) =>
+        readConditionRule({ condition: 'C', type: 'CEL', celExpressions: [one] }),
+      );
       return (await evaluator.evaluate('c', object, rules)).map(({ message }) => message).join(' ');
     }
     case 'feedback': {
       const jsonPaths = given.paths.map((path, i) => ({ name: `p${i}`, path }));
-      const { outcome } = readFeedback(object, [{ type: 'JSONPaths', jsonPaths }], true);
+      const { outcome } = readFeedback(object, [readFeedbackRule({ type: 'JSONPaths', jsonPaths })], true);
       return outcome?.fault ?? 'values';
     }
     case 'ignoreFields': {

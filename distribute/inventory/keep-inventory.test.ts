@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ManifestResult, Seen } from '../work/manifest-status.ts';
-import { inOrder, isClean, isOlderThan, isTooMuch, textOfSpec, untracked, type AppliedResource } from './inventory.ts';
+import type { ManifestResult, Seen } from '../work/work-status.ts';
+import type { AppliedResource } from './applied-works.ts';
+import { inOrder, isClean, isOlderThan, isTooMuch, textOfSpec, untracked } from './keep-inventory.ts';
 
 const entry = (name: string, more: Partial<AppliedResource> = {}): AppliedResource => ({
   group: '',

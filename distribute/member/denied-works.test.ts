@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { executorFor } from '../member/executor-identity.ts';
+import { executorFor } from './executor-identity.ts';
 import { DeniedWorks } from './denied-works.ts';
 
 const executor = executorFor({ namespace: 'team', name: 'deployer' }, true);

@@ -1,7 +1,7 @@
 // Notices when an executor, the identity that writes the objects of a ManifestWork, may have got a right that it
 // lacked. While a ManifestWork waits for a right, the member is asked every few seconds for the executor's rules
 // (SelfSubjectRulesReview), and the work is tried again when they change. While no work waits, the member is not asked.
-import type { Executor } from '../member/executor-identity.ts';
+import type { Executor } from './executor-identity.ts';
 
 export interface DeniedWorksOptions {
   /**
