@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { checkExitCode, checkJson, checkSummary, checkTable } from '../cli/check-report.ts';
 import type { Terminal } from '../cli/terminal/terminal.ts';
 import { packageVersion } from '../cli/version.ts';
-import type { LongRunningVerbs, CheckOptions } from './options.ts';
+import type { LongRunningVerbs, CheckOptions } from './verbs.ts';
 
 const examples = `
 Takes every flag of serve. Exits 0 when nothing is weak, 1 when something is, 2 when something could not be read.

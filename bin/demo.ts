@@ -25,7 +25,7 @@ import { makeDemoLogins } from './demo-logins.ts';
 import type { DemoLogins, DemoUserToken } from './demo-logins.ts';
 import { demoClusterName } from './demo-names.ts';
 import { refuseTakenPorts } from './demo-ports.ts';
-import type { DemoOptions } from './options.ts';
+import type { DemoOptions } from './verbs.ts';
 
 const account = { namespace: 'portcullis', name: 'gateway' };
 

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Terminal } from '../cli/terminal/terminal.ts';
-import type { DemoOptions, LongRunningVerbs, ServeOptions } from './options.ts';
-import type { CheckOptions } from './options.ts';
+import type { DemoOptions, LongRunningVerbs, ServeOptions } from './verbs.ts';
+import type { CheckOptions } from './verbs.ts';
 import { makeProgram, run } from './program.ts';
 
 interface Outcome {

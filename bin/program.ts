@@ -25,7 +25,7 @@ import { addHubFlags } from './hub-flags.ts';
 import { addIndexFlags } from './index-flags.ts';
 import { addLimitsFlags } from './limits-flags.ts';
 import { addTracingFlags } from './tracing-flags.ts';
-import type { DemoOptions, LongRunningVerbs, ServeOptions } from './options.ts';
+import type { DemoOptions, LongRunningVerbs, ServeOptions } from './verbs.ts';
 
 /**
  * Width of help texts in characters. It is fixed, so that the generated page about the command line is the same on

@@ -10,7 +10,7 @@ import type { ApplyJob, RunListener } from './cluster/apply-job.ts';
 import { applySet, partOfLabel } from './cluster/apply-set.ts';
 import { checkClusterFlags, chooseClusters } from './cluster/choose-clusters.ts';
 import { applyToCluster } from './cluster/cluster-run.ts';
-import { ClusterReport } from './cluster/cluster-report.ts';
+import { ClusterReport } from './cluster/cluster-outcomes.ts';
 import { DiffCollection } from './manifests/diff-collection.ts';
 import { objectName } from './manifests/manifest.ts';
 import { clientLimits, makeMemberClient } from './cluster/member-client.ts';

@@ -6,7 +6,7 @@ import type { RunSurroundings } from './apply-run.ts';
 import { applySet, deleteMember, deleteSet, listMembers, readSet } from './cluster/apply-set.ts';
 import type { ApplySet } from './cluster/apply-set.ts';
 import { checkClusterFlags, chooseClusters } from './cluster/choose-clusters.ts';
-import { ClusterReport } from './cluster/cluster-report.ts';
+import { ClusterReport } from './cluster/cluster-outcomes.ts';
 import { discoverKinds } from './cluster/kinds.ts';
 import { objectName } from './manifests/manifest.ts';
 import { clientLimits, makeMemberClient, reasonOf } from './cluster/member-client.ts';

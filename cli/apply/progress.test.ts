@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recordingTerminal } from '../stub-gateway.fixture.ts';
-import { ClusterReport } from './cluster/cluster-report.ts';
+import { ClusterReport } from './cluster/cluster-outcomes.ts';
 import { cut, makeProgress, wrap } from './progress.ts';
 
 const reportsOf = (count: number): readonly ClusterReport[] =>

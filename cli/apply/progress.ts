@@ -3,7 +3,7 @@
 // change.
 import { printable } from '../terminal/failure.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import type { ClusterReport } from './cluster/cluster-report.ts';
+import type { ClusterReport } from './cluster/cluster-outcomes.ts';
 import { summaryOf } from './run-report.ts';
 
 /** The progress display of a run. */

@@ -1,5 +1,5 @@
 // Works on many clusters at the same time. Each cluster goes on by itself, so a slow cluster delays only its own work.
-import type { ClusterReport } from './cluster/cluster-report.ts';
+import type { ClusterReport } from './cluster/cluster-outcomes.ts';
 
 /** How many clusters are worked on at the same time, and when no further clusters are begun. */
 export interface RunLimits {

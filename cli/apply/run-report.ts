@@ -1,8 +1,8 @@
 // The output of a finished run: a table for people, JSON for programs.
 import { align } from '../terminal/table.ts';
 import { printable } from '../terminal/failure.ts';
-import { outcomes } from './cluster/cluster-report.ts';
-import type { ClusterReport } from './cluster/cluster-report.ts';
+import { outcomes } from './cluster/cluster-outcomes.ts';
+import type { ClusterReport } from './cluster/cluster-outcomes.ts';
 import type { Manifest } from './manifests/manifest.ts';
 
 /** The result of a cluster in one line, such as `failed: REASON; 3 created`, without the cluster's name. */

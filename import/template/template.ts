@@ -1,7 +1,7 @@
 // Go's text/template with those functions of sprig that use nothing but their arguments: the language of the templates
 // in Clusterpedia's policies. See README.md beside this file.
 import { executeTemplate, type Part } from './execute.ts';
-import { functionFault, functions } from './functions.ts';
+import { functionFault, functions } from './function-table.ts';
 import { Budget } from './values/limits.ts';
 import { parseTemplate } from './parser.ts';
 import { TemplateError } from './values/template-error.ts';

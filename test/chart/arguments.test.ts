@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { ServeOptions } from '../../bin/options.ts';
+import type { ServeOptions } from '../../bin/verbs.ts';
 import { run } from '../../bin/program.ts';
 import { readConfig } from '../../config/config.ts';
 import type { Config } from '../../config/configuration.ts';

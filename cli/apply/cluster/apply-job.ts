@@ -1,7 +1,7 @@
 // The types of a run: the work, which is the same in every cluster, and the state of one cluster.
 import type { ApplyOptions, ObjectResult } from './apply-object.ts';
 import type { ApplySet } from './apply-set.ts';
-import type { ClusterReport } from './cluster-report.ts';
+import type { ClusterReport } from './cluster-outcomes.ts';
 import type { Kinds, ServedKind } from './kinds.ts';
 import type { Manifest } from '../manifests/manifest.ts';
 import type { MemberClient } from './member-client.ts';

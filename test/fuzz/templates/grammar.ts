@@ -1,6 +1,6 @@
 // Makes random templates from the functions that policies can call, with data to render them. Most are valid and use
 // values that exist. Some are not, because failures must be the same as in Go, too.
-import { functions } from '../../../import/template/functions.ts';
+import { functions } from '../../../import/template/function-table.ts';
 
 /** A template and its data. */
 export interface TemplateCase {
