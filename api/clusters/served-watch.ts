@@ -1,6 +1,7 @@
 // Watches of objects made from cluster records. When an object stops matching the selector of a watch, the watch sends
 // DELETED; when it starts to match, ADDED. Therefore each event compares the record before and after the change.
 import { GatewayError } from '../../model/errors.ts';
+import { ownHeaders } from '../../http/own-headers.ts';
 import type { ClusterEvent } from '../../model/cluster-events.ts';
 import type { ClusterReader } from '../../model/store.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
@@ -81,11 +82,7 @@ class ServedWatch {
     inbound.onDrain(() => (this.#unreadBytes = 0));
     progress.status = 200;
     progress.onAnswering?.();
-    inbound.respond(
-      200,
-      ['Content-Type', 'application/json', 'Cache-Control', 'no-cache, private', 'Audit-Id', auditId],
-      false,
-    );
+    inbound.respond(200, ownHeaders(auditId), false);
     if (past === undefined) {
       for (const object of listed(this.#resource, this.#store)) {
         if (this.#selection.matches(object)) this.#sendObject('ADDED', object);

@@ -3,6 +3,7 @@
 // Retry-After. With a Retry-After, client-go repeats even POSTs, and a 503 becomes 50 seconds of waiting.
 import { GatewayError } from '../../model/errors.ts';
 import { HttpFault } from '../../http/http-fault.ts';
+import { ownHeaders } from '../../http/own-headers.ts';
 import { warningHeader } from '../../routing/forward/warning.ts';
 
 /** A complete answer. Header values have one character per byte (latin1). */
@@ -90,18 +91,7 @@ export function textResponse(status: number, text: string, auditId: string): Com
 
 /** The headers of a JSON answer of the gateway itself. @param length bytes of its body */
 export function jsonHeaders(length: number, auditId: string, contentType = 'application/json'): string[] {
-  return [
-    'Content-Type',
-    contentType,
-    'Content-Length',
-    String(length),
-    'Cache-Control',
-    'no-cache, private',
-    'X-Content-Type-Options',
-    'nosniff',
-    'Audit-Id',
-    auditId,
-  ];
+  return [...ownHeaders(auditId, contentType), 'Content-Length', String(length)];
 }
 
 /** The error that kube-apiserver answers for a type that it does not serve. */

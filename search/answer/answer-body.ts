@@ -1,6 +1,7 @@
 // Writes an answer to the client, no faster than the client reads it. Writing waits while the client is slow, and stops
 // when the client disconnects.
 import type { GatewayError } from '../../model/errors.ts';
+import { ownHeaders } from '../../http/own-headers.ts';
 import { warningHeader } from '../../routing/forward/warning.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { IndexRequest } from '../request/request.ts';
@@ -44,20 +45,6 @@ export function warningHeaders(warnings: readonly Warning[]): string[] {
   return headers;
 }
 
-/** The headers of every JSON answer, as names and values in turn. */
-export function jsonHeaders(auditId: string, contentType = 'application/json'): string[] {
-  return [
-    'Content-Type',
-    contentType,
-    'Cache-Control',
-    'no-cache, private',
-    'X-Content-Type-Options',
-    'nosniff',
-    'Audit-Id',
-    auditId,
-  ];
-}
-
 /**
  * Sends a complete answer. The body may be given in several parts.
  * @param more further headers, as names and values in turn
@@ -77,7 +64,7 @@ export function sendWhole(
   const pieces = Buffer.isBuffer(body) ? [body] : body;
   const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
   const length = status === 304 ? [] : ['Content-Length', String(bytes)];
-  const headers = [...jsonHeaders(auditId, contentType), ...length, ...more];
+  const headers = [...ownHeaders(auditId, contentType), ...length, ...more];
   inbound.respond(status, [...headers, ...warningHeaders(warnings)], bodyless);
   if (!bodyless) {
     progress.bytesOut += bytes;
@@ -110,7 +97,7 @@ export function beginBody(
   const body = new OpenBody(request, openStreams, answer);
   progress.status = 200;
   progress.onAnswering?.();
-  const headers = [...jsonHeaders(auditId, answer.contentType), ...(answer.headers ?? []), ...warningHeaders(warnings)];
+  const headers = [...ownHeaders(auditId, answer.contentType), ...(answer.headers ?? []), ...warningHeaders(warnings)];
   inbound.respond(200, headers, inbound.method === 'HEAD');
   return body;
 }

@@ -2,6 +2,7 @@
 // when the client goes away or the gateway ends the answer. Easy to get wrong: after the head, only a cut connection
 // shows the client that something failed. So `end` must be called only when the answer is complete.
 import { GatewayError } from '../../../model/errors.ts';
+import { ownHeaders } from '../../../http/own-headers.ts';
 import { warningHeader } from '../../../routing/forward/warning.ts';
 import type { OpenStream, OpenStreams } from '../../../routing/forward/open-streams.ts';
 import type { Authorized } from '../../../request/exchange.ts';
@@ -75,9 +76,8 @@ class StreamedAnswer {
     const { inbound, progress, auditId } = this.#state;
     progress.status = status;
     progress.onAnswering?.();
-    const usual = ['Content-Type', contentType, 'Cache-Control', 'no-cache, private'];
-    const safe = ['X-Content-Type-Options', 'nosniff', 'Audit-Id', auditId];
-    inbound.respond(status, [...usual, ...safe, ...this.#notice, ...headers], inbound.method === 'HEAD');
+    const own = ownHeaders(auditId, contentType);
+    inbound.respond(status, [...own, ...this.#notice, ...headers], inbound.method === 'HEAD');
   }
 
   /**
