@@ -13,6 +13,7 @@ import { memberAccessObjects } from '../cli/member-access/member-access.ts';
 import { parseHostPort } from '../lib/text/host-port.ts';
 import type { HostPort } from '../lib/text/host-port.ts';
 import { readLimitsConfig } from '../config/sections/limits-config.ts';
+import { flagsAlone } from '../config/settings/settings.ts';
 import { makeLog } from '../lib/log.ts';
 import { nextSignal, portcullisVersion } from '../gateway/workers/serve.ts';
 import { writeWhole } from '../gateway/certificates/serving-certificate.ts';
@@ -153,8 +154,8 @@ function gatewayConfig({ listen, opsListen, dataDir, runDir, membersFile, tokenF
     firstByteTimeoutMs: 60_000,
     probeIntervalMs: 10_000,
     timeScale: 1,
-    outgoing: readIdentityConfig({}, () => undefined),
-    limits: readLimitsConfig({}, () => undefined),
+    outgoing: readIdentityConfig(flagsAlone()),
+    limits: readLimitsConfig(flagsAlone()),
     audit: undefined,
     hub: undefined,
     console: { redeem: (code) => logins.redeem(code) },

@@ -16,22 +16,17 @@ import { addWorksCommands } from '../cli/works/works-commands.ts';
 import { processTerminal } from '../cli/terminal/terminal.ts';
 import type { Terminal } from '../cli/terminal/terminal.ts';
 import { addVersionCommand, packageVersion } from '../cli/version.ts';
-import { addAuditFlags } from './audit-flags.ts';
 import { addCheckCommand, check } from './check.ts';
 import { buildMissingConsole } from './console-files.ts';
-import { addConsoleFlags } from './console-flags.ts';
 import { addGenerateCrds } from './generate-crds.ts';
-import { addHubFlags } from './hub-flags.ts';
-import { addIndexFlags } from './index-flags.ts';
-import { addLimitsFlags } from './limits-flags.ts';
-import { addTracingFlags } from './tracing-flags.ts';
+import { addServeFlags } from './serve-flags.ts';
 import type { DemoOptions, LongRunningVerbs, ServeOptions } from './verbs.ts';
 
 /**
  * Width of help texts in characters. It is fixed, so that the generated page about the command line is the same on
  * every terminal.
  */
-const helpWidth = 110;
+const helpWidth = 100;
 
 const programExamples = `
 Examples:
@@ -186,58 +181,17 @@ function addDemo(program: Command, verbs: LongRunningVerbs): void {
 }
 
 function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal): Command {
-  const serve = program
-    .command('serve')
-    .description('run a gateway for the clusters of kubeconfig files and of a hub')
-    .option('--config <file>', 'YAML file with the settings below; flags override it')
-    .option('--listen <host:port>', 'address of the gateway, TLS (default: 127.0.0.1:8443)')
-    .option('--ops-listen <host:port>', 'address of metrics and debug pages, plain HTTP (default: 127.0.0.1:8090)')
-    .option('--data-dir <dir>', 'where to keep state (default: $XDG_STATE_HOME/portcullis)')
-    .option('--kubeconfig <file>', 'clusters to serve, one a context; repeatable; watched for change', append)
-    .option('--token-auth-file <csv>', 'users by bearer token: token,user,uid,"group1,group2"')
-    .option('--client-ca-file <pem>', 'CA whose client certificates are users: CN is the name, O the groups')
-    .option(
-      '--authentication-config <file>',
-      "users by tokens of identity providers: kube-apiserver's AuthenticationConfiguration",
-    )
-    .option('--anonymous-auth [boolean]', 'let requests without a credential in as system:anonymous (default: false)')
-    .option('--authorization-rules <file>', 'who may use which cluster (default: every user may use every cluster)')
-    .addOption(
-      new Option(
-        '--identity <mode>',
-        "ask clusters as the caller (impersonate), or with the kubeconfig's own rights (self: one user, loopback only) " +
-          '(default: impersonate)',
-      ).choices(['impersonate', 'self']),
-    )
-    .option('--cluster-domain <domain>', 'also serve each cluster at https://<name>.<domain>/')
-    .option(
-      '--tls-cert-file <pem>',
-      'certificate of the gateway (default: a CA is made and kept in the data dir as ca.crt)',
-    )
-    .option('--tls-private-key-file <pem>', 'key of that certificate')
-    .option(
-      '--workers <n>',
-      'processes that serve, beside one that accepts connections for them; not with --user-qps (default: 1)',
-    );
-  addLimitsFlags(serve);
-  addAuditFlags(serve);
-  addIndexFlags(serve);
-  addTracingFlags(serve);
-  addConsoleFlags(serve);
-  addHubFlags(serve, (text) => terminal.note(text))
+  const serve = program.command('serve').description('run a gateway for the clusters of kubeconfig files and of a hub');
+  addServeFlags(serve, (text) => terminal.note(text));
+  return serve
     .addHelpText('after', serveExamples)
     .action(async (options: ServeOptions) => void (await verbs.serve(options)));
-  return serve;
 }
 
 function parseClusterCount(text: string): number {
   if (!/^[1-9]\d{0,2}$/.test(text) || Number(text) > 100)
     throw new InvalidArgumentError('It must be a number from 1 to 100.');
   return Number(text);
-}
-
-function append(value: string, earlier: readonly string[] | undefined): readonly string[] {
-  return [...(earlier ?? []), value];
 }
 
 /**

@@ -1,10 +1,78 @@
-// Generates the page docs/reference/command-line.md from the program. The page contains the output of --help. After a
-// change of commands or flags, run `node bin/write-reference.ts`; a test fails until the page is up to date.
+// Generates what is written from the program: the page of the command line, the tables of settings on the page of the
+// configuration file, the part of the chart's schema that allows settings, and the chart's definitions. After a change,
+// run `node bin/write-reference.ts`; a test fails until all are up to date.
 import type { Command } from 'commander';
+import { z } from 'zod';
+import { limitSettings } from '../config/sections/limits-config.ts';
+import { allSettings, settingSections } from '../config/all-settings.ts';
+import { flagOf } from '../config/settings/settings.ts';
+import type { Setting, Settings } from '../config/settings/settings.ts';
+import { chartDefinitions } from './generate-crds.ts';
 import { makeProgram } from './program.ts';
+import { plain } from './serve-flags.ts';
 
-/** Path of the generated page, relative to the root of the repository. */
-export const referencePath = 'docs/reference/command-line.md';
+/**
+ * The generated files: path relative to the root of the repository, and text.
+ * @param read returns the text of a file, for those of which only a part is generated
+ */
+export function generatedFiles(read: (path: string) => string): Readonly<Record<string, string>> {
+  const page = 'docs/reference/configuration.md';
+  const schema = 'charts/portcullis/values.schema.json';
+  return {
+    'docs/reference/command-line.md': referencePage(),
+    [page]: withTables(read(page)),
+    [schema]: withSettings(read(schema), read('charts/portcullis/templates/_process.tpl')),
+    ...chartDefinitions,
+  };
+}
+
+/** The page with a new table between the two comments of each section. */
+function withTables(page: string): string {
+  return page.replaceAll(
+    /(<!-- settings: (.*) -->\n)[^]*?(<!-- end -->)/g,
+    (_, begin: string, heading: keyof typeof settingSections, end: string) =>
+      `${begin}${tableOf(settingSections[heading])}${end}`,
+  );
+}
+
+function tableOf(settings: Settings): string {
+  const rows = Object.entries(settings).map(([name, setting]) => {
+    const meaning = setting.hasNoFlag === true ? `*no flag*: ${setting.text}` : setting.text;
+    return `| \`${name}\` | ${defaultText(setting)} | ${meaning} |`.replaceAll('  ', ' ');
+  });
+  return ['| Key | Default | Meaning |', '|---|---|---|', ...rows, ''].join('\n');
+}
+
+function defaultText({ default: value, otherwise }: Setting): string {
+  return otherwise ?? (value === undefined ? '' : `\`${String(value)}\``);
+}
+
+/**
+ * The schema of the chart's values, in which `limits` are all limits, and `settings` all settings that the chart does
+ * not set by itself.
+ * @param template the template that makes the command line and the configuration file
+ */
+function withSettings(text: string, template: string): string {
+  const schema = JSON.parse(text) as { properties: Record<string, object> };
+  const others = Object.fromEntries(
+    Object.entries(allSettings).filter(
+      ([name]) =>
+        !(name in limitSettings) &&
+        !new RegExp(`(?:--(?:no-)?${flagOf(name).slice(2)}\\b(?!-)|^${name}:)`, 'm').test(template),
+    ),
+  );
+  schema.properties['limits'] = schemaOf(limitSettings);
+  schema.properties['settings'] = schemaOf(others);
+  return `${JSON.stringify(schema, undefined, 2)}\n`;
+}
+
+function schemaOf(settings: Settings): object {
+  const properties = Object.entries(settings).map(([name, { kind, text }]) => {
+    const { $schema: _draft, ...schema } = z.toJSONSchema(kind.file);
+    return [name, { description: plain(text), ...schema }];
+  });
+  return { type: 'object', additionalProperties: false, properties: Object.fromEntries(properties) };
+}
 
 const head = `# Command line
 

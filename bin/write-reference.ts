@@ -1,11 +1,8 @@
-// Writes docs/reference/command-line.md and the definitions in the Helm chart. To be run after a change of commands,
-// flags or CustomResourceDefinitions: node bin/write-reference.ts
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { chartDefinitions } from './generate-crds.ts';
-import { referencePage, referencePath } from './reference.ts';
+// Writes all generated files. To be run after a change of commands, settings or CustomResourceDefinitions:
+// node bin/write-reference.ts
+import { readFileSync, writeFileSync } from 'node:fs';
+import { generatedFiles } from './reference.ts';
 
-const file = new URL(`../${referencePath}`, import.meta.url);
-mkdirSync(new URL('.', file), { recursive: true });
-writeFileSync(file, referencePage());
-for (const [path, text] of Object.entries(chartDefinitions))
-  writeFileSync(new URL(`../${path}`, import.meta.url), text);
+const at = (path: string): URL => new URL(`../${path}`, import.meta.url);
+for (const [path, text] of Object.entries(generatedFiles((one) => readFileSync(at(one), 'utf8'))))
+  writeFileSync(at(path), text);

@@ -3,7 +3,7 @@
 import { isLoopback } from '../lib/text/host-port.ts';
 import type { Config } from './configuration.ts';
 import { refuseWithWorkers } from './workers-config.ts';
-import type { Written } from './written.ts';
+import type { Written } from './settings/settings.ts';
 
 /** All sections of the configuration, after each was checked by itself. */
 export type ReadSections = Omit<Config, 'timeScale'> & { readonly workers: number };
@@ -11,7 +11,7 @@ export type ReadSections = Omit<Config, 'timeScale'> & { readonly workers: numbe
 /** Calls `written.fault` for every combination of settings that is not allowed. */
 export function refuseCombinations(config: ReadSections, written: Written): void {
   refuseWithoutClusters(config, written);
-  if (written.merged.tlsCertFile !== undefined && config.hub?.serving !== undefined)
+  if (config.tls !== undefined && config.hub?.serving !== undefined)
     written.fault('--serving-secret', 'cannot be used with --tls-cert-file: give only one source of the certificate');
   if (config.identity === 'self') refuseWithSelf(config, written);
   else refuseWithoutLogin(config, written);
@@ -38,7 +38,7 @@ function refuseWithSelf({ listen, tokenAuthFile, clientCaFile }: ReadSections, {
   const given = {
     '--token-auth-file': tokenAuthFile,
     '--client-ca-file': clientCaFile,
-    '--hub-kubeconfig': flags.hubKubeconfig === '' ? undefined : flags.hubKubeconfig,
+    '--hub-kubeconfig': flags['hubKubeconfig'] || undefined,
   };
   for (const [flag, value] of Object.entries(given)) {
     if (value !== undefined)

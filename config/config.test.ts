@@ -48,6 +48,7 @@ test('flags win over the file, the file over defaults; paths start where they we
 
 test('every fault is reported at once', () => {
   const message = faultsOf({ listen: 'nonsense', identity: 'other', tlsCertFile: '/c', clusterDomain: '-x' });
+  assert.match(message, /--identity: must be "impersonate" or "self"/);
   for (const flag of ['--listen', '--kubeconfig', '--identity', '--tls-cert-file', '--cluster-domain']) {
     assert.ok(message.includes(flag), `${flag} in ${message}`);
   }
@@ -206,5 +207,37 @@ test('YAML that cannot become fields is a fault of the file, never a crash, and 
       assert.match(told, expected);
       assert.doesNotMatch(told, /SECRET/);
     });
+  }
+});
+
+test("cluster-gateway's names of flags are accepted beside ours, but not with another value", () => {
+  const hub = { hubKubeconfig: '/h' };
+  const read = readConfig({ ...hub, clusterGatewayProxyConfig: '/rules', authorizeProxySubpath: true }, {}, false);
+  assert.equal(read.outgoing.exchangeFile, '/rules');
+  assert.equal(read.hub?.subpathAuthorization, true);
+  const both = { ...hub, clusterGatewayProxyConfig: '/rules', identityExchange: '/others' };
+  assert.match(faultsOf(both), /--identity-exchange: --cluster-gateway-proxy-config is another name of this flag/);
+  assert.match(faultsOf({ ...minimal, authorizeProxySubpath: true }), /--subpath-authorization: needs a hub/);
+});
+
+test('a switch is true without a value, true or false with one, and nothing else', () => {
+  const limits = (endExpiredStreams: unknown) => readConfig({ ...minimal, endExpiredStreams }, {}).limits;
+  for (const [written, expected] of [
+    [undefined, true],
+    [true, true],
+    ['true', true],
+    ['false', false],
+    [false, false],
+  ] as const)
+    assert.equal(limits(written).endExpiredStreams, expected, String(written));
+  for (const written of ['', 'yes', '0'])
+    assert.match(faultsOf({ ...minimal, endExpiredStreams: written }), /--end-expired-streams: must be "true" or/);
+});
+
+test('an empty value is a fault where it could not be meant, of flags and of the file', () => {
+  for (const name of ['authorizationRules', 'clientCaFile', 'authenticationConfig', 'tracingConfigFile'] as const) {
+    assert.match(faultsOf({ ...minimal, [name]: '' }), /is empty/, name);
+    withFile(`${name}: ""\n`, (config) => assert.match(faultsOf({ ...minimal, config }), new RegExp(name), name));
+    withFile(`${name}: null\n`, (config) => assert.match(faultsOf({ ...minimal, config }), new RegExp(name), name));
   }
 });

@@ -1,7 +1,6 @@
 // The type of a checked configuration, as the rest of the program reads it.
 import type { IdentityMode } from '../model/records.ts';
 import type { AuditConfig } from './sections/audit-config.ts';
-import type { AuthenticationFlags } from './sections/authentication-flags.ts';
 import type { LogLevel } from '../lib/log.ts';
 import type { HostPort } from '../lib/text/host-port.ts';
 import type { ConsoleConfig } from './sections/console-config.ts';
@@ -10,6 +9,14 @@ import type { IdentityConfig } from './sections/identity-config.ts';
 import type { IndexConfig } from './sections/index-config.ts';
 import type { LimitsConfig } from './sections/limits-config.ts';
 import type { TracingConfig } from './sections/tracing-config.ts';
+
+/** Settings about authentication, after they were checked. Paths are absolute. */
+export interface AuthenticationFlags {
+  /** File with kube-apiserver's AuthenticationConfiguration. */
+  readonly configFile: string | undefined;
+  /** Undefined when `--anonymous-auth` was not given; then the authentication file decides. */
+  readonly anonymousAuth: boolean | undefined;
+}
 
 /** The checked configuration of `portcullis serve`. Paths are absolute. */
 export interface Config {

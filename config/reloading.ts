@@ -4,7 +4,7 @@ import { ConfigurationError } from '../lib/configuration-error.ts';
 import { GatewayError } from '../model/errors.ts';
 import { lookAt, watchFiles } from '../lib/file-watch.ts';
 import type { FileWatch } from '../lib/file-watch.ts';
-import { readText } from './values/values.ts';
+import { readText } from './settings/read-text.ts';
 import type { Log } from '../lib/log.ts';
 
 /** Configuration files that are read again when they change. */

@@ -4,27 +4,25 @@
 import type { Config } from './configuration.ts';
 import { countSettings } from './sections/limits-config.ts';
 import type { LimitsConfig } from './sections/limits-config.ts';
-import type { Fault } from './values/values.ts';
-
-/** The setting `--workers` as the operator wrote it, before it is checked. */
-export interface WorkersInput {
-  readonly workers?: string | number;
-}
+import { whole } from './settings/kinds.ts';
+import type { Fault, Settings } from './settings/settings.ts';
 
 export const mostWorkers = 64;
+
+/** The setting of the worker processes. */
+export const workerSettings = {
+  workers: {
+    kind: whole({ least: 1, most: mostWorkers }),
+    default: 1,
+    text: 'processes that serve, beside one that accepts connections for them ([several cores](../how-to/several-cores.md)); not with `userQps`',
+  },
+} satisfies Settings;
+
 /**
  * The least memory of one process, in bytes; a smaller share is refused. With less memory, garbage collection would
  * take most of the time. `--max-memory` has the same minimum.
  */
 const leastBytes = 128 * 1024 ** 2;
-
-/** The number of worker processes. When the value is not a number from 1 to 64, `fault` is called and 1 is returned. */
-export function readWorkers({ workers = 1 }: WorkersInput, fault: Fault): number {
-  const count = /^[1-9]\d?$/.test(String(workers)) ? Number(workers) : Number.NaN;
-  if (count <= mostWorkers) return count;
-  fault('--workers', `"${workers}" is no number from 1 to ${mostWorkers}`);
-  return 1;
-}
 
 /** Reports settings that cannot be combined with more than one worker. */
 export function refuseWithWorkers(config: Pick<Config, 'limits'>, workers: number, fault: Fault): void {

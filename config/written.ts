@@ -1,80 +1,28 @@
-// The settings as the operator wrote them, in flags and in the configuration file. A flag overrides the file. Relative
-// paths in flags refer to the working directory, relative paths in the file to the folder of the file.
+// The settings as the operator wrote them: flags and the configuration file.
 import { dirname, resolve } from 'node:path';
-import type { AuditInput } from './sections/audit-config.ts';
-import type { TracingInput } from './sections/tracing-config.ts';
-import type { AuthenticationInput } from './sections/authentication-flags.ts';
-import type { ConsoleInput } from './sections/console-config.ts';
 import { readConfigFile } from './config-file.ts';
-import type { FileInput } from './config-file.ts';
-import type { HubInput } from './sections/hub-config.ts';
-import type { IdentityInput } from './sections/identity-config.ts';
-import type { IndexInput } from './sections/index-config.ts';
-import type { LimitsInput } from './sections/limits-config.ts';
-import { definedOf } from './values/values.ts';
-import type { Fault } from './values/values.ts';
-import type { WorkersInput } from './workers-config.ts';
+import { allSettings } from './all-settings.ts';
+import type { SettingName } from './all-settings.ts';
+import { flagOf, flagsAlone } from './settings/settings.ts';
+import type { Fault, Written } from './settings/settings.ts';
 
-/** All settings, as flags (text) or in the configuration file. */
-export interface ConfigInput
-  extends
-    AuditInput,
-    AuthenticationInput,
-    ConsoleInput,
-    HubInput,
-    IdentityInput,
-    IndexInput,
-    LimitsInput,
-    TracingInput,
-    WorkersInput {
-  readonly config?: string;
-  readonly listen?: string;
-  readonly opsListen?: string;
-  readonly dataDir?: string;
-  readonly kubeconfig?: readonly string[];
-  readonly tokenAuthFile?: string;
-  readonly clientCaFile?: string;
-  readonly authorizationRules?: string;
-  readonly identity?: string;
-  readonly clusterDomain?: string;
-  readonly tlsCertFile?: string;
-  readonly tlsPrivateKeyFile?: string;
-}
-
-/** The settings from flags and file, as the sections of the configuration read them. */
-export interface Written {
-  readonly flags: ConfigInput;
-  /** Settings in the configuration file; empty when there is no file. */
-  readonly file: FileInput;
-  /** Folder of the configuration file; '' when there is no file. */
-  readonly folder: string;
-  /** The value of each flag, or of the configuration file when the flag is absent. Paths are as written. */
-  readonly merged: Omit<ConfigInput, 'kubeconfig'>;
-  readonly fault: Fault;
-}
+/** The flags of `serve`, under the names of the settings; unchecked, undefined when not given. */
+export type ConfigInput = { readonly [K in SettingName | Alias]?: unknown } & { readonly config?: string };
+/** Other names of flags, which cluster-gateway's users know. */
+type Alias = 'clusterGatewayProxyConfig' | 'authorizeProxySubpath';
 
 /**
- * Reads the configuration file that `--config` names.
+ * Reads the configuration file that `--config` names. A flag under another name counts as the setting's own.
  * @throws ConfigurationError with every fault of the file
  */
-export function readWritten(flags: ConfigInput, fault: Fault): Written {
-  const file = flags.config === undefined ? {} : readConfigFile(flags.config);
-  const folder = flags.config === undefined ? '' : dirname(resolve(flags.config));
-  return { flags, file, folder, merged: { ...file, ...definedOf(flags) }, fault };
-}
-
-type PathName =
-  | 'authenticationConfig'
-  | 'dataDir'
-  | 'tokenAuthFile'
-  | 'clientCaFile'
-  | 'authorizationRules'
-  | 'tlsCertFile'
-  | 'tlsPrivateKeyFile';
-
-/** The absolute path of a setting; undefined when it was not given. */
-export function writtenPath({ flags, file, folder }: Written, name: PathName): string | undefined {
-  const flag = flags[name];
-  if (flag !== undefined) return resolve(flag);
-  return file[name] === undefined ? undefined : resolve(folder, file[name]);
+export function readWritten(input: ConfigInput, fault: Fault): Written {
+  const flags: Record<string, unknown> = { ...input };
+  for (const [name, { alias }] of Object.entries(allSettings)) {
+    if (alias === undefined || flags[alias] === undefined) continue;
+    if (flags[name] !== undefined && flags[name] !== flags[alias])
+      fault(flagOf(name), `${flagOf(alias)} is another name of this flag: give one of them`);
+    flags[name] ??= flags[alias];
+  }
+  if (input.config === undefined) return flagsAlone(flags, fault);
+  return { flags, file: readConfigFile(input.config), folder: dirname(resolve(input.config)), fault };
 }

@@ -1,8 +1,8 @@
 // The section of the configuration about import policies, by which the gateway creates PediaClusters. They are off by
 // default, since the gateway then writes to the hub.
-import { z } from 'zod';
-import { refuseUnused } from '../values/values.ts';
-import type { Fault, Given } from '../values/values.ts';
+import { anyText, namespace, onOff } from '../settings/kinds.ts';
+import { readSettings, refuseUnused } from '../settings/settings.ts';
+import type { Settings, Written } from '../settings/settings.ts';
 
 /** The settings of import policies when these are in effect. */
 export interface ImportConfig {
@@ -15,32 +15,34 @@ export interface ImportConfig {
   readonly shardingName: string;
 }
 
-/** Schema of the settings of import policies in the configuration file. */
-export const importFileFields = {
-  importPolicies: z.boolean().optional(),
-  clusterpediaNamespace: z.string().min(1).optional(),
-  shardingName: z.string().optional(),
-};
-
-/** The settings of import policies as the operator wrote them, before they are checked. */
-export type ImportInput = Given<typeof importFileFields>;
-
-export const defaultClusterpediaNamespace = 'clusterpedia-system';
-
-const namespaceForm = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+/** The settings of import policies. */
+export const importSettings = {
+  importPolicies: {
+    kind: onOff,
+    default: false,
+    text: "put Clusterpedia's [import policies](../how-to/import-policies.md) into effect and keep the status of PediaClusters; writes to the hub",
+  },
+  clusterpediaNamespace: {
+    kind: namespace,
+    default: 'clusterpedia-system',
+    text: 'namespace of the Leases of the replica that does so',
+  },
+  shardingName: {
+    kind: anyText,
+    placeholder: '<name>',
+    default: '',
+    otherwise: 'those without one',
+    text: 'take only PediaClusters with this `spec.shardingName`',
+  },
+} satisfies Settings;
 
 /**
- * Checks the settings of import policies; undefined when they are off. `fault` is called for each setting that is
- * wrong.
- * @param given value of the flag, or of the configuration file when the flag is absent
+ * Reads the settings of import policies; undefined when they are off. `written.fault` is called for each setting that
+ * is wrong.
  */
-export function readImportConfig(given: ImportInput, fault: Fault): ImportConfig | undefined {
-  const { importPolicies = false, clusterpediaNamespace, shardingName } = given;
-  if (!importPolicies) {
-    refuseUnused(given, importFileFields, 'importPolicies', fault);
-    return undefined;
-  }
-  const namespace = clusterpediaNamespace ?? defaultClusterpediaNamespace;
-  if (!namespaceForm.test(namespace)) fault('--clusterpedia-namespace', `"${namespace}" is not a namespace name`);
-  return Object.freeze({ namespace, shardingName: shardingName ?? '' });
+export function readImportConfig(written: Written): ImportConfig | undefined {
+  const { importPolicies, clusterpediaNamespace, shardingName } = readSettings(importSettings, written);
+  if (importPolicies) return Object.freeze({ namespace: clusterpediaNamespace, shardingName });
+  refuseUnused(importSettings, 'importPolicies', written);
+  return undefined;
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readProfilesConfig } from './profiles-config.ts';
-import type { ProfilesInput } from './profiles-config.ts';
+import { flagsAlone } from '../settings/settings.ts';
 
-function read(given: ProfilesInput) {
+function read(given: Readonly<Record<string, unknown>>) {
   const faults: string[] = [];
-  const config = readProfilesConfig(given, (flag, message) => void faults.push(`${flag} ${message}`));
+  const config = readProfilesConfig(flagsAlone(given, (flag, message) => void faults.push(`${flag} ${message}`)));
   return { config, faults };
 }
 

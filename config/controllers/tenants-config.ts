@@ -1,43 +1,42 @@
 // The section of the configuration about TenantBinding objects, which grant rights in clusters. TenantBindings are off
 // by default, since the gateway then writes to the hub and to the clusters in which rights are granted.
-import { z } from 'zod';
-import { readLease, refuseUnused } from '../values/values.ts';
-import type { Fault, Given, LeaseName } from '../values/values.ts';
+import { namespacedName, onOff } from '../settings/kinds.ts';
+import type { NamespacedName } from '../settings/kinds.ts';
+import { readSettings, refuseUnused } from '../settings/settings.ts';
+import type { Settings, Written } from '../settings/settings.ts';
 
 /** Settings for TenantBindings of the hub, when the operator has switched them on. */
 export interface TenantsConfig {
   /** The Lease by which replicas elect the one that carries out TenantBindings. */
-  readonly lease: LeaseName;
+  readonly lease: NamespacedName;
   /** True when the gateway also executes OCM's ClusterPermissions. */
   readonly clusterPermissions: boolean;
 }
 
-/** Schema of the settings for TenantBindings in the configuration file. */
-export const tenantsFileFields = {
-  tenantBindings: z.boolean().optional(),
-  tenantsLease: z.string().min(1).optional(),
-  clusterPermissions: z.boolean().optional(),
-};
-
-/** The settings of TenantBindings as the operator wrote them, before they are checked. */
-export type TenantsInput = Given<typeof tenantsFileFields>;
-
-export const defaultTenantsLease = 'portcullis-system/portcullis-tenants';
+/** The settings for TenantBindings. */
+export const tenantsSettings = {
+  tenantBindings: {
+    kind: onOff,
+    default: false,
+    text: 'grant rights in clusters as [TenantBinding objects](../how-to/tenants.md) say, as their author; writes to the hub and to these clusters',
+  },
+  clusterPermissions: { kind: onOff, default: false, text: "do so for OCM's ClusterPermissions, too" },
+  tenantsLease: {
+    kind: namespacedName,
+    default: 'portcullis-system/portcullis-tenants',
+    text: 'Lease of the replica that does so',
+  },
+} satisfies Settings;
 
 /**
- * Checks the settings for TenantBindings; undefined when they are off. `fault` is called for each setting that is
- * wrong.
- * @param given value of the flag, or of the configuration file when the flag is absent
+ * Reads the settings for TenantBindings; undefined when they are off. `written.fault` is called for each setting that
+ * is wrong.
  */
-export function readTenantsConfig(given: TenantsInput, fault: Fault): TenantsConfig | undefined {
-  const { tenantBindings, tenantsLease, clusterPermissions } = given;
-  if (tenantBindings !== true) {
-    const { clusterPermissions: isAsked, ...others } = given;
-    refuseUnused(isAsked === true ? given : others, tenantsFileFields, 'tenantBindings', fault);
-    return undefined;
-  }
-  return Object.freeze({
-    lease: readLease('--tenants-lease', tenantsLease ?? defaultTenantsLease, fault),
-    clusterPermissions: clusterPermissions ?? false,
-  });
+export function readTenantsConfig(written: Written): TenantsConfig | undefined {
+  const { tenantBindings, tenantsLease: lease, clusterPermissions } = readSettings(tenantsSettings, written);
+  if (tenantBindings) return Object.freeze({ lease, clusterPermissions });
+  // `clusterPermissions: false` says what holds anyway.
+  const { clusterPermissions: _permissions, ...others } = tenantsSettings;
+  refuseUnused(clusterPermissions ? tenantsSettings : others, 'tenantBindings', written);
+  return undefined;
 }

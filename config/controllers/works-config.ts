@@ -3,14 +3,15 @@
 import { z } from 'zod';
 import { splitAccountName, accountUserName } from '../../auth/callers/reserved.ts';
 import type { AccountName } from '../../auth/callers/reserved.ts';
-import { parseDuration } from '../../lib/duration.ts';
-import { listOf, readLease, refuseUnused } from '../values/values.ts';
-import type { Fault, Given, LeaseName } from '../values/values.ts';
+import { duration, list, namespacedName, onOff, text, whole } from '../settings/kinds.ts';
+import type { NamespacedName } from '../settings/kinds.ts';
+import { readSettings, refuseUnused } from '../settings/settings.ts';
+import type { Kind, Settings, Written } from '../settings/settings.ts';
 
 /** Settings for executing ManifestWorks. */
 export interface WorksConfig {
   /** The Lease by which replicas elect the one that executes works. */
-  readonly lease: LeaseName;
+  readonly lease: NamespacedName;
   /**
    * Names of ManagedClusterSets; the gateway executes the ManifestWorks of the clusters in these sets. Where a
    * ManagedCluster has an annotation about execution, the annotation decides instead of this list.
@@ -46,79 +47,113 @@ export interface WorksConfig {
   readonly historyLimit: number;
 }
 
-/** Schema of the settings for ManifestWorks in the configuration file. */
-export const worksFileFields = {
-  executeWorks: z.boolean().optional(),
-  worksLease: z.string().optional(),
-  worksClusterSets: z.string().optional(),
-  worksDefaultExecutor: z.string().optional(),
-  worksAcceptUnstamped: z.boolean().optional(),
-  worksHubUrl: z.string().optional(),
-  worksAgentId: z.string().optional(),
-  worksEvictionGrace: z.string().optional(),
-  worksHoldOnDenied: z.boolean().optional(),
-  worksRawFeedback: z.boolean().optional(),
-  worksHistory: z.string().optional(),
+type Executor = WorksConfig['defaultExecutor'];
+
+const executor: Kind<Executor> = {
+  placeholder: '<account>',
+  file: z.string(),
+  read: (written, place) => {
+    if (written === 'deny' || written === 'gateway') return written;
+    const [ofNamespace = '', name = '', ...rest] = String(written).split('/');
+    const account = rest.length > 0 ? undefined : splitAccountName(accountUserName({ namespace: ofNamespace, name }));
+    return account ?? place.fault(`"${String(written)}" is not deny, gateway or NAMESPACE/NAME of a ServiceAccount`);
+  },
 };
 
-/** The settings for ManifestWorks as the operator wrote them, before they are checked. */
-export type WorksInput = Given<typeof worksFileFields>;
+const hundredYearsMs = 100 * 365 * 24 * 3_600_000;
+const anyGrace = duration({ example: '60m, or never' });
+/** A duration, or `never` for Infinity. A hundred years or more mean for ever, as for OCM's agent. */
+const grace: Kind<number> = {
+  ...anyGrace,
+  read: (written, place) => {
+    const value = written === 'never' ? Infinity : anyGrace.read(written, place);
+    return value !== undefined && value >= hundredYearsMs ? Infinity : value;
+  },
+};
 
-export const defaultWorksLease = 'portcullis-system/portcullis-works';
-/** Nobody: who makes a work says as whom it is executed, and is asked for the right to. */
-export const defaultWorksExecutor = 'deny';
+/** The settings for ManifestWorks. */
+export const worksSettings = {
+  executeWorks: {
+    kind: onOff,
+    default: false,
+    text: "execute OCM's [ManifestWorks](../how-to/distribute.md) in clusters that are chosen for it; writes to the hub and to these clusters",
+  },
+  worksClusterSets: {
+    kind: list(),
+    default: [],
+    otherwise: 'by annotation alone',
+    text: 'ManagedClusterSets whose clusters are chosen, beside ManagedClusters with the annotation',
+  },
+  worksDefaultExecutor: {
+    kind: executor,
+    default: 'deny',
+    text: 'as whom works without an executor are written: `NAMESPACE/NAME` of a ServiceAccount, `deny`, or `gateway` for its own credential',
+  },
+  worksAcceptUnstamped: {
+    kind: onOff,
+    default: false,
+    text: 'weak: execute works although [it is not proven who changed them last](../how-to/distribute.md#as-whom)',
+  },
+  worksHubUrl: {
+    kind: text,
+    placeholder: '<url>',
+    otherwise: 'the address of `hubKubeconfig`; in a pod it must be given',
+    text: 'address of the hub as clusters see it, by whose hash records are named',
+  },
+  worksAgentId: {
+    kind: text,
+    placeholder: '<id>',
+    otherwise: "made of the hub's address",
+    text: 'name of this executor in records',
+  },
+  worksLease: {
+    kind: namespacedName,
+    default: 'portcullis-system/portcullis-works',
+    text: 'Lease of the replica that executes',
+  },
+  worksEvictionGrace: {
+    kind: grace,
+    default: '60m',
+    text: 'how long what was applied is kept whose work is gone; `never` for ever',
+  },
+  worksHoldOnDenied: {
+    kind: onOff,
+    default: false,
+    text: 'keep objects whose executor may not delete them any more',
+  },
+  worksRawFeedback: { kind: onOff, default: false, text: 'feed objects and lists back as JSON text' },
+  worksHistory: {
+    kind: whole({ most: 99 }),
+    default: 10,
+    text: 'how many executed specs a work keeps to go back to; `0`: none',
+  },
+} satisfies Settings;
 
 /**
- * Checks the settings for executing ManifestWorks; undefined when works are not executed. `fault` is called for each
- * setting that is wrong.
- * @param given value of the flag, or of the configuration file when the flag is absent
+ * Reads the settings for executing ManifestWorks; undefined when works are not executed. `written.fault` is called for
+ * each setting that is wrong.
  * @param inPodHub true when the hub is the cluster of the gateway's own pod
  */
-export function readWorksConfig(given: WorksInput, inPodHub: boolean, fault: Fault): WorksConfig | undefined {
-  if (given.executeWorks !== true) {
-    refuseUnused(given, worksFileFields, 'executeWorks', fault);
+export function readWorksConfig(written: Written, inPodHub: boolean): WorksConfig | undefined {
+  const given = readSettings(worksSettings, written);
+  if (!given.executeWorks) {
+    refuseUnused(worksSettings, 'executeWorks', written);
     return undefined;
   }
-  const { worksHubUrl: hubUrl, worksAgentId: agentId } = given;
   // As seen from its own pods, every hub has the same address (the Service `kubernetes`). With that address, two
   // gateways of different hubs would take each other's works in a common cluster for their own.
-  if (inPodHub && hubUrl === undefined)
-    fault('--works-hub-url', 'must be given in a pod: the address of the hub as clusters see it');
+  if (inPodHub && given.worksHubUrl === undefined)
+    written.fault('--works-hub-url', 'must be given in a pod: the address of the hub as clusters see it');
   return Object.freeze({
-    lease: readLease('--works-lease', given.worksLease ?? defaultWorksLease, fault),
-    clusterSets: listOf(given.worksClusterSets),
-    defaultExecutor: readExecutor(given.worksDefaultExecutor ?? defaultWorksExecutor, fault),
-    acceptUnstamped: given.worksAcceptUnstamped ?? false,
-    hubUrl,
-    agentId,
-    evictionGraceMs: readGrace(given.worksEvictionGrace ?? '60m', fault),
-    holdOnDenied: given.worksHoldOnDenied ?? false,
-    rawJson: given.worksRawFeedback ?? false,
-    historyLimit: readHistoryLimit(given.worksHistory ?? '10', fault),
+    lease: given.worksLease,
+    clusterSets: given.worksClusterSets,
+    defaultExecutor: given.worksDefaultExecutor,
+    acceptUnstamped: given.worksAcceptUnstamped,
+    hubUrl: given.worksHubUrl,
+    agentId: given.worksAgentId,
+    evictionGraceMs: given.worksEvictionGrace,
+    holdOnDenied: given.worksHoldOnDenied,
+    rawJson: given.worksRawFeedback,
+    historyLimit: given.worksHistory,
   });
-}
-
-function readExecutor(text: string, fault: Fault): WorksConfig['defaultExecutor'] {
-  if (text === 'deny' || text === 'gateway') return text;
-  const [namespace = '', name = '', ...rest] = text.split('/');
-  const account = rest.length > 0 ? undefined : splitAccountName(accountUserName({ namespace, name }));
-  if (account === undefined)
-    fault('--works-default-executor', `"${text}" is not deny, gateway or NAMESPACE/NAME of a ServiceAccount`);
-  return account ?? 'deny';
-}
-
-function readHistoryLimit(text: string, fault: Fault): number {
-  if (/^\d{1,2}$/.test(text)) return Number(text);
-  fault('--works-history', `"${text}" is not a number from 0 to 99`);
-  return 0;
-}
-
-const hundredYearsMs = 100 * 365 * 24 * 3_600_000;
-
-function readGrace(text: string, fault: Fault): number {
-  if (text === 'never') return Infinity;
-  const parsed = parseDuration(text);
-  if (parsed === undefined) fault('--works-eviction-grace', `"${text}" is not a duration, for example 60m, or never`);
-  // A hundred years or more mean for ever, as for OCM's agent.
-  return parsed === undefined || parsed >= hundredYearsMs ? Infinity : parsed;
 }

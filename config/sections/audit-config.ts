@@ -1,10 +1,9 @@
 // Configuration of the audit log, with kube-apiserver's flags and defaults. A sink without a policy would record
 // nothing: kube-apiserver only logs a warning about it, but here it is a fault of the configuration.
-import { resolve } from 'node:path';
 import { z } from 'zod';
-import { longestTimerMs, parseDuration } from '../../lib/duration.ts';
-import { flagOf } from '../values/values.ts';
-import type { Fault, Given } from '../values/values.ts';
+import { duration, oneOf, pathOr, whole } from '../settings/kinds.ts';
+import { readSettings } from '../settings/settings.ts';
+import type { Kind, Settings, Values, Written } from '../settings/settings.ts';
 
 /** Where audit events are written and which policies apply. Paths are absolute. */
 export interface AuditConfig {
@@ -52,148 +51,126 @@ export interface AuditWebhookConfig {
   readonly spoolBytes: number;
 }
 
-/**
- * kube-apiserver's defaults (pkg/server/options/audit.go), and a default for auditWebhookSpoolMaxsize, which
- * kube-apiserver does not have: only the gateway can store events on disk while the webhook fails.
- */
-export const auditDefaults = {
-  auditLogMaxage: 366,
-  auditLogMaxbackup: 100,
-  auditLogMaxsize: 100,
-  auditWebhookMode: 'batch',
-  auditWebhookBatchBufferSize: 10_000,
-  auditWebhookBatchMaxSize: 400,
-  auditWebhookBatchMaxWait: '30s',
-  auditWebhookBatchThrottleQps: 10,
-  auditWebhookBatchThrottleBurst: 15,
-  auditWebhookInitialBackoff: '10s',
-  auditWebhookSpoolMaxsize: 100,
-} as const;
+/** The most that a timer of Node waits is 24.8 days. */
+const delay = duration({ least: '1ms', most: '576h' });
 
-const text = z.string().min(1).optional();
-const numeric = z.union([z.number(), z.string().min(1)]).optional();
-
-/** Schema of the audit settings in the configuration file. */
-export const auditFileFields = {
-  auditPolicyFile: text,
-  auditOverflowPolicyFile: text,
-  auditLogPath: text,
-  auditLogMaxage: numeric,
-  auditLogMaxbackup: numeric,
-  auditLogMaxsize: numeric,
-  auditWebhookConfigFile: text,
-  auditWebhookMode: text,
-  auditWebhookBatchBufferSize: numeric,
-  auditWebhookBatchMaxSize: numeric,
-  auditWebhookBatchMaxWait: text,
-  auditWebhookBatchThrottleQps: numeric,
-  auditWebhookBatchThrottleBurst: numeric,
-  auditWebhookInitialBackoff: text,
-  auditWebhookSpoolMaxsize: numeric,
+const modes = oneOf('batch', 'blocking');
+/** kube-apiserver's `blocking-strict` also says what happens when the webhook fails; here a policy says it. */
+const webhookMode: Kind<'batch' | 'blocking'> = {
+  placeholder: modes.placeholder,
+  file: z.string(),
+  read: (written, place) =>
+    modes.read(written, {
+      ...place,
+      fault: (message) =>
+        place.fault(
+          written === 'blocking-strict'
+            ? `${message}; what happens when the webhook fails is said by --audit-overflow-policy-file`
+            : message,
+        ),
+    }),
 };
-export type AuditInput = Given<typeof auditFileFields>;
 
-type PathName = 'auditPolicyFile' | 'auditOverflowPolicyFile' | 'auditLogPath' | 'auditWebhookConfigFile';
-type NumberName = {
-  [K in keyof typeof auditDefaults]: (typeof auditDefaults)[K] extends number ? K : never;
-}[keyof typeof auditDefaults];
+/**
+ * The audit settings. The defaults are kube-apiserver's (pkg/server/options/audit.go); only auditWebhookSpoolMaxsize is
+ * not there: only the gateway can store events on disk while the webhook fails. An empty path is none, as there.
+ */
+export const auditSettings = {
+  auditPolicyFile: {
+    kind: pathOr(''),
+    otherwise: 'nothing is recorded',
+    text: 'what is audited: audit.k8s.io/v1 Policy, levels None and Metadata; watched',
+  },
+  auditOverflowPolicyFile: {
+    kind: pathOr(''),
+    otherwise: 'those that may change something',
+    text: 'which requests are refused while events cannot be stored; watched',
+  },
+  auditLogPath: { kind: pathOr('', '-'), text: 'file for events, one a line; `-` for standard output' },
+  auditLogMaxage: {
+    kind: whole(),
+    placeholder: '<days>',
+    default: 366,
+    text: 'days for which rotated files are kept; `0`: no limit',
+  },
+  auditLogMaxbackup: { kind: whole(), default: 100, text: 'how many rotated files are kept; `0`: no limit' },
+  auditLogMaxsize: {
+    kind: whole(),
+    placeholder: '<MiB>',
+    default: 100,
+    text: 'size in MiB at which the file is rotated; `0`: never',
+  },
+  auditWebhookConfigFile: { kind: pathOr(''), text: 'kubeconfig whose server gets events by POST; watched' },
+  auditWebhookMode: {
+    kind: webhookMode,
+    default: 'batch',
+    text: '`batch`, or `blocking`: requests wait until the webhook has their first event',
+  },
+  auditWebhookBatchBufferSize: { kind: whole({ least: 1 }), default: 10_000, text: 'events that wait in memory' },
+  auditWebhookBatchMaxSize: { kind: whole({ least: 1 }), default: 400, text: 'events in one batch' },
+  auditWebhookBatchMaxWait: { kind: delay, default: '30s', text: 'longest wait for a batch to fill' },
+  auditWebhookBatchThrottleQps: { kind: whole(), default: 10, text: 'batches a second; `0`: no limit' },
+  auditWebhookBatchThrottleBurst: { kind: whole({ least: 1 }), default: 15, text: 'batches at once' },
+  auditWebhookInitialBackoff: { kind: delay, default: '10s', text: 'first wait after a failure' },
+  auditWebhookSpoolMaxsize: {
+    kind: whole(),
+    placeholder: '<MiB>',
+    default: 100,
+    text: 'MiB that may wait on disk, in `audit-spool` of the data directory',
+  },
+} satisfies Settings;
 
 const megabyte = 1024 * 1024;
 
-/** Returns the audit settings out of all settings; settings that the operator did not give are left out. */
-export function auditInput(written: AuditInput): AuditInput {
-  const names = Object.keys(auditFileFields) as (keyof AuditInput)[];
-  return Object.fromEntries(names.filter((name) => written[name] !== undefined).map((name) => [name, written[name]]));
-}
-
 /**
- * Reads the audit configuration; undefined when nothing is to be audited. `fault` is called for each setting that is
- * wrong.
- * @param folder folder to which relative paths in the configuration file refer. Relative paths in flags refer to the
- * working directory
+ * Reads the audit configuration; undefined when nothing is to be audited. `written.fault` is called for each setting
+ * that is wrong.
  */
-export function readAuditConfig(
-  flags: AuditInput,
-  file: AuditInput,
-  folder: string,
-  fault: Fault,
-): AuditConfig | undefined {
-  const path = (name: PathName): string | undefined => {
-    const written = flags[name] ?? file[name];
-    if (written === undefined || written === '') return undefined;
-    if (name === 'auditLogPath' && written === '-') return written;
-    return flags[name] === undefined ? resolve(folder, written) : resolve(written);
-  };
-  const given: AuditInput = { ...file, ...flags };
-  const policyFile = path('auditPolicyFile');
-  const overflowPolicyFile = path('auditOverflowPolicyFile');
-  const logPath = path('auditLogPath');
-  const webhookFile = path('auditWebhookConfigFile');
-  const log = logPath === undefined ? undefined : readLog(given, logPath, fault);
-  const webhook = webhookFile === undefined ? undefined : readWebhook(given, webhookFile, fault);
+export function readAuditConfig(written: Written): AuditConfig | undefined {
+  const given = readSettings(auditSettings, written);
+  const policyFile = given.auditPolicyFile || undefined;
+  const overflowPolicyFile = given.auditOverflowPolicyFile || undefined;
+  const log = logOf(given);
+  const webhook = webhookOf(given);
   const hasSink = log !== undefined || webhook !== undefined;
   if (policyFile !== undefined && hasSink) return Object.freeze({ policyFile, overflowPolicyFile, log, webhook });
   if (policyFile !== undefined)
-    fault(
+    written.fault(
       '--audit-policy-file',
       'says what to record but not where to: give --audit-log-path or --audit-webhook-config-file',
     );
   else if (hasSink)
-    fault(
-      logPath === undefined ? '--audit-webhook-config-file' : '--audit-log-path',
+    written.fault(
+      log === undefined ? '--audit-webhook-config-file' : '--audit-log-path',
       'records nothing without --audit-policy-file',
     );
-  else if (overflowPolicyFile !== undefined) fault('--audit-overflow-policy-file', 'needs --audit-policy-file');
+  else if (overflowPolicyFile !== undefined) written.fault('--audit-overflow-policy-file', 'needs --audit-policy-file');
   return undefined;
 }
 
-function readLog(given: AuditInput, path: string, fault: Fault): AuditLogConfig {
+function logOf(given: Values<typeof auditSettings>): AuditLogConfig | undefined {
+  if (!given.auditLogPath) return undefined;
   return {
-    path,
-    maxAgeDays: numberOf(given, 'auditLogMaxage', 0, fault),
-    maxBackups: numberOf(given, 'auditLogMaxbackup', 0, fault),
-    maxSizeBytes: numberOf(given, 'auditLogMaxsize', 0, fault) * megabyte,
+    path: given.auditLogPath,
+    maxAgeDays: given.auditLogMaxage,
+    maxBackups: given.auditLogMaxbackup,
+    maxSizeBytes: given.auditLogMaxsize * megabyte,
   };
 }
 
-function readWebhook(given: AuditInput, configFile: string, fault: Fault): AuditWebhookConfig {
-  const mode = given.auditWebhookMode ?? auditDefaults.auditWebhookMode;
-  if (mode !== 'batch' && mode !== 'blocking') {
-    const more =
-      mode === 'blocking-strict' ? '; what happens when the webhook fails is said by --audit-overflow-policy-file' : '';
-    fault('--audit-webhook-mode', `must be "batch" or "blocking"${more}`);
-  }
+function webhookOf(given: Values<typeof auditSettings>): AuditWebhookConfig | undefined {
+  if (!given.auditWebhookConfigFile) return undefined;
   return {
-    configFile,
-    mode: mode === 'blocking' ? 'blocking' : 'batch',
+    configFile: given.auditWebhookConfigFile,
+    mode: given.auditWebhookMode,
     batch: {
-      bufferSize: numberOf(given, 'auditWebhookBatchBufferSize', 1, fault),
-      maxSize: numberOf(given, 'auditWebhookBatchMaxSize', 1, fault),
-      maxWaitMs: durationOf(given, 'auditWebhookBatchMaxWait', fault),
-      throttleQps: numberOf(given, 'auditWebhookBatchThrottleQps', 0, fault),
-      throttleBurst: numberOf(given, 'auditWebhookBatchThrottleBurst', 1, fault),
+      bufferSize: given.auditWebhookBatchBufferSize,
+      maxSize: given.auditWebhookBatchMaxSize,
+      maxWaitMs: given.auditWebhookBatchMaxWait,
+      throttleQps: given.auditWebhookBatchThrottleQps,
+      throttleBurst: given.auditWebhookBatchThrottleBurst,
     },
-    initialBackoffMs: durationOf(given, 'auditWebhookInitialBackoff', fault),
-    spoolBytes: numberOf(given, 'auditWebhookSpoolMaxsize', 0, fault) * megabyte,
+    initialBackoffMs: given.auditWebhookInitialBackoff,
+    spoolBytes: given.auditWebhookSpoolMaxsize * megabyte,
   };
-}
-
-function numberOf(given: AuditInput, name: NumberName, least: number, fault: Fault): number {
-  const written = given[name] ?? auditDefaults[name];
-  const value = typeof written === 'string' && !/^\d{1,9}$/.test(written) ? Number.NaN : Number(written);
-  if (Number.isInteger(value) && value >= least) return value;
-  fault(flagOf(name), `"${written}" is not a whole number of at least ${least}`);
-  return least;
-}
-
-function durationOf(
-  given: AuditInput,
-  name: 'auditWebhookBatchMaxWait' | 'auditWebhookInitialBackoff',
-  fault: Fault,
-): number {
-  const written = given[name] ?? auditDefaults[name];
-  const value = parseDuration(written);
-  if (value === undefined || value === 0 || value > longestTimerMs)
-    fault(flagOf(name), `"${written}" is not a duration up to 24 days, for example 10s or 1m30s`);
-  return value ?? 0;
 }

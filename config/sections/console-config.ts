@@ -1,7 +1,8 @@
 // The section of the configuration about the console: whether it is served, and by which identity provider its users
 // may log in.
-import { z } from 'zod';
-import type { Fault } from '../values/values.ts';
+import { onOff, text } from '../settings/kinds.ts';
+import { readSettings } from '../settings/settings.ts';
+import type { Settings, Written } from '../settings/settings.ts';
 
 /** Settings of the console when it is served. */
 export interface ConsoleConfig {
@@ -15,48 +16,49 @@ export interface ConsoleConfig {
   readonly redeem?: ((code: string) => string | undefined) | undefined;
 }
 
-/** Schema of the console's settings in the configuration file. */
-export const consoleFileFields = {
-  console: z.boolean().optional(),
-  consoleOidcIssuer: z.string().min(1).optional(),
-  consoleOidcClientId: z.string().min(1).optional(),
-  consoleOidcScopes: z.string().min(1).optional(),
-};
-
-/** The settings as the operator wrote them, in flags (text) or in the configuration file. */
-export interface ConsoleInput {
-  readonly console?: string | boolean;
-  readonly consoleOidcIssuer?: string;
-  readonly consoleOidcClientId?: string;
-  readonly consoleOidcScopes?: string;
-}
+/** The settings of the console. */
+export const consoleSettings = {
+  console: { kind: onOff, default: true, text: 'serve [the console](../how-to/console.md) below `/console/`' },
+  consoleOidcIssuer: {
+    kind: text,
+    placeholder: '<url>',
+    text: "identity provider by which the console's users may log in",
+  },
+  consoleOidcClientId: {
+    kind: text,
+    placeholder: '<id>',
+    text: 'the public client of that provider that the console is',
+  },
+  // Kubernetes reads the user from the ID token, so only scopes that add claims to the ID token are requested.
+  consoleOidcScopes: {
+    kind: text,
+    placeholder: '<scopes>',
+    default: 'openid email profile',
+    text: 'what the console asks the provider for',
+  },
+} satisfies Settings;
 
 /**
- * Scopes that are requested by default. Kubernetes reads the user from the ID token, so only scopes that add claims to
- * the ID token are requested.
+ * Reads the settings of the console; undefined when it is not served. `written.fault` is called for each setting that
+ * is wrong.
  */
-const defaultScopes = 'openid email profile';
-
-/**
- * Checks the settings of the console; undefined when it is not served. `fault` is called for each setting that is
- * wrong.
- */
-export function readConsoleConfig(
-  { console = true, consoleOidcIssuer: issuer, consoleOidcClientId: clientId, consoleOidcScopes }: ConsoleInput,
-  fault: Fault,
-): ConsoleConfig | undefined {
-  const served = String(console);
-  if (served !== 'true' && served !== 'false') fault('--console', 'must be "true" or "false"');
+export function readConsoleConfig(written: Written): ConsoleConfig | undefined {
+  const {
+    console: isServed,
+    consoleOidcIssuer: issuer,
+    consoleOidcClientId: clientId,
+    consoleOidcScopes: scopes,
+  } = readSettings(consoleSettings, written);
+  const { fault } = written;
   if ((issuer === undefined) !== (clientId === undefined))
     fault('--console-oidc-client-id', '--console-oidc-issuer and --console-oidc-client-id must be given together');
   if (issuer !== undefined && !isHttps(issuer))
     fault('--console-oidc-issuer', 'must be the https URL of the issuer, as in the tokens');
-  const scopes = consoleOidcScopes ?? defaultScopes;
   if (!scopes.split(' ').includes('openid')) fault('--console-oidc-scopes', 'must have the scope "openid"');
-  if (served === 'false') return undefined;
+  if (!isServed) return undefined;
   return issuer === undefined || clientId === undefined ? {} : { openid: { issuer, clientId, scopes } };
 }
 
-function isHttps(text: string): boolean {
-  return URL.canParse(text) && new URL(text).protocol === 'https:';
+function isHttps(url: string): boolean {
+  return URL.canParse(url) && new URL(url).protocol === 'https:';
 }

@@ -1,11 +1,11 @@
 // The section of the configuration about the user that member clusters see. Security: each setting that weakens the
 // rules (privileged exchange, forwarding system:masters, ServiceAccounts under their own names) needs a flag of its own
 // and is never implied by another.
-import { z } from 'zod';
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import { isListable } from '../../auth/outgoing/trust.ts';
-import { listOf } from '../values/values.ts';
-import type { Fault, Given } from '../values/values.ts';
+import { anyText, list, onOff, oneOf, path } from '../settings/kinds.ts';
+import { readSettings } from '../settings/settings.ts';
+import type { Settings, Written } from '../settings/settings.ts';
 
 /**
  * Settings for the user that member clusters see (docs/rules.md, "Reserved identities decided once"). Paths are
@@ -30,60 +30,56 @@ export interface IdentityConfig {
   readonly impersonateExtra: readonly string[] | undefined;
 }
 
-const text = z.string().min(1);
+/** The settings for the user that member clusters see. */
+export const identitySettings = {
+  forwardSystemMasters: {
+    kind: onOff,
+    default: false,
+    text: "let a hub's `system:masters` be `system:masters` in the clusters",
+  },
+  forwardReserved: {
+    kind: list(listableFault),
+    default: [],
+    otherwise: 'none',
+    text: 'further `system:*` and `kubeadm:*` users and groups of a hub or identity provider that are themselves in the clusters, such as `system:authenticated:oauth`',
+  },
+  serviceAccountIdentity: {
+    kind: oneOf('prefixed', 'as-is', 'refuse'),
+    default: 'prefixed',
+    text: "what a hub's ServiceAccount is in the clusters: `prefixed` is `cluster:hub:system:serviceaccount:NS:NAME`",
+  },
+  identityExchange: {
+    kind: path,
+    alias: 'clusterGatewayProxyConfig',
+    text: "rules that change who goes out: cluster-gateway's ClusterGatewayProxyConfiguration; watched",
+  },
+  allowPrivilegedIdentity: { kind: onOff, default: false, text: 'load its PrivilegedIdentityExchanger rules' },
+  privilegedUser: { kind: anyText, placeholder: '<name>', text: 'whom those rules impersonate' },
+  impersonationMode: {
+    kind: oneOf('full', 'username'),
+    default: 'full',
+    text: 'what goes out of a user; `username` is the name alone',
+  },
+  impersonateExtra: { kind: list(), placeholder: '<keys>', otherwise: 'all', text: 'extra keys that go out' },
+} satisfies Settings;
 
-/** Schema of the identity settings in the configuration file. */
-export const identityFileFields = {
-  identityExchange: text.optional(),
-  allowPrivilegedIdentity: z.boolean().optional(),
-  privilegedUser: text.optional(),
-  forwardSystemMasters: z.boolean().optional(),
-  forwardReserved: z.string().optional(),
-  serviceAccountIdentity: text.optional(),
-  impersonationMode: text.optional(),
-  impersonateExtra: z.string().optional(),
-};
-/**
- * The identity settings as the operator wrote them. `clusterGatewayProxyConfig` is another name of `identityExchange`.
- */
-export type IdentityInput = Given<typeof identityFileFields> & { readonly clusterGatewayProxyConfig?: string };
+function listableFault(name: string): string | undefined {
+  if (isListable(name)) return undefined;
+  return `${JSON.stringify(name)} cannot be listed: only names that begin with "system:" or "kubeadm:" are reserved, nodes and control plane components never go out, and ServiceAccounts follow --service-account-identity`;
+}
 
-/**
- * Checks the identity settings; `fault` is called for each setting that is wrong.
- * @param given value of the flag, or of the configuration file when the flag is absent; with absolute paths
- */
-export function readIdentityConfig(given: IdentityInput, fault: Fault): IdentityConfig {
-  const { serviceAccountIdentity = 'prefixed', impersonationMode = 'full', privilegedUser } = given;
-  if (!['prefixed', 'as-is', 'refuse'].includes(serviceAccountIdentity))
-    fault('--service-account-identity', 'must be "prefixed", "as-is" or "refuse"');
-  if (!['full', 'username'].includes(impersonationMode)) fault('--impersonation-mode', 'must be "full" or "username"');
-  const { identityExchange: exchangeFile = given.clusterGatewayProxyConfig } = given;
-  if (
-    given.identityExchange !== undefined &&
-    given.clusterGatewayProxyConfig !== undefined &&
-    given.identityExchange !== given.clusterGatewayProxyConfig
-  )
-    fault('--identity-exchange', '--cluster-gateway-proxy-config is another name of this flag: give one of them');
-  const allowPrivilegedIdentity = given.allowPrivilegedIdentity === true;
-  if (allowPrivilegedIdentity && privilegedUser === undefined)
-    fault('--privileged-user', 'is missing: --allow-privileged-identity needs the name of the user to impersonate');
-  const forwardReserved = listOf(given.forwardReserved);
-  for (const name of forwardReserved) {
-    if (isListable(name)) continue;
-    fault(
-      '--forward-reserved',
-      `${JSON.stringify(name)} cannot be listed: only names that begin with "system:" or "kubeadm:" are reserved, nodes and control plane components never go out, and ServiceAccounts follow --service-account-identity`,
+/** Reads the identity settings; `written.fault` is called for each setting that is wrong. */
+export function readIdentityConfig(written: Written): IdentityConfig {
+  const { identityExchange: exchangeFile, ...given } = readSettings(identitySettings, written);
+  if (given.allowPrivilegedIdentity && given.privilegedUser === undefined)
+    written.fault(
+      '--privileged-user',
+      'is missing: --allow-privileged-identity needs the name of the user to impersonate',
     );
-  }
   return Object.freeze({
+    ...given,
     exchangeFile,
-    allowPrivilegedIdentity,
-    privilegedUser,
-    forwardSystemMasters: given.forwardSystemMasters === true || forwardReserved.includes(mastersGroup),
-    forwardReserved,
-    serviceAccountIdentity: serviceAccountIdentity as IdentityConfig['serviceAccountIdentity'],
-    impersonationMode: impersonationMode as IdentityConfig['impersonationMode'],
-    impersonateExtra:
-      given.impersonateExtra === undefined ? undefined : listOf(given.impersonateExtra).map((key) => key.toLowerCase()),
+    forwardSystemMasters: given.forwardSystemMasters || given.forwardReserved.includes(mastersGroup),
+    impersonateExtra: given.impersonateExtra?.map((key) => key.toLowerCase()),
   });
 }

@@ -2,13 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readIndexConfig } from './index-config.ts';
 import type { IndexConfig } from './index-config.ts';
+import { flagsAlone } from '../settings/settings.ts';
 
-function read(given: Parameters<typeof readIndexConfig>[0]): {
+function read({ identity, ...given }: Readonly<Record<string, unknown>>): {
   readonly config: IndexConfig | undefined;
   readonly faults: readonly string[];
 } {
   const faults: string[] = [];
-  const config = readIndexConfig(given, (flag, message) => void faults.push(`${flag}: ${message}`));
+  const config = readIndexConfig(
+    flagsAlone(given, (flag, message) => void faults.push(`${flag}: ${message}`)),
+    identity === 'self',
+  );
   return { config, faults };
 }
 
@@ -89,12 +93,12 @@ test('a value that cannot be read is a fault of its flag', () => {
     [{ indexRules: [{ clusters: 'a in (', exclude: ['pods'] }] }, /indexRules: /],
     [{ indexCollections: [{ name: 'any', resourceTypes: [{ resource: 'pods' }] }] }, /indexCollections: .*built in/],
     [{ indexCollections: twice }, /indexCollections: the collection "a" is defined twice/],
-    [{ indexMaxBytes: '1Mi' }, /--index-max-bytes: "1Mi" is no size/],
+    [{ indexMaxBytes: '1Mi' }, /--index-max-bytes: "1Mi" is not a size/],
     [{ indexMaxBytes: 'much' }, /--index-max-bytes: "much"/],
     [{ indexRightsMaxAge: '10' }, /--index-rights-max-age: "10"/],
     [{ indexRightsMaxAge: '2d' }, /--index-rights-max-age: "2d"/],
-    [{ indexRights: 'no' }, /--index-rights: "no" is not one of auto, rbac and review/],
-    [{ indexIdentity: 'root' }, /--index-identity: "root" is not one of auto, impersonate and self/],
+    [{ indexRights: 'no' }, /--index-rights: must be "auto", "rbac" or "review"/],
+    [{ indexIdentity: 'root' }, /--index-identity: must be "auto", "impersonate" or "self"/],
     [
       { indexIdentity: 'impersonate', identity: 'self' },
       /--index-identity: must not be "impersonate" with --identity=self/,

@@ -4,20 +4,18 @@
 import { z } from 'zod';
 import { readDefinition } from '../../search/collections/definitions.ts';
 import type { CollectionDefinition } from '../../search/collections/definitions.ts';
-import { isRightsChoice } from '../../rights/modes.ts';
 import type { RightsChoice } from '../../rights/modes.ts';
-import { isIndexIdentity } from '../../sync/index-identity.ts';
 import type { IndexIdentity } from '../../sync/index-identity.ts';
 import { splitIndexResources } from '../../lib/rights/index-rules.ts';
 import { makeSelection, parseResources } from '../../sync/discover/selection.ts';
 import type { IndexRule } from '../../sync/discover/selection.ts';
 import { parseAllowedSubresources } from '../../request/index-subresources.ts';
 import type { AllowedSubresources } from '../../request/index-subresources.ts';
-import { parseDuration } from '../../lib/duration.ts';
-import { indexStoreFileFields } from './index-store-config.ts';
+import { duration, list, oneOf, size, text } from '../settings/kinds.ts';
+import { isWritten, readSettings } from '../settings/settings.ts';
+import type { Fault, Kind, Settings, Values, Written } from '../settings/settings.ts';
+import { importSettings } from '../controllers/import-config.ts';
 import type { IndexStoreConfig } from './index-store-config.ts';
-import { parseSize } from './limits-config.ts';
-import type { Fault, Given } from '../values/values.ts';
 
 /** Settings of the index: what it holds, and who may see it. */
 export interface IndexConfig {
@@ -56,110 +54,169 @@ export interface IndexConfig {
   readonly startsAtOnce: boolean;
 }
 
-const text = z.string().min(1);
-const entries = z.union([z.string(), z.array(text).readonly()]);
-const resourceType = z.strictObject({
-  group: z.string().optional(),
-  version: z.string().optional(),
-  kind: z.string().optional(),
-  resource: text,
-});
+const nonEmpty = z.string().min(1);
+const entries = z.union([z.string(), z.array(nonEmpty).readonly()]);
+const rules = z
+  .array(
+    z.strictObject({
+      clusters: nonEmpty.optional(),
+      exclude: entries.optional(),
+      select: entries.optional(),
+      prune: entries.optional(),
+    }),
+  )
+  .readonly();
+const collections = z
+  .array(
+    z.strictObject({
+      name: nonEmpty,
+      resourceTypes: z
+        .array(
+          z.strictObject({
+            group: z.string().optional(),
+            version: z.string().optional(),
+            kind: z.string().optional(),
+            resource: nonEmpty,
+          }),
+        )
+        .readonly(),
+    }),
+  )
+  .readonly();
 
-/** Schema of the index settings in the configuration file. */
-export const indexFileFields = {
-  indexResources: z.union([z.string(), z.array(text).readonly()]).optional(),
-  indexClusters: text.optional(),
-  indexExclude: entries.optional(),
-  indexRules: z
-    .array(
-      z.strictObject({
-        clusters: text.optional(),
-        exclude: entries.optional(),
-        select: entries.optional(),
-        prune: entries.optional(),
-      }),
-    )
-    .readonly()
-    .optional(),
-  indexCollections: z
-    .array(z.strictObject({ name: text, resourceTypes: z.array(resourceType).readonly() }))
-    .readonly()
-    .optional(),
-  indexMaxBytes: z.union([z.number().int().min(0), text]).optional(),
-  indexRightsMaxAge: text.optional(),
-  indexRights: text.optional(),
-  indexIdentity: text.optional(),
-  ...indexStoreFileFields,
-  allowedProxySubresources: z.union([z.string(), z.array(text).readonly()]).optional(),
+/** A list of resources; commas within braces and parentheses do not separate. */
+const resources: Kind<readonly string[]> = { ...list(() => undefined, splitIndexResources), placeholder: '<list>' };
+const indexBytes = size('16Mi', '512Mi or 20Gi');
+/** A size; 0 means no limit. */
+const indexLimit: Kind<number> = {
+  ...indexBytes,
+  read: (written, place) => (String(written) === '0' ? Infinity : indexBytes.read(written, place)),
 };
 
-/** The index settings as the operator wrote them, before they are checked. */
-export type IndexInput = Given<typeof indexFileFields>;
+/** The settings of the index. */
+export const indexSettings = {
+  indexResources: {
+    kind: resources,
+    otherwise: 'the common workload, configuration and RBAC kinds, once somebody asks',
+    text: 'what is indexed, such as `pods,deployments.apps`; `*` for everything that can be watched but events and leases, `none` for no index',
+  },
+  indexClusters: {
+    kind: text,
+    placeholder: '<list>',
+    otherwise: 'all',
+    text: 'names of the clusters that are indexed, or a label selector',
+  },
+  indexExclude: {
+    kind: resources,
+    otherwise: 'nothing',
+    text: 'what is not indexed of any cluster: [entries](index.md#what-is-left-out) such as `secrets,*.example.org,pods{namespaces=a b},*{namespaces=kube-system}`; annotations of a cluster can leave out more',
+  },
+  indexRules: {
+    kind: asWritten(rules),
+    hasNoFlag: true,
+    otherwise: 'none',
+    text: 'list of `clusters` (names or a label selector; all when absent), `exclude`, `select`, `prune`',
+  },
+  indexCollections: {
+    kind: asWritten(collections),
+    hasNoFlag: true,
+    otherwise: 'none',
+    text: 'list of `name` and `resourceTypes`: [collections](index.md#collections)',
+  },
+  indexMaxBytes: {
+    kind: indexLimit,
+    otherwise: 'no limit',
+    text: 'what the index may take on disk, `512Mi` or `20Gi`',
+  },
+  indexRightsMaxAge: {
+    kind: duration({ least: '1s', most: '24h', example: '10m' }),
+    default: '10m',
+    text: "how long a cluster's RBAC may decide after the cluster last confirmed it; then its rows are hidden",
+  },
+  indexRights: {
+    kind: oneOf<RightsChoice>('auto', 'rbac', 'review'),
+    otherwise: '`auto`',
+    text: 'who decides what is seen of a cluster without the label `search.portcullis.io/rights`: its mirrored RBAC, its answers to SubjectAccessReviews, or the first unless it has other authorizers',
+  },
+  indexIdentity: {
+    kind: oneOf<IndexIdentity>('auto', 'impersonate', 'self'),
+    otherwise: '`auto`',
+    text: "as whom clusters are read for the index: `impersonate` (as `portcullis:index`), `self` (as the gateway's own credential), or the second where the first is refused",
+  },
+  allowedProxySubresources: {
+    kind: list(undefined, (written) => written.split(',')),
+    placeholder: '<list>',
+    otherwise: 'nothing',
+    text: "what Clusterpedia's paths of one cluster forward to it, as the caller: `pods/log`, `exec`",
+  },
+} satisfies Settings;
 
-/** Defaults of the index settings. */
-export const indexDefaults = { indexRightsMaxAge: '10m' } as const satisfies IndexInput;
-
-const leastBytes = 16 * 1024 ** 2;
+/** A value that only the configuration file can hold, checked by its schema. */
+function asWritten<T>(file: z.ZodType<T>): Kind<T> {
+  return { placeholder: '<list>', file, read: (written) => written as T };
+}
 
 /**
- * Checks the index settings; undefined when the index is switched off (`--index-resources none`). `fault` is called for
- * each setting that is wrong.
- * @param given value of the flag, or of the configuration file when the flag is absent
+ * Reads the index settings; undefined when the index is switched off (`--index-resources none`). `written.fault` is
+ * called for each setting that is wrong.
+ * @param isSelf true for `--identity=self`, in which the gateway impersonates nobody
  * @param store the database that holds the index; undefined for SQLite
  */
-export function readIndexConfig(
-  given: IndexInput & {
-    readonly identity?: string | undefined;
-    readonly importPolicies?: boolean | undefined;
-    readonly karmadaSearch?: string | undefined;
-  },
-  fault: Fault,
-  store?: IndexStoreConfig,
-): IndexConfig | undefined {
-  const written = given.indexResources;
-  const resources = typeof written === 'string' ? splitIndexResources(written) : written;
-  if (resources?.length === 1 && resources[0] === 'none') {
-    if (given.karmadaSearch !== undefined) fault('--karmada-search', 'needs an index; remove --index-resources none');
+export function readIndexConfig(written: Written, isSelf = false, store?: IndexStoreConfig): IndexConfig | undefined {
+  const { fault } = written;
+  const given = readSettings(indexSettings, written);
+  const { indexResources: wanted, indexClusters: clusters, indexRights: rights, indexIdentity: readAs } = given;
+  if (wanted?.length === 1 && wanted[0] === 'none') {
+    if (isWritten(written, 'karmadaSearch')) fault('--karmada-search', 'needs an index; remove --index-resources none');
     return undefined;
   }
-  if (resources?.length === 0)
-    fault('--index-resources', 'is empty; give resources such as pods,deployments.apps, or "*", or "none"');
-  if (store !== undefined && given.indexMaxBytes !== undefined)
-    fault('--index-max-bytes', 'works only with SQLite: limit the size of a PostgreSQL database in PostgreSQL');
-  attempt('--index-resources', fault, () => parseResources(resources ?? []));
-  attempt('--index-clusters', fault, () => makeSelection(undefined, given.indexClusters));
-  const rules = readRules(given, fault);
-  const collections = readCollections(given.indexCollections ?? [], fault);
+  refuseTogether(given, isSelf, store, fault);
+  attempt('--index-resources', fault, () => parseResources(wanted ?? []));
+  attempt('--index-clusters', fault, () => makeSelection(undefined, clusters));
   const forwarded = given.allowedProxySubresources;
   const forwardedSubresources = attempt('--allowed-proxy-subresources', fault, () =>
     forwarded === undefined ? undefined : parseAllowedSubresources(String(forwarded)),
   );
   return Object.freeze({
-    resources,
-    clusters: given.indexClusters,
-    rules,
-    collections,
-    maxBytes: readMaxBytes(given.indexMaxBytes, fault),
-    rightsMaxAgeMs: readRightsMaxAge(given.indexRightsMaxAge ?? indexDefaults.indexRightsMaxAge, fault),
-    ...readRights(given.indexRights, fault),
-    ...readIdentity(given, fault),
+    resources: wanted,
+    clusters,
+    rules: rulesOf(given, fault),
+    collections: collectionsOf(given.indexCollections ?? [], fault),
+    maxBytes: given.indexMaxBytes ?? Infinity,
+    rightsMaxAgeMs: given.indexRightsMaxAge,
+    ...(rights === undefined ? {} : { rights }),
+    ...(readAs === undefined ? {} : { readAs }),
     ...(forwardedSubresources === undefined ? {} : { forwardedSubresources }),
     ...(store === undefined ? {} : { store }),
     // Clusters that policies import, or that ResourceRegistries select, must be indexed before the first request asks
     // for them.
     startsAtOnce:
-      resources !== undefined ||
-      given.indexClusters !== undefined ||
-      given.importPolicies === true ||
-      given.karmadaSearch !== undefined ||
-      store !== undefined,
+      store !== undefined ||
+      ['indexResources', 'indexClusters', 'karmadaSearch'].some((name) => isWritten(written, name)) ||
+      readSettings(importSettings, { ...written, fault: () => undefined }).importPolicies,
   });
 }
 
-function readRules({ indexExclude, indexRules = [] }: IndexInput, fault: Fault): readonly IndexRule[] {
-  const listed = (written: string | readonly string[] | undefined): readonly string[] | undefined =>
-    typeof written === 'string' ? splitIndexResources(written) : written;
-  const all = listed(indexExclude);
+function refuseTogether(
+  { indexResources, indexMaxBytes, indexIdentity }: Values<typeof indexSettings>,
+  isSelf: boolean,
+  store: IndexStoreConfig | undefined,
+  fault: Fault,
+): void {
+  if (indexResources?.length === 0)
+    fault('--index-resources', 'is empty; give resources such as pods,deployments.apps, or "*", or "none"');
+  if (store !== undefined && indexMaxBytes !== undefined)
+    fault('--index-max-bytes', 'works only with SQLite: limit the size of a PostgreSQL database in PostgreSQL');
+  if (indexIdentity === 'impersonate' && isSelf)
+    fault('--index-identity', 'must not be "impersonate" with --identity=self, which impersonates nobody');
+}
+
+function rulesOf(
+  { indexExclude: all, indexRules = [] }: Values<typeof indexSettings>,
+  fault: Fault,
+): readonly IndexRule[] {
+  const listed = (one: string | readonly string[] | undefined): readonly string[] | undefined =>
+    typeof one === 'string' ? splitIndexResources(one) : one;
   const some = indexRules.map(({ clusters, exclude, select, prune }) => ({
     clusters,
     exclude: listed(exclude),
@@ -172,10 +229,7 @@ function readRules({ indexExclude, indexRules = [] }: IndexInput, fault: Fault):
   return [...(all === undefined ? [] : [{ exclude: all }]), ...some];
 }
 
-function readCollections(
-  written: NonNullable<IndexInput['indexCollections']>,
-  fault: Fault,
-): readonly CollectionDefinition[] {
+function collectionsOf(written: z.output<typeof collections>, fault: Fault): readonly CollectionDefinition[] {
   const read = written.flatMap(
     ({ name, resourceTypes }) => attempt('indexCollections', fault, () => readDefinition(name, resourceTypes)) ?? [],
   );
@@ -183,40 +237,6 @@ function readCollections(
   const twice = names.find((name, at) => names.indexOf(name) < at);
   if (twice !== undefined) fault('indexCollections', `the collection "${twice}" is defined twice`);
   return read;
-}
-
-function readMaxBytes(written: string | number | undefined, fault: Fault): number {
-  if (written === undefined || String(written) === '0') return Infinity;
-  const bytes = parseSize(String(written));
-  if (bytes === undefined || bytes < leastBytes)
-    fault('--index-max-bytes', `"${written}" is no size of at least 16Mi, for example 512Mi or 20Gi`);
-  return bytes ?? Infinity;
-}
-
-function readRightsMaxAge(written: string, fault: Fault): number {
-  const ageMs = parseDuration(written);
-  if (ageMs === undefined || ageMs < 1000 || ageMs > 86_400_000)
-    fault('--index-rights-max-age', `"${written}" is no duration from 1s to 24h, for example 10m`);
-  return ageMs ?? 0;
-}
-
-function readRights(written: string | undefined, fault: Fault): Pick<IndexConfig, 'rights'> {
-  if (written === undefined) return {};
-  if (isRightsChoice(written)) return { rights: written };
-  fault('--index-rights', `"${written}" is not one of auto, rbac and review`);
-  return {};
-}
-
-function readIdentity(
-  { indexIdentity, identity }: IndexInput & { readonly identity?: string | undefined },
-  fault: Fault,
-): Pick<IndexConfig, 'readAs'> {
-  if (indexIdentity === undefined) return {};
-  if (indexIdentity === 'impersonate' && identity === 'self')
-    fault('--index-identity', 'must not be "impersonate" with --identity=self, which impersonates nobody');
-  if (isIndexIdentity(indexIdentity)) return { readAs: indexIdentity };
-  fault('--index-identity', `"${indexIdentity}" is not one of auto, impersonate and self`);
-  return {};
 }
 
 /** Runs `read`; when it throws, the error's message is reported as a fault of the flag and undefined is returned. */

@@ -70,5 +70,5 @@ test('settings that belong to the other store are refused', () => {
   refuses({ indexStorePasswordFile: 'password' }, /--index-store-password-file.* is for a database/);
   refuses({ indexStoreSchema: 'fleet' }, /--index-store-schema.* is for a database/);
   refuses({ indexStore: url, indexMaxBytes: '2Gi' }, /--index-max-bytes.* works only with SQLite/);
-  refuses({ indexStore: url, indexStoreConnections: '1' }, /"1" is no number from 4 to 1000/);
+  refuses({ indexStore: url, indexStoreConnections: '1' }, /"1" is not a whole number from 4 to 1000/);
 });

@@ -1,10 +1,10 @@
 // Where the index is kept: in SQLite, which needs no settings, or in a PostgreSQL database. Every user of the machine
 // could read a password on the command line, so the password is read from a file, the environment or the configuration
 // file.
-import { resolve } from 'node:path';
-import { z } from 'zod';
 import { checkServerUrl } from '../../store/postgres/connection/address.ts';
-import type { Fault } from '../values/values.ts';
+import { path, text, whole } from '../settings/kinds.ts';
+import { flagOf, isWritten, readSettings } from '../settings/settings.ts';
+import type { Fault, Settings, Written } from '../settings/settings.ts';
 
 /** Settings of the PostgreSQL database that holds the index. */
 export interface IndexStoreConfig {
@@ -20,36 +20,6 @@ export interface IndexStoreConfig {
   readonly connections?: number;
 }
 
-/** The settings of the index's database as the operator wrote them, before they are checked. */
-export interface IndexStoreInput {
-  readonly indexStore?: string;
-  readonly indexStorePasswordFile?: string;
-  readonly indexStoreSchema?: string;
-  readonly indexStoreConnections?: string | number;
-}
-
-/**
- * The settings of the index's database in flags and in the configuration file. Flags override the file. Relative paths
- * in the file refer to the folder of the file.
- */
-interface WrittenStore {
-  readonly flags: IndexStoreInput;
-  readonly file: IndexStoreInput;
-  readonly folder: string;
-  readonly merged: IndexStoreInput;
-  readonly fault: Fault;
-}
-
-const text = z.string().min(1);
-
-/** Schema of the settings of the index's database in the configuration file. */
-export const indexStoreFileFields = {
-  indexStore: text.optional(),
-  indexStorePasswordFile: text.optional(),
-  indexStoreSchema: text.optional(),
-  indexStoreConnections: z.union([z.number().int(), text]).optional(),
-};
-
 /** Two environment variables: this one replaces `--index-store`, the next holds the password for a URL without one. */
 export const indexStoreVariable = 'PORTCULLIS_INDEX_STORE';
 export const indexStorePasswordVariable = 'PORTCULLIS_INDEX_STORE_PASSWORD';
@@ -59,31 +29,56 @@ export const indexStorePasswordVariable = 'PORTCULLIS_INDEX_STORE_PASSWORD';
  * to three.
  */
 const leastConnections = 4;
-const mostConnections = 1000;
+
+/** The settings of the index's database. */
+export const indexStoreSettings = {
+  indexStore: {
+    kind: text,
+    placeholder: '<url>',
+    otherwise: '`PORTCULLIS_INDEX_STORE`, else `sqlite`',
+    text: 'where the index is kept: `sqlite` in the data directory, or [a PostgreSQL database](../how-to/index-on-postgresql.md) that several gateways may share, `postgres://USER@HOST:PORT/DATABASE` with `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `connect_timeout` and `host` as libpq has them. The flag takes no password',
+  },
+  indexStorePasswordFile: {
+    kind: path,
+    otherwise: '`PORTCULLIS_INDEX_STORE_PASSWORD`',
+    text: 'password of that user, read for each connection',
+  },
+  indexStoreSchema: {
+    kind: text,
+    placeholder: '<name>',
+    otherwise: '`portcullis`',
+    text: 'schema of its tables, made when it is not there',
+  },
+  indexStoreConnections: {
+    kind: whole({ least: leastConnections, most: 1000 }),
+    otherwise: '`10`',
+    text: 'connections of one process to the database at most',
+  },
+} satisfies Settings;
 
 /**
- * Checks the settings of the index's database; undefined when SQLite holds the index. `fault` is called for each
+ * Reads the settings of the index's database; undefined when SQLite holds the index. `written.fault` is called for each
  * setting that is wrong.
  */
-export function readIndexStore(written: WrittenStore, environment: NodeJS.ProcessEnv): IndexStoreConfig | undefined {
-  const { flags, merged, fault } = written;
-  const url = merged.indexStore ?? (environment[indexStoreVariable] || 'sqlite');
+export function readIndexStore(written: Written, environment: NodeJS.ProcessEnv): IndexStoreConfig | undefined {
+  const given = readSettings(indexStoreSettings, written);
+  const url = given.indexStore ?? (environment[indexStoreVariable] || 'sqlite');
   if (url === 'sqlite') {
-    refuseWithoutDatabase(merged, fault);
+    for (const name of Object.keys(indexStoreSettings))
+      if (name !== 'indexStore' && isWritten(written, name))
+        written.fault(flagOf(name), 'is for a database: give --index-store=postgres://USER@HOST/DATABASE too');
     return undefined;
   }
-  const hasPassword = hasPasswordIn(url, fault);
-  if (hasPassword && flags.indexStore !== undefined) {
-    fault(
+  const hasPassword = hasPasswordIn(url, written.fault);
+  if (hasPassword && written.flags['indexStore'] !== undefined) {
+    written.fault(
       '--index-store',
       'has a password, which everybody on this machine can read in the list of processes: ' +
         `give it by --index-store-password-file, ${indexStorePasswordVariable}, ${indexStoreVariable} or the configuration file`,
     );
   }
-  const { indexStoreSchema: schema } = merged;
-  const passwordFile = passwordFileOf(written);
+  const { indexStorePasswordFile: passwordFile, indexStoreSchema: schema, indexStoreConnections: connections } = given;
   const password = environment[indexStorePasswordVariable] || undefined;
-  const connections = readConnections(merged.indexStoreConnections, fault);
   return Object.freeze({
     url,
     ...(passwordFile === undefined ? {} : { passwordFile }),
@@ -104,27 +99,4 @@ function hasPasswordIn(url: string, fault: Fault): boolean {
     fault('--index-store', `is not "sqlite", and ${(error as Error).message}`);
     return false;
   }
-}
-
-function refuseWithoutDatabase(given: IndexStoreInput, fault: Fault): void {
-  for (const [flag, value] of Object.entries({
-    '--index-store-password-file': given.indexStorePasswordFile,
-    '--index-store-schema': given.indexStoreSchema,
-    '--index-store-connections': given.indexStoreConnections,
-  })) {
-    if (value !== undefined) fault(flag, 'is for a database: give --index-store=postgres://USER@HOST/DATABASE too');
-  }
-}
-
-function passwordFileOf({ flags, file, folder }: WrittenStore): string | undefined {
-  if (flags.indexStorePasswordFile !== undefined) return resolve(flags.indexStorePasswordFile);
-  return file.indexStorePasswordFile === undefined ? undefined : resolve(folder, file.indexStorePasswordFile);
-}
-
-function readConnections(written: string | number | undefined, fault: Fault): number | undefined {
-  if (written === undefined) return undefined;
-  const count = Number(written);
-  if (Number.isInteger(count) && count >= leastConnections && count <= mostConnections) return count;
-  fault('--index-store-connections', `"${written}" is no number from ${leastConnections} to ${mostConnections}`);
-  return undefined;
 }

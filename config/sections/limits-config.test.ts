@@ -1,24 +1,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseSize, readLimitsConfig } from './limits-config.ts';
-import type { LimitsInput } from './limits-config.ts';
+import { parseSize } from '../settings/kinds.ts';
+import { flagsAlone } from '../settings/settings.ts';
+import { readLimitsConfig } from './limits-config.ts';
 
-function faultsOf(given: LimitsInput): string[] {
+function faultsOf(given: Readonly<Record<string, unknown>>): string[] {
   const faults: string[] = [];
-  readLimitsConfig(given, (flag) => faults.push(flag));
+  readLimitsConfig(flagsAlone(given, (flag) => faults.push(flag)));
   return faults;
 }
 
 test('without flags everything is bounded but the rate of a user', () => {
-  const limits = readLimitsConfig({}, assert.fail);
+  const limits = readLimitsConfig(flagsAlone({}, assert.fail));
   const unbounded = Object.entries(limits).filter(([, value]) => value === Infinity);
   assert.deepEqual(unbounded, [['userQps', Infinity]]);
 });
 
 test('0 is no limit, text and numbers mean the same', () => {
   const limits = readLimitsConfig(
-    { maxRequestsInflight: '0', maxUserRequestsInflight: 7, maxStreams: '9', slowClientTimeout: '0', userQps: '5' },
-    assert.fail,
+    flagsAlone(
+      { maxRequestsInflight: '0', maxUserRequestsInflight: 7, maxStreams: '9', slowClientTimeout: '0', userQps: '5' },
+      assert.fail,
+    ),
   );
   assert.deepEqual(
     [

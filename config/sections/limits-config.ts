@@ -1,11 +1,10 @@
-// The section of the configuration that limits what users, clusters and clients may use of the gateway. In flags, 0
-// means "no limit", as in kube-apiserver. In LimitsConfig, such a limit is Infinity, so that no other file has to treat
-// 0 specially.
+// The section of the configuration that limits what users, clusters and clients may use of the gateway. In settings,
+// 0 means "no limit", as in kube-apiserver. In LimitsConfig, such a limit is Infinity, so that no other file has to
+// treat 0 specially.
 import { totalmem } from 'node:os';
-import { z } from 'zod';
-import { parseDuration } from '../../lib/duration.ts';
-import { flagOf } from '../values/values.ts';
-import type { Fault, Given } from '../values/values.ts';
+import { duration, limit, onOff, size, whole } from '../settings/kinds.ts';
+import { readSettings } from '../settings/settings.ts';
+import type { Settings, Written } from '../settings/settings.ts';
 
 /** Limits of one gateway. A limit that is switched off is Infinity. */
 export interface LimitsConfig {
@@ -61,52 +60,44 @@ export interface LimitsConfig {
   readonly endExpiredStreams: boolean;
 }
 
-const count = z.union([z.number().int().min(0), z.string().min(1)]).optional();
-const text = z.string().min(1).optional();
-
-/** Schema of the limits in the configuration file. */
-export const limitsFileFields = {
-  maxRequestsInflight: count,
-  maxMutatingRequestsInflight: count,
-  maxUserRequestsInflight: count,
-  maxUserClusterRequestsInflight: count,
-  maxClusterRequestsInflight: count,
-  maxAnonymousRequestsInflight: count,
-  maxRequestsQueued: count,
-  maxUserRequestsQueued: count,
-  requestQueueTimeout: text,
-  maxStreams: count,
-  maxUserStreams: count,
-  maxClusterStreams: count,
-  userQps: count,
-  userBurst: count,
-  maxConnections: count,
-  maxAddressConnections: count,
-  slowClientTimeout: text,
-  maxMemory: text,
-  endExpiredStreams: z.boolean().optional(),
-};
-export type LimitsInput = Given<typeof limitsFileFields>;
-
-/** Default limits. docs/how-to/limits.md gives the reason for each. */
-export const defaultLimits = {
-  maxRequestsInflight: 3_000,
-  maxMutatingRequestsInflight: 1_000,
-  maxUserRequestsInflight: 1_000,
-  maxUserClusterRequestsInflight: 200,
-  maxClusterRequestsInflight: 256,
-  maxAnonymousRequestsInflight: 20,
-  maxRequestsQueued: 5_000,
-  maxUserRequestsQueued: 1_000,
-  requestQueueTimeout: '15s',
-  maxStreams: 30_000,
-  maxUserStreams: 10_000,
-  maxClusterStreams: 4_096,
-  userQps: 0,
-  maxConnections: 20_000,
-  maxAddressConnections: 5_000,
-  slowClientTimeout: '60s',
-} as const satisfies LimitsInput;
+/** The settings of the limits. docs/how-to/limits.md gives the reason for each default. */
+export const limitSettings = {
+  maxRequestsInflight: { kind: limit, default: 3_000, text: 'reading requests under way, streams left out' },
+  maxMutatingRequestsInflight: { kind: limit, default: 1_000, text: 'changing requests under way' },
+  maxUserRequestsInflight: { kind: limit, default: 1_000, text: 'requests of one user under way' },
+  maxUserClusterRequestsInflight: { kind: limit, default: 200, text: 'requests of one user to one cluster under way' },
+  maxClusterRequestsInflight: { kind: limit, default: 256, text: 'requests to one cluster under way' },
+  maxAnonymousRequestsInflight: { kind: limit, default: 20, text: 'requests and streams of all who did not log in' },
+  maxRequestsQueued: {
+    kind: limit,
+    default: 5_000,
+    text: 'requests that may wait when a limit is reached; more are answered 429',
+  },
+  maxUserRequestsQueued: { kind: limit, default: 1_000, text: 'requests of one user that may wait' },
+  requestQueueTimeout: {
+    kind: duration({ most: '24h' }),
+    default: '15s',
+    text: 'how long a request may wait when a limit is reached',
+  },
+  maxStreams: { kind: limit, default: 30_000, text: 'open watches, logs and upgraded connections' },
+  maxUserStreams: { kind: limit, default: 10_000, text: 'open streams of one user' },
+  maxClusterStreams: { kind: limit, default: 4_096, text: 'open streams of one cluster' },
+  userQps: { kind: limit, default: 0, text: 'requests of one user a second' },
+  userBurst: { kind: whole(), otherwise: 'twice `userQps`', text: 'requests of one user at once' },
+  maxConnections: { kind: limit, default: 20_000, text: 'connections of clients' },
+  maxAddressConnections: { kind: limit, default: 5_000, text: 'connections of clients from one address' },
+  slowClientTimeout: {
+    kind: duration({ most: '24h' }),
+    default: '60s',
+    text: 'end answers and watches whose client takes nothing for so long; `0`: never',
+  },
+  maxMemory: {
+    kind: size('128Mi', '512Mi or 2Gi'),
+    otherwise: "the limit of the control group, else the machine's memory",
+    text: 'memory of the process, such as `512Mi` or `2Gi`',
+  },
+  endExpiredStreams: { kind: onOff, default: true, text: 'end streams with the credential that opened them' },
+} satisfies Settings;
 
 /**
  * Those limits that count requests, streams or connections, each with the name of its setting. With several worker
@@ -126,65 +117,28 @@ export const countSettings = {
   clusterStreams: 'maxClusterStreams',
   connections: 'maxConnections',
   addressConnections: 'maxAddressConnections',
-} as const satisfies Partial<Record<keyof LimitsConfig, keyof typeof defaultLimits>>;
-
-const sizeUnits: Readonly<Record<string, number>> = {
-  '': 1,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  Ki: 1024,
-  Mi: 1024 ** 2,
-  Gi: 1024 ** 3,
-};
-
-/** The bytes of a size such as `512Mi`, `2Gi`, `1500M` or `1048576`; undefined when the text is no size. */
-export function parseSize(written: string): number | undefined {
-  const match = /^(\d+(?:\.\d+)?)(|k|M|G|Ki|Mi|Gi)$/.exec(written);
-  return match === null ? undefined : Math.floor(Number(match[1]) * sizeUnits[match[2]!]!);
-}
+} as const satisfies Partial<Record<keyof LimitsConfig, keyof typeof limitSettings>>;
 
 /**
- * Checks the limits; `fault` is called for each one that is wrong.
- * @param given value of the flag, or of the configuration file when the flag is absent
+ * Reads the limits; `written.fault` is called for each one that is wrong.
  * @param ownBytes the memory limit in bytes when `--max-memory` is not given
  */
-export function readLimitsConfig(given: LimitsInput, fault: Fault, ownBytes: number = memoryOfProcess()): LimitsConfig {
-  const number = (name: keyof typeof defaultLimits): number => {
-    const written = given[name] ?? defaultLimits[name];
-    const value = Number(written);
-    if (!Number.isInteger(value) || value < 0 || String(written).trim() === '') {
-      fault(flagOf(name), `"${written}" is no whole number; 0 means no limit`);
-      return Infinity;
-    }
-    return value === 0 ? Infinity : value;
-  };
-  const duration = (name: 'requestQueueTimeout' | 'slowClientTimeout'): number => {
-    const written = given[name] ?? defaultLimits[name];
-    const value = parseDuration(written);
-    if (value === undefined || value > 86_400_000)
-      fault(flagOf(name), `"${written}" is no duration up to 24h, for example 30s or 2m`);
-    return value ?? Infinity;
-  };
-  const userQps = number('userQps');
-  const burst = Number(given.userBurst ?? (userQps === Infinity ? 0 : userQps * 2));
-  if (!Number.isInteger(burst) || burst < 0) fault('--user-burst', `"${given.userBurst}" is no whole number`);
-  if (given.userBurst !== undefined && userQps === Infinity) fault('--user-burst', '--user-burst needs --user-qps');
-  if (userQps !== Infinity && burst < 1) fault('--user-burst', 'must be at least 1, or no request would ever pass');
-  const memoryBytes = given.maxMemory === undefined ? ownBytes : parseSize(given.maxMemory);
-  if (memoryBytes === undefined || memoryBytes < 128 * 1024 ** 2)
-    fault('--max-memory', `"${given.maxMemory}" is no size of at least 128Mi, for example 512Mi or 2Gi`);
-  const queueTimeoutMs = duration('requestQueueTimeout');
-  const slow = duration('slowClientTimeout');
-  const counts = Object.entries(countSettings).map(([name, setting]) => [name, number(setting)]);
+export function readLimitsConfig(written: Written, ownBytes: number = memoryOfProcess()): LimitsConfig {
+  const given = readSettings(limitSettings, written);
+  const { userQps, userBurst = userQps === Infinity ? 0 : userQps * 2 } = given;
+  if (given.userBurst !== undefined && userQps === Infinity)
+    written.fault('--user-burst', '--user-burst needs --user-qps');
+  if (userQps !== Infinity && userBurst < 1)
+    written.fault('--user-burst', 'must be at least 1, or no request would ever pass');
+  const counts = Object.entries(countSettings).map(([name, setting]) => [name, given[setting]]);
   return Object.freeze({
     ...(Object.fromEntries(counts) as Record<keyof typeof countSettings, number>),
-    queueTimeoutMs,
+    queueTimeoutMs: given.requestQueueTimeout,
     userQps,
-    userBurst: burst,
-    slowClientTimeoutMs: slow === 0 ? Infinity : slow,
-    memoryBytes: memoryBytes ?? Infinity,
-    endExpiredStreams: given.endExpiredStreams !== false,
+    userBurst,
+    slowClientTimeoutMs: given.slowClientTimeout === 0 ? Infinity : given.slowClientTimeout,
+    memoryBytes: given.maxMemory ?? ownBytes,
+    endExpiredStreams: given.endExpiredStreams,
   });
 }
 

@@ -5,19 +5,23 @@ import { join } from 'node:path';
 import test, { after } from 'node:test';
 import type { ConfigurationFault } from '../../lib/configuration-error.ts';
 import { readTracingConfig } from './tracing-config.ts';
-import type { TracingInput } from './tracing-config.ts';
+import { flagsAlone } from '../settings/settings.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-tracing-'));
 after(() => rmSync(folder, { recursive: true }));
 
-function read(environment: NodeJS.ProcessEnv, flags: TracingInput = {}) {
+function read(environment: NodeJS.ProcessEnv, flags: Readonly<Record<string, unknown>> = {}) {
   const faults: ConfigurationFault[] = [];
-  const config = readTracingConfig(flags, {}, folder, environment, (fault) => void faults.push(fault));
+  const config = readTracingConfig(
+    flagsAlone(flags, (name, message) => void faults.push({ file: name, message })),
+    environment,
+    (fault) => void faults.push(fault),
+  );
   return { config, faults };
 }
 
 let written = 0;
-function file(lines: string): TracingInput {
+function file(lines: string): { readonly tracingConfigFile: string } {
   written += 1;
   const tracingConfigFile = join(folder, `${written}-tracing.yaml`);
   writeFileSync(tracingConfigFile, `apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\n${lines}`);
@@ -75,7 +79,7 @@ test("OpenTelemetry's variables: endpoint, sampler and queue as its specificatio
 
 test('faults are reported with file and line, and values that may be secrets are not quoted', () => {
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4318' };
-  const cases: [NodeJS.ProcessEnv, TracingInput, RegExp][] = [
+  const cases: [NodeJS.ProcessEnv, Readonly<Record<string, unknown>>, RegExp][] = [
     [{ ...endpoint, OTEL_TRACES_SAMPLER: 'jaeger_remote' }, {}, /^OTEL_TRACES_SAMPLER must be always_on/],
     [{ ...endpoint, OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '2' }, {}, /SAMPLER_ARG must be a/],
     [{ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, {}, /over HTTP only/],

@@ -2,10 +2,12 @@
 // the environment variables of OpenTelemetry. This file imports no OpenTelemetry package, so that a gateway without
 // tracing loads none.
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { z } from 'zod';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import type { ConfigurationFault } from '../../lib/configuration-error.ts';
+import { onOff, path } from '../settings/kinds.ts';
+import { readSettings } from '../settings/settings.ts';
+import type { Settings, Written } from '../settings/settings.ts';
 
 /** Which requests are traced and where their spans are sent. */
 export interface TracingConfig {
@@ -25,17 +27,15 @@ export interface TracingConfig {
   readonly delayMs: number;
 }
 
-/** The tracing settings as the operator wrote them, in flags (text) or in the configuration file. */
-export interface TracingInput {
-  readonly tracingConfigFile?: string;
-  readonly tracingUserNames?: string | boolean;
-}
-
-/** Schema of the tracing settings in the configuration file. */
-export const tracingFileFields = {
-  tracingConfigFile: z.string().min(1).optional(),
-  tracingUserNames: z.boolean().optional(),
-};
+/** The settings of tracing. Environment variables of OpenTelemetry turn tracing on as well. */
+export const tracingSettings = {
+  tracingConfigFile: {
+    kind: path,
+    otherwise: 'none: nothing is traced, unless `OTEL_EXPORTER_OTLP_ENDPOINT` is set',
+    text: "where spans go and how many: kube-apiserver's TracingConfiguration, its endpoint for OTLP over HTTP; read at start",
+  },
+  tracingUserNames: { kind: onOff, default: false, text: 'let spans say who asked' },
+} satisfies Settings;
 
 /**
  * Schema of kube-apiserver's TracingConfiguration (component-base/tracing/api/v1/types.go). In kube-apiserver,
@@ -60,42 +60,32 @@ type Wrong = (name: string, message: string) => undefined;
 
 /**
  * Reads the configuration of tracing; undefined when nothing is to be traced.
- * @param file settings of the configuration file; relative paths in it refer to `folder`
- * @param fault called for each setting that is wrong, with its flag, file or variable
+ * @param written `written.fault` is called for each setting that is wrong, with its flag, file or variable
+ * @param ofFile called for each fault within the file that `--tracing-config-file` names
  */
 export function readTracingConfig(
-  flags: TracingInput,
-  file: TracingInput,
-  folder: string,
+  written: Written,
   environment: NodeJS.ProcessEnv,
-  fault: (fault: ConfigurationFault) => void,
+  ofFile: (fault: ConfigurationFault) => void,
 ): TracingConfig | undefined {
-  const path = configurationPath(flags, file, folder);
+  const { tracingConfigFile: file, tracingUserNames: userNames } = readSettings(tracingSettings, written);
   const variable: Environment = (name) => environment[name]?.trim() || undefined;
-  const wrong: Wrong = (name, message) => void fault({ file: name, message });
-  const names = String(flags.tracingUserNames ?? file.tracingUserNames ?? false);
-  if (names !== 'true' && names !== 'false') wrong('--tracing-user-names', 'must be "true" or "false"');
-  const userNames = names === 'true';
+  const wrong: Wrong = (name, message) => void written.fault(name, message);
   if (variable('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined;
-  if (path === undefined && !asksForTraces(variable)) {
-    if (flags.tracingUserNames !== undefined && userNames)
+  if (file === undefined && !asksForTraces(variable)) {
+    if (written.flags['tracingUserNames'] !== undefined && userNames)
       wrong('--tracing-user-names', 'goes with --tracing-config-file or OTEL_EXPORTER_OTLP_ENDPOINT');
     return undefined;
   }
   checkExporter(variable, wrong);
-  const written = path === undefined ? undefined : readConfiguration(path, fault);
-  const url = collectorUrl(path, written?.endpoint ?? undefined, variable, wrong);
+  const read = file === undefined ? undefined : readConfiguration(file, ofFile);
+  const url = collectorUrl(file, read?.endpoint ?? undefined, variable, wrong);
   if (url === undefined) return undefined;
   const sampling: Sampling =
-    path === undefined
+    file === undefined
       ? samplerOf(variable, wrong)
-      : { ratio: (written?.samplingRatePerMillion ?? 0) / 1_000_000, parentBased: true };
+      : { ratio: (read?.samplingRatePerMillion ?? 0) / 1_000_000, parentBased: true };
   return Object.freeze({ url, ...sampling, userNames, ...batching(variable, wrong) });
-}
-
-function configurationPath(flags: TracingInput, file: TracingInput, folder: string): string | undefined {
-  if (flags.tracingConfigFile !== undefined) return resolve(flags.tracingConfigFile);
-  return file.tracingConfigFile && resolve(folder, file.tracingConfigFile);
 }
 
 function asksForTraces(variable: Environment): boolean {

@@ -6,13 +6,18 @@ import { test } from 'node:test';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { startAudit } from './audit.ts';
 import { readAuditConfig } from '../../config/sections/audit-config.ts';
-import type { AuditInput } from '../../config/sections/audit-config.ts';
 import { makeLog } from '../../lib/log.ts';
+import type { Written } from '../../config/settings/settings.ts';
 import { makeReloading } from '../../config/reloading.ts';
 
-function read(flags: AuditInput, file: AuditInput = {}) {
+function read(flags: Written['flags'], file: Written['file'] = {}) {
   const faults: string[] = [];
-  const config = readAuditConfig(flags, file, '/etc/portcullis', (flag, message) => faults.push(`${flag}: ${message}`));
+  const config = readAuditConfig({
+    flags,
+    file,
+    folder: '/etc/portcullis',
+    fault: (flag, message) => faults.push(`${flag}: ${message}`),
+  });
   return { config, faults };
 }
 
@@ -78,7 +83,7 @@ test('a policy, file or webhook that cannot be used keeps the gateway from start
   const reloading = makeReloading(log);
   const policyFile = join(folder, 'policy.yaml');
   writeFileSync(policyFile, 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Metadata }]\n');
-  const start = (flags: AuditInput) =>
+  const start = (flags: Written['flags']) =>
     startAudit(read({ auditPolicyFile: policyFile, ...flags }).config!, { reloading, log, dataDir: folder });
   try {
     for (const [flags, message] of [

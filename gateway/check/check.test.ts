@@ -62,7 +62,7 @@ rules:
 `;
 
 /** A configuration without a weak point; tests change one thing. */
-function strong(): ConfigInput {
+function strong() {
   return {
     dataDir: join(folder, 'data'),
     kubeconfig: [
@@ -76,7 +76,7 @@ function strong(): ConfigInput {
     authorizationRules: file('rules.yaml', fewRules, 0o644),
     auditPolicyFile: file('policy.yaml', policy, 0o644),
     auditLogPath: join(folder, 'audit.log'),
-  };
+  } satisfies ConfigInput;
 }
 
 function look(flags: ConfigInput): Promise<CheckResult> {
@@ -192,12 +192,12 @@ test('files that others may read or change, and certificates of the gateway itse
   chmodSync(join(folder, 'token'), 0o644);
   assert.deepEqual(await names(flags), ['WorldReadableSecret']);
   chmodSync(join(folder, 'token'), 0o600);
-  chmodSync(flags.kubeconfig![0]!, 0o604);
-  chmodSync(flags.authorizationRules!, 0o666);
+  chmodSync(flags.kubeconfig[0]!, 0o604);
+  chmodSync(flags.authorizationRules, 0o666);
   assert.deepEqual(await names(flags), ['WorldReadableSecret', 'WorldWritableFile']);
-  chmodSync(flags.kubeconfig![0]!, 0o600);
-  chmodSync(flags.authorizationRules!, 0o644);
-  writeFileSync(flags.clientCaFile!, pems['soon']!);
+  chmodSync(flags.kubeconfig[0]!, 0o600);
+  chmodSync(flags.authorizationRules, 0o644);
+  writeFileSync(flags.clientCaFile, pems['soon']!);
   assert.deepEqual(await names(flags), ['CertificateExpiresSoon']);
 });
 

@@ -7,6 +7,7 @@ import type { Inbound } from '../../http/inbound.ts';
 import { AdmissionControl } from './admission.ts';
 import { gone } from './waiting-request.ts';
 import { readLimitsConfig } from '../../config/sections/limits-config.ts';
+import { flagsAlone } from '../../config/settings/settings.ts';
 import type { LimitsConfig } from '../../config/sections/limits-config.ts';
 
 const big = makeUser({ name: 'big' });
@@ -14,22 +15,24 @@ const small = makeUser({ name: 'small' });
 const anonymous = makeUser({ name: 'system:anonymous', groups: ['system:unauthenticated'] });
 
 const noLimits = readLimitsConfig(
-  Object.fromEntries(
-    [
-      'maxRequestsInflight',
-      'maxMutatingRequestsInflight',
-      'maxUserRequestsInflight',
-      'maxUserClusterRequestsInflight',
-      'maxClusterRequestsInflight',
-      'maxAnonymousRequestsInflight',
-      'maxRequestsQueued',
-      'maxUserRequestsQueued',
-      'maxStreams',
-      'maxUserStreams',
-      'maxClusterStreams',
-    ].map((name) => [name, 0]),
+  flagsAlone(
+    Object.fromEntries(
+      [
+        'maxRequestsInflight',
+        'maxMutatingRequestsInflight',
+        'maxUserRequestsInflight',
+        'maxUserClusterRequestsInflight',
+        'maxClusterRequestsInflight',
+        'maxAnonymousRequestsInflight',
+        'maxRequestsQueued',
+        'maxUserRequestsQueued',
+        'maxStreams',
+        'maxUserStreams',
+        'maxClusterStreams',
+      ].map((name) => [name, 0]),
+    ),
+    assert.fail,
   ),
-  assert.fail,
 );
 
 /** An admission with these bounds only. `order` has the requests in the order they got in; `end` ends an exchange. */

@@ -8,7 +8,7 @@ import { ConfigurationError } from '../../lib/configuration-error.ts';
 import type { ClusterSpec } from '../../model/records.ts';
 import { makeUser } from '../../model/user.ts';
 import { readIdentityConfig } from '../../config/sections/identity-config.ts';
-import type { IdentityInput } from '../../config/sections/identity-config.ts';
+import { flagsAlone } from '../../config/settings/settings.ts';
 import { startOutgoingIdentities } from './outgoing.ts';
 import type { Reloading } from '../../config/reloading.ts';
 
@@ -27,8 +27,8 @@ function handReloading(): { readonly reloading: Reloading; change(text: string):
   return { reloading, change: (text) => apply(text) };
 }
 
-const configOf = (input: IdentityInput) =>
-  readIdentityConfig(input, (flag, message) => assert.fail(`${flag}: ${message}`));
+const configOf = (input: Readonly<Record<string, unknown>>) =>
+  readIdentityConfig(flagsAlone(input, (flag, message) => assert.fail(`${flag}: ${message}`)));
 
 test('a changed file is in force with the next request, a bad one changes nothing', async () => {
   const { reloading, change } = handReloading();
@@ -56,7 +56,7 @@ test('the real file is read at start, and a bad one ends it', async (t: TestCont
   });
   const file = join(folder, 'rules.yaml');
   writeFileSync(file, rule('one'));
-  const outgoing = await startOutgoingIdentities(configOf({ clusterGatewayProxyConfig: file }), reloading);
+  const outgoing = await startOutgoingIdentities(configOf({ identityExchange: file }), reloading);
   assert.equal(outgoing.identity(makeUser({ name: 'ann' }), cluster).name, 'one');
   writeFileSync(file, rule("''"));
   await assert.rejects(

@@ -18,6 +18,7 @@ import type { Arrival } from '../../http/arrival.ts';
 import { makeLog } from '../../lib/log.ts';
 import { AdmissionControl } from '../../gateway/limits/admission.ts';
 import { readLimitsConfig } from '../../config/sections/limits-config.ts';
+import { flagsAlone } from '../../config/settings/settings.ts';
 import type { ChainDependencies } from '../../gateway/steps/chain-dependencies.ts';
 import type { Inbound } from '../../http/inbound.ts';
 import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
@@ -100,7 +101,7 @@ async function statusWith(fault: Fault): Promise<number> {
   const dependencies: ChainDependencies = {
     authenticate: (async () => (fault.authenticate ?? (() => alice))()) as () => Promise<User>,
     authorizer: (fault.authorize === undefined ? allowAuthenticated() : { authorize: fault.authorize }) as Authorizer,
-    admission: new AdmissionControl(readLimitsConfig({}, assert.fail)),
+    admission: new AdmissionControl(readLimitsConfig(flagsAlone({}, assert.fail))),
     clusters: {
       get: (fault.record ?? (() => record)) as () => ClusterRecord,
       list: () => [],

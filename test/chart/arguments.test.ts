@@ -148,9 +148,10 @@ test('what a value says arrives in the configuration', async () => {
     hubUrl: 'https://hub.example.com:6443',
     agentId: undefined,
     evictionGraceMs: 3_600_000,
-    historyLimit: 10,
+    historyLimit: 20,
     holdOnDenied: false,
     rawJson: false,
   });
+  assert.equal(works!.hub!.memberAddresses.allowed?.length, 2, 'a setting without a value of its own');
   assert.equal(first!.hub!.works, undefined);
 });

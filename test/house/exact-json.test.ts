@@ -6,6 +6,7 @@ import { productionFiles, textOf } from './sources.ts';
 
 /** What the program wrote itself, such as tokens and records of its stores. */
 const own = [
+  'bin/reference.ts',
   'cli/apply/cluster/run-state.ts',
   'cli/version.ts',
   'gateway/audit/sinks/spool.ts',

@@ -10,6 +10,9 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 indexRules:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- with .Values.settings }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/* Command line of the process: one list item for each flag. */}}

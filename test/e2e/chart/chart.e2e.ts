@@ -154,6 +154,10 @@ test('the schema refuses typing mistakes and impossible values, and templates re
     [['authorization.authorizedTtl=10'], /authorizedTtl/],
     [['service.type=ExternalName'], /type/],
     [['extraArgs={identity self}'], /extraArgs/],
+    [['settings.worksHistry=20'], /additional properties 'worksHistry' not allowed/i],
+    // Set by the chart itself, whose command line would win.
+    [['settings.executeWorks=true'], /additional properties 'executeWorks' not allowed/i],
+    [['limits.maxStrems=1'], /additional properties 'maxStrems' not allowed/i],
     [['sources={vcluster}'], /need secretNamespaces/],
     [['sources={kubeconfig}'], /source kubeconfig needs kubeconfigSecrets/],
     [['kubeconfigSecrets[0].name=a,kubeconfigSecrets[0].key=b'], /sources does not list kubeconfig/],

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readAuthenticationFlags } from './authentication-flags.ts';
-import type { AuthenticationInput } from './authentication-flags.ts';
+import { readLogins } from './logins-config.ts';
+import { flagsAlone } from './settings/settings.ts';
 
-function read(given: AuthenticationInput, isSelf = false): { flags: object; faults: string[] } {
+function read(given: Readonly<Record<string, unknown>>, isSelf = false): { flags: object; faults: string[] } {
   const faults: string[] = [];
-  const flags = readAuthenticationFlags(given, isSelf, (flag) => void faults.push(flag));
+  const { authentication: flags } = readLogins(
+    flagsAlone(given, (flag) => void faults.push(flag)),
+    isSelf,
+  );
   return { flags, faults };
 }
 
