@@ -65,7 +65,7 @@ export function makeOpenapiDocuments(
       const holders = holdersOf(having, versionOf);
       for (const { incarnation, names } of holders.slice(0, mostAsked)) {
         const document = await read(incarnation, `/openapi/v3${root(group, version)}`);
-        const answer = typeof document === 'string' ? undefined : answerOf(document, group, version, names);
+        const answer = document && answerOf(document, group, version, names);
         if (answer === undefined || answer.resources.size === 0) continue;
         const warnings = warningsOf(incarnation, answer.resources, holders);
         const etag = `"${digestOf(JSON.stringify([answer.digest, warnings]))}"`;
