@@ -11,7 +11,7 @@ import { makeCatalogReader } from './catalog/catalog.ts';
 import type { CollectionDefinition } from './collections/definitions.ts';
 import { answerIndexRequest } from './chain/chain.ts';
 import { makeReadDocument } from './catalog/openapi-members.ts';
-import { makeUnionOpenapi } from './catalog/openapi-union.ts';
+import { makeOpenapiDocuments } from './catalog/openapi-documents.ts';
 import { ownerOf, type NamedObject } from './kinds/owner.ts';
 import type { IndexRequest, StatusJson } from './request/request.ts';
 import { makeMemberReviews } from './member-reviews.ts';
@@ -315,7 +315,7 @@ function answerDependencies(
     chosen: namedResources(options.resources),
     collections: options.collections ?? (() => []),
     settled: makeSettled(sync, performance.now(), closed),
-    openapi: makeUnionOpenapi(
+    openapi: makeOpenapiDocuments(
       makeReadDocument(
         (incarnation) => makeReader(makeAsks(() => recordOf(records, incarnation), connections, readAs)).ask,
       ),

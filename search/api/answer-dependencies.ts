@@ -12,7 +12,7 @@ import type { Reads } from './current-rights.ts';
 import type { IssuedRights } from '../watch/issued-rights.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { CollectionDefinition } from '../collections/definitions.ts';
-import type { UnionOpenapi } from '../catalog/openapi-union.ts';
+import type { OpenapiDocuments } from '../catalog/openapi-documents.ts';
 import type { StatusJson } from '../request/request.ts';
 import type { IndexRights } from '../request/visible.ts';
 
@@ -28,7 +28,7 @@ export interface AnswerDependencies {
   readonly sync: SyncView;
   /** Resolves when the first lists of all clusters are complete, or after a few seconds (sync/settled.ts). */
   readonly settled: () => Promise<void>;
-  readonly openapi: UnionOpenapi;
+  readonly openapi: OpenapiDocuments;
   readonly operations: IndexOperations;
   readonly feed: ChangeFeed;
   readonly issuedRights: IssuedRights;

@@ -1,6 +1,5 @@
-// Caches the OpenAPI documents of member clusters, and revalidates them by ETag. A member chooses its ETags itself. If
-// documents were stored under them, a member could use the ETag of another one to replace its document. So documents
-// are stored under a digest that is computed here.
+// Caches the OpenAPI documents of member clusters, and revalidates them by ETag. A member chooses its ETags itself, so
+// documents are stored by cluster and path: no member can replace the document of another one.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { headerValues } from '../../http/raw-headers.ts';
@@ -10,22 +9,20 @@ import type { Incarnation } from '../../query/types.ts';
 
 /** An OpenAPI document as a member cluster sent it. */
 export interface MemberDocument {
-  /** SHA-256 of the text. Documents of several member clusters with equal texts have equal digests. */
+  /** SHA-256 of the text. */
   readonly digest: string;
+  /** Empty when the member cluster does not have that path. */
   readonly text: Buffer;
 }
 
 /**
- * Reads an OpenAPI document of a member cluster. `none` means that the member does not have that path. `unknown` means
- * that the member cannot be reached, and the document was never read before.
+ * Reads an OpenAPI document of a member cluster. Undefined means that the member cannot be reached, and the document
+ * was never read before.
  */
-export type ReadDocument = (incarnation: Incarnation, path: string) => Promise<MemberDocument | 'none' | 'unknown'>;
+export type ReadDocument = (incarnation: Incarnation, path: string) => Promise<MemberDocument | undefined>;
 
-interface Known {
-  /** The digest of the document. Undefined when the member cluster does not have that path. */
-  readonly digest: string | undefined;
+interface Known extends MemberDocument {
   readonly etag: string | undefined;
-  readonly askedAtMs: number;
 }
 
 const askTimeoutMs = 5_000;
@@ -48,57 +45,35 @@ export function makeReadDocument(
   askerOf: (incarnation: Incarnation) => AskMember,
   nowMs: () => number = () => performance.now(),
 ): ReadDocument {
-  const known = new LRUCache<string, Known>({ max: mostKnown });
-  const texts = new LRUCache<string, Buffer>({ maxSize: keptBytes, sizeCalculation: ({ length }) => length + 1 });
-  const asking = new Map<string, ReturnType<ReadDocument>>();
+  const known = new LRUCache<string, Known, { readonly incarnation: Incarnation; readonly path: string }>({
+    max: mostKnown,
+    maxSize: keptBytes,
+    sizeCalculation: ({ text }) => text.length + 1,
+    ttl: freshMs,
+    ttlResolution: 0,
+    perf: { now: nowMs },
+    fetchMethod: async (_, kept, { context: { incarnation, path } }) => await ask(askerOf(incarnation), path, kept),
+    // The member cluster cannot be reached, or was removed from the configuration. The last known document is used.
+    allowStaleOnFetchRejection: true,
+  });
+  return async (incarnation, path) =>
+    await known.fetch(`${incarnation.id} ${path}`, { context: { incarnation, path } });
+}
 
-  async function ask(incarnation: Incarnation, path: string, key: string): ReturnType<ReadDocument> {
-    const before = known.get(key);
-    const kept = documentOf(before);
-    if (kept !== 'unknown' && nowMs() - before!.askedAtMs < freshMs) return kept;
-    try {
-      const answer = await askerOf(incarnation)({
-        path,
-        ...(kept === 'unknown' || before?.etag === undefined ? {} : { ifNoneMatch: before.etag }),
-        headTimeoutMs: askTimeoutMs,
-        wholeTimeoutMs: askTimeoutMs * 2,
-        signal: AbortSignal.timeout(askTimeoutMs * 2),
-      });
-      if (answer.status !== 200) answer.cancel();
-      if (answer.status === 304 && kept !== 'unknown') {
-        known.set(key, { ...before!, askedAtMs: nowMs() });
-        return kept;
-      }
-      if (answer.status === 404) {
-        known.set(key, { digest: undefined, etag: undefined, askedAtMs: nowMs() });
-        return 'none';
-      }
-      if (answer.status !== 200) return kept;
-      const text = await readWhole(answer, documentBytes);
-      const digest = createHash('sha256').update(text).digest('base64');
-      const etag = headerValues(answer.headers, 'etag').find((value) => etagForm.test(value));
-      texts.set(digest, text);
-      known.set(key, { digest, etag, askedAtMs: nowMs() });
-      return { digest, text };
-    } catch {
-      // The member cluster cannot be reached, or was removed from the configuration. The last known document is used.
-      return kept;
-    }
-  }
-
-  function documentOf(entry: Known | undefined): MemberDocument | 'none' | 'unknown' {
-    if (entry === undefined) return 'unknown';
-    if (entry.digest === undefined) return 'none';
-    const text = texts.get(entry.digest);
-    return text === undefined ? 'unknown' : { digest: entry.digest, text };
-  }
-
-  return (incarnation, path) => {
-    const key = `${incarnation.id} ${path}`;
-    const under = asking.get(key);
-    if (under !== undefined) return under;
-    const reading = ask(incarnation, path, key).finally(() => asking.delete(key));
-    asking.set(key, reading);
-    return reading;
-  };
+/** @throws Error (rejects) when the member cluster cannot answer now */
+async function ask(askMember: AskMember, path: string, kept: Known | undefined): Promise<Known> {
+  const answer = await askMember({
+    path,
+    ...(kept?.etag === undefined ? {} : { ifNoneMatch: kept.etag }),
+    headTimeoutMs: askTimeoutMs,
+    wholeTimeoutMs: askTimeoutMs * 2,
+    signal: AbortSignal.timeout(askTimeoutMs * 2),
+  });
+  if (answer.status !== 200) answer.cancel();
+  if (answer.status === 304 && kept !== undefined) return kept;
+  if (answer.status === 404) return { digest: '', text: Buffer.alloc(0), etag: undefined };
+  if (answer.status !== 200) throw new Error(`status ${answer.status}`);
+  const text = await readWhole(answer, documentBytes);
+  const etag = headerValues(answer.headers, 'etag').find((value) => etagForm.test(value));
+  return { digest: createHash('sha256').update(text).digest('base64'), text, etag };
 }

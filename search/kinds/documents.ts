@@ -20,7 +20,7 @@ import type { DocumentQuestion } from '../api/question.ts';
 import type { IndexRequest } from '../request/request.ts';
 import type { Asked, Fetched, Planned, Seen } from '../api/state.ts';
 import { scopeConcerns } from '../request/visible.ts';
-import type { UnionDocument } from '../catalog/openapi-union.ts';
+import type { OpenapiDocument } from '../catalog/openapi-documents.ts';
 import {
   aggregatedList,
   groupDocument,
@@ -103,7 +103,7 @@ function describedTypes({ stored, live }: SeenTypes): readonly ServedType[] {
 /** The result of looking up a discovery or OpenAPI document. */
 interface FoundDocument {
   /** The OpenAPI document of one group and version; undefined for other documents. */
-  readonly openapi?: UnionDocument;
+  readonly openapi?: OpenapiDocument;
   readonly warnings: readonly Warning[];
 }
 
@@ -186,7 +186,7 @@ function discoveryAnswer(
   return { ...jsonAnswer(aggregatedList(union, document, form.version), warnings), contentType };
 }
 
-function openapiAnswer(request: IndexRequest, { body, etag, warnings }: UnionDocument): WholeAnswer {
+function openapiAnswer(request: IndexRequest, { body, etag, warnings }: OpenapiDocument): WholeAnswer {
   const headers = ['ETag', etag, 'Vary', 'Accept'];
   if (hasEtag(request.headers, etag)) return { kind: 'whole', body: Buffer.alloc(0), warnings, status: 304, headers };
   return { kind: 'whole', body, warnings, headers };

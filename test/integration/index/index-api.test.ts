@@ -290,7 +290,7 @@ test('a user sees their rows and nothing that tells of others: lists, counts, fa
   assert.deepEqual((await site.ask(`${resources}/api`, 'nobody')).json<{ versions: unknown }>().versions, []);
 });
 
-test('discovery in both forms and OpenAPI are of the union', async () => {
+test('discovery in both forms is of the union, and OpenAPI of one cluster', async () => {
   const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
   const groups = (await site.ask(`${proxy}/apis`, 'admin', { headers: { accept } })).json<{
     kind: string;

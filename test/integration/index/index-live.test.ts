@@ -9,6 +9,7 @@ import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, IndexedList, IndexedObject, IndexSite } from './index-site.ts';
+import { clusterRole } from '../../site/rbac.ts';
 import { rulesText } from '../../site/site.ts';
 
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
@@ -25,11 +26,16 @@ function configMap(name: string, data: Readonly<Record<string, string>> = {}): J
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'team' }, data };
 }
 
+const secretsOfMixed: readonly JsonObject[] = [
+  clusterRole('secrets', [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] }]),
+  binding('mixed', 'secrets', 'mixed'),
+];
+
 function seedOf(cluster: string): readonly JsonObject[] {
   return [
     ...['admin', 'team', 'other'].map((user) => binding(user, 'cluster-admin', user)),
     // A user whom only the RBAC of one cluster lets see anything.
-    ...(cluster === 'alpha' ? [binding('dev', 'view', 'dev')] : []),
+    ...(cluster === 'alpha' ? [binding('dev', 'view', 'dev'), binding('mixed', 'view', 'mixed')] : secretsOfMixed),
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } },
     configMap(`of-${cluster}`),
     configMap('both'),
@@ -60,7 +66,7 @@ function rulesFile(): string {
   };
   const rules = [
     { ...user('admin'), ...everything },
-    { ...user('dev'), ...everything },
+    ...['dev', 'mixed'].map((name) => ({ ...user(name), ...everything })),
     { ...user('team'), ...everything, nonResourceURLs: undefined, clusters: ['alpha'] },
     ...['team', 'reader'].map((name) => ({ ...user(name), ...ofIndex })),
   ];
@@ -72,7 +78,7 @@ function rulesFile(): string {
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'portcullis-live-'));
   const seeds = { alpha: seedOf('alpha'), beta: seedOf('beta') };
-  const users = ['admin', 'dev', 'team', 'reader'];
+  const users = ['admin', 'dev', 'mixed', 'team', 'reader'];
   const flags = {
     indexResources: 'pods',
     indexExclude: 'leases.coordination.k8s.io',
@@ -308,13 +314,22 @@ test('discovery has the types that the caller may list somewhere, with the verbs
   assert.deepEqual([...(await listed('reader')).keys()], []);
 });
 
-test('OpenAPI has these types, too, as kubectl explain needs; and none that the caller may not list', async () => {
-  const paths = async (user: string): Promise<string> => {
-    const { paths } = (await site.ask(`${proxy}/openapi/v3/api/v1`, user)).json<{ paths: Record<string, unknown> }>();
-    return Object.keys(paths).join('\n');
+test('OpenAPI has these types, too, as kubectl explain needs; and none that the caller may not list there', async () => {
+  const document = async (user: string): Promise<readonly [string, string]> => {
+    const answer = await site.ask(`${proxy}/openapi/v3/api/v1`, user);
+    return [Object.keys(answer.json<{ paths: object }>().paths).join('\n'), warnings(answer)];
   };
-  assert.match(await paths('admin'), /\/configmaps[^]*\/secrets/);
-  const dev = await paths('dev');
-  assert.match(dev, /\/configmaps/);
-  assert.doesNotMatch(dev, /\/secrets/);
+  const [paths, none] = await document('admin');
+  for (const resource of ['configmaps', 'secrets']) assert.ok(paths.includes(`/${resource}`), resource);
+  assert.equal(none, '');
+  const lacks = 'has types that this OpenAPI document of cluster alpha lacks; ask /clusters/beta/proxy for secrets';
+  for (const [user, warning] of [
+    ['dev', ''],
+    ['mixed', `299 - "cluster beta: ${lacks}"`],
+  ] as const) {
+    const [own, warned] = await document(user);
+    assert.match(own, /\/configmaps/);
+    assert.doesNotMatch(own, /\/secrets/);
+    assert.equal(warned, warning);
+  }
 });
