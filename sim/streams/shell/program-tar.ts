@@ -1,5 +1,5 @@
-// `tar` in a simulated container: `tar cf -` and `tar xf -`, which `kubectl cp` uses, for directories and plain files. A
-// leading `/` is removed from names in archives. A name with `..` cannot lead out of the target directory.
+// `tar` in a simulated container: `tar cf -` and `tar xf -`, which `kubectl cp` uses, for directories and plain files.
+// A leading `/` is removed from names in archives. A name with `..` cannot lead out of the target directory.
 import { posix } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';

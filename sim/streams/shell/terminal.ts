@@ -11,7 +11,7 @@ export interface TerminalSize {
   readonly rows: number;
 }
 
-/** A terminal on the raw streams of an exec or attach with `tty`. `size` is called whenever a program needs the size. */
+/** A terminal on the raw streams of an exec or attach with `tty`. `size` is called when a program needs the size. */
 export class Terminal {
   readonly output: Writable;
   readonly size: () => TerminalSize;
