@@ -3,7 +3,7 @@ import type { Call } from '../call/cluster.ts';
 import { invalidOption } from '../model/status-error.ts';
 
 /** The kind that an error message names for options of a write, by verb. For other verbs it is DeleteOptions. */
-export const optionKinds: Readonly<Record<string, string>> = {
+const optionKinds: Readonly<Record<string, string>> = {
   create: 'CreateOptions',
   update: 'UpdateOptions',
   patch: 'PatchOptions',

@@ -4,7 +4,6 @@
 import type { Cluster } from '../call/cluster.ts';
 import type { KubeObject } from '../model/types.ts';
 import { watchAggregatedRoles } from './aggregation.ts';
-import { startCronJobs } from './cron-jobs.ts';
 import { reconcileDaemonSet } from './daemon-sets.ts';
 import { reconcileDeployment } from './deployments.ts';
 import { reconcileBudget } from './disruption-budgets.ts';
@@ -85,7 +84,6 @@ export function startControllers(cluster: Cluster, delays: ControllerDelays): vo
   });
   startGarbageCollector(cluster);
   startKubelet(cluster, delays);
-  startCronJobs(cluster);
   watchAggregatedRoles(cluster);
   for (const key of Object.keys(reconcilers)) enqueueAll(key);
 }

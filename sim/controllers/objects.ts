@@ -2,7 +2,7 @@
 // the newest version of an object, not to the version that the controller read at first.
 import type { Cluster } from '../call/cluster.ts';
 import { admit, createDefaults } from '../defaults/defaults.ts';
-import { startDeletion, type DeleteOptions } from '../api/delete.ts';
+import { startDeletion } from '../api/delete.ts';
 import { parseApiVersion } from '../store/resources.ts';
 import { canonical } from '../store/store.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
@@ -31,10 +31,10 @@ export function createOwned(cluster: Cluster, object: JsonObject): KubeObject | 
 }
 
 /** Deletes an object. `key` is the storage key of its resource, such as `apps/deployments`. */
-export function removeOwned(cluster: Cluster, key: string, object: KubeObject, options: DeleteOptions = {}): void {
+export function removeOwned(cluster: Cluster, key: string, object: KubeObject): void {
   const slash = key.indexOf('/');
   const resource = cluster.registry.findPlural(key.slice(0, slash), key.slice(slash + 1));
-  if (resource !== undefined) startDeletion(cluster, resource, object, options);
+  if (resource !== undefined) startDeletion(cluster, resource, object);
 }
 
 /**
@@ -94,14 +94,9 @@ export function podsOf(cluster: Cluster, owner: KubeObject): readonly KubeObject
 
 /** Whether the pod has the condition Ready and is not being deleted. */
 export function isReady(pod: KubeObject): boolean {
-  return conditionIs(pod, 'Ready', 'True') && pod.metadata.deletionTimestamp === undefined;
-}
-
-/** Whether a condition has the given status. */
-export function conditionIs(object: KubeObject, type: string, status: string): boolean {
-  return ((object['status']?.conditions ?? []) as JsonObject[]).some(
-    (c) => c['type'] === type && c['status'] === status,
-  );
+  const conditions: readonly JsonObject[] = pod['status']?.conditions ?? [];
+  const isSet = conditions.some((c) => c['type'] === 'Ready' && c['status'] === 'True');
+  return isSet && pod.metadata.deletionTimestamp === undefined;
 }
 
 /** Whether a pod has ended, successfully or not. */

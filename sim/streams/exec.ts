@@ -1,12 +1,12 @@
 // Runs exec and attach in a simulated container: connects the streams of the client with a simulated program, or with
 // the log of the container. At the end a `metav1.Status` is always sent, because the client would otherwise wait for
 // ever.
-import { Readable, Writable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { CommandEnd } from './command-status.ts';
 import type { CommandStreams } from './command-streams.ts';
 import type { Container } from './shell/containers.ts';
-import { ProgramNotFound, put, type Process } from './shell/process.ts';
-import { runProgram } from './shell/shell.ts';
+import { nowhere, put, type Process } from './shell/process.ts';
+import { ProgramNotFound, runProgram } from './shell/shell.ts';
 import { Terminal, type TerminalSize } from './shell/terminal.ts';
 
 /** Runs a program with the client's streams. Resolves when its `metav1.Status` was sent. */
@@ -49,30 +49,16 @@ export async function runAttach(
 async function execute(streams: CommandStreams, container: Container, argv: readonly string[]): Promise<CommandEnd> {
   const interruption = new AbortController();
   const signal = AbortSignal.any([streams.gone, interruption.signal]);
-  const nowhere = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() });
-  const frame = {
-    argv,
-    container,
-    environment: new Map(container.environment),
-    workingDirectory: container.workingDirectory,
-    signal,
-  };
+  const frame = { argv, container, workingDirectory: container.workingDirectory, signal };
   const stdout = streams.stdout ?? nowhere();
   let process: Process;
   if (streams.tty) {
     let size: TerminalSize = { columns: 80, rows: 24 };
     streams.onResize(({ Width, Height }) => (size = { columns: Width, rows: Height }));
     const terminal = new Terminal(streams.stdin, stdout, () => size);
-    const isShell = /(^|\/)(ba|a)?sh$/.test(argv[0] ?? '') && argv.slice(1).every((word) => /^-[abd-z]+$/.test(word));
-    if (!isShell) terminal.onInterrupt(() => interruption.abort());
+    terminal.onInterrupt = () => interruption.abort();
     const { output } = terminal;
-    // An interactive shell reads lines from the terminal itself and opens its input for each program that it starts.
-    // Any other program gets the terminal's input as stdin.
-    const stdin = isShell ? Readable.from([]) : terminal.openInput().stdin;
-    process = { ...frame, stdin, stdout: output, stderr: output, terminal };
-    if (process.environment.get('TERM') === undefined) {
-      process = { ...process, environment: new Map([...process.environment, ['TERM', 'xterm']]) };
-    }
+    process = { ...frame, stdin: terminal.lines(signal), stdout: output, stderr: output, terminal };
   } else {
     const stdin = streams.stdin ?? Readable.from([]);
     process = { ...frame, stdin, stdout, stderr: streams.stderr ?? nowhere(), terminal: undefined };

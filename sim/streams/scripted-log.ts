@@ -3,40 +3,27 @@
 import { Readable, Writable } from 'node:stream';
 import type { KubeObject } from '../model/types.ts';
 import { createContainers } from './shell/containers.ts';
-import { ProgramNotFound } from './shell/process.ts';
-import { runProgram } from './shell/shell.ts';
-
-/** When the output is longer, the command is interrupted and the rest is dropped. */
-const outputLimitBytes = 1024 * 1024;
+import { pretence, ProgramNotFound, runProgram } from './shell/shell.ts';
 
 /**
- * The lines that the container's command prints, up to 1 MiB. Undefined when the container has no command, has `stdin:
- * true`, or has a command that cannot be simulated.
+ * The lines that the container's command prints. Undefined when the container has no command, has `stdin: true`, or has
+ * a command that cannot be simulated.
  */
 export async function scriptedOutput(pod: KubeObject, name: string): Promise<readonly string[] | undefined> {
-  const container = createContainers({ now: () => 0 }).open(pod, name);
+  const container = createContainers().open(pod, name);
   if (container === undefined || container.argv.length === 0 || container.hasStdin) return undefined;
-  const interruption = new AbortController();
   const chunks: Buffer[] = [];
-  let bytes = 0;
-  const output = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length;
-      if (bytes > outputLimitBytes) interruption.abort();
-      else chunks.push(chunk);
-      done();
-    },
-  });
+  const output = new Writable({ write: (chunk: Buffer, _encoding, done) => done(void chunks.push(chunk)) });
   try {
-    const { argv, environment, workingDirectory } = container;
-    const frame = { argv, container, environment, workingDirectory, stdin: Readable.from([]), terminal: undefined };
-    const { signal } = interruption;
+    const { argv, workingDirectory } = container;
+    const frame = { argv, container, workingDirectory, stdin: Readable.from([]), terminal: undefined };
+    const { signal } = new AbortController();
     await runProgram({ ...frame, stdout: output, stderr: output, signal, isInstant: true });
   } catch (error) {
     if (error instanceof ProgramNotFound) return undefined;
     throw error;
   }
   const text = Buffer.concat(chunks).toString();
-  if (text.includes(' not simulated')) return undefined;
+  if (text.includes(pretence) || text.includes(' not simulated')) return undefined;
   return text === '' ? [] : text.replace(/\n$/, '').split('\n');
 }

@@ -20,7 +20,7 @@ export interface StreamOptions {
 export function createStreams(options: StreamOptions = {}): StreamHooks {
   const clock = options.clock ?? createClock();
   const logPeriodMs = options.logPeriodMs ?? 2_000;
-  const containers = createContainers({ now: clock.now });
+  const containers = createContainers();
   return {
     serveLog: (request) => void serveLog(request, { clock, periodMs: logPeriodMs }).catch(() => request.end()),
     serveUpgrade: (request) => serveUpgrade(request, { ...options, containers, clock, logPeriodMs }),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { describe, it, type TestContext } from 'node:test';
+import { packTar } from 'modern-tar';
 import type { ExecCall, ExecSession } from '../../test/clients/exec-session.ts';
 import {
   connectForwardOverSpdy,
@@ -79,12 +80,8 @@ for (const [name, run] of transports) {
 
     it('keeps files between two execs, and unpacks what tar packs', async (t) => {
       const server = await start(t);
-      const put = await run(server, {
-        path: '/exec',
-        command: ['sh', '-c', 'mkdir -p /tmp/a/b; cat > /tmp/a/b/f'],
-        stdin: true,
-      });
-      await put.write('contents');
+      const put = await run(server, { path: '/exec', command: ['tar', 'xf', '-', '-C', '/tmp'], stdin: true });
+      await put.write(Buffer.from(await packTar([{ header: { name: 'a/b/f', size: 8 }, body: 'contents' }])));
       put.endInput();
       assert.equal((await put.result).exitCode, 0);
       const pack = await run(server, { path: '/exec', command: ['tar', 'cf', '-', '/tmp/a'] });
@@ -98,20 +95,23 @@ for (const [name, run] of transports) {
       assert.equal(String((await show.result).stdout), 'contents');
     });
 
-    it('gives a terminal: echo, prompt, line editing, size and resize, Ctrl-C, Ctrl-D', async (t) => {
+    it('gives a terminal: echo, prompt, backspace, size and resize, Ctrl-C, Ctrl-D', async (t) => {
       const server = await start(t);
-      const session = await run(server, { path: '/exec', command: ['sh'], stdin: true, tty: true });
+      const ofTheConsole = ['sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash; exec sh'];
+      const session = await run(server, { path: '/exec', command: ofTheConsole, stdin: true, tty: true });
       session.resize(100, 40);
       await session.waitForOutput('/ # ');
-      await session.write('stty sizf\u007fe\r');
-      await session.waitForOutput('stty sizf\b \be\r\n40 100\r\n/ # ');
+      await session.write('never\u0003');
+      await session.waitForOutput('never^C\r\n/ # ');
+      await session.write('stty sizü\u007f\u001b[A\u001b[1;5Ce\r');
+      await session.waitForOutput('stty sizü\b \be\r\n40 100\r\n/ # ');
       session.resize(80, 20);
       await session.write('stty size\n');
       await session.waitForOutput('20 80\r\n/ # ');
       await session.write('sleep 100\r');
       await session.waitForOutput('sleep 100\r\n');
       await session.write('\u0003');
-      await session.waitForOutput('^C\r\n/ # ');
+      await session.waitForOutput('sleep 100\r\n^C\r\n/ # ');
       await session.write('echo $?\rcat\rhello\r');
       // Typed ahead: echoed at once, then `echo` says 130, and `cat` gets the line that was waiting.
       await session.waitForOutput('cat\r\nhello\r\n130\r\n/ # hello\r\n');
@@ -119,6 +119,17 @@ for (const [name, run] of transports) {
       const result = await session.result;
       assert.equal(result.exitCode, 5);
       assert.equal(result.stderr.length, 0);
+    });
+
+    it('gives half a line to a program at Ctrl-D and at the end of the input', async (t) => {
+      const server = await start(t);
+      const session = await run(server, { path: '/exec', command: ['cat'], stdin: true, tty: true });
+      await session.write('half\u0004');
+      await session.waitForOutput('halfhalf');
+      await session.write('rest');
+      session.endInput();
+      const { stdout, exitCode } = await session.result;
+      assert.deepEqual([String(stdout), exitCode], ['halfhalfrestrest', 0]);
     });
 
     it('Ctrl-C ends a program that has the terminal to itself, with 130', async (t) => {

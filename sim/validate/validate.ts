@@ -4,7 +4,7 @@ import type { Resource } from '../store/resources.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import { invalidField, requiredField, type FieldFault } from '../model/status-error.ts';
 import { canonical } from '../store/store.ts';
-import { parseSchedule } from './cron-schedule.ts';
+import { isSchedule } from './cron-schedule.ts';
 import type { JsonObject, KubeObject } from '../model/types.ts';
 
 /** Returns the errors of an object of one kind. */
@@ -93,9 +93,7 @@ const configData: Rule = (object) => {
 const cronJob: Rule = (object) => {
   const schedule: string = object['spec']?.schedule ?? '';
   if (schedule === '') return [requiredField('spec.schedule')];
-  return parseSchedule(schedule) === undefined
-    ? [invalidField('spec.schedule', schedule, 'cannot be read as a cron schedule')]
-    : [];
+  return isSchedule(schedule) ? [] : [invalidField('spec.schedule', schedule, 'cannot be read as a cron schedule')];
 };
 
 const job: Rule = (object) => {

@@ -6,7 +6,6 @@ import { ContainerFiles } from './container-files.ts';
 /** One running simulated container, as the programs in it see it. */
 export interface Container {
   readonly name: string;
-  readonly image: string;
   readonly hostname: string;
   readonly environment: ReadonlyMap<string, string>;
   readonly workingDirectory: string;
@@ -32,15 +31,15 @@ export interface Containers {
  */
 const keptContainers = 200;
 
-/** Makes an empty set of containers. `now` must return Unix milliseconds. */
-export function createContainers(options: { readonly now: () => number }): Containers {
+/** Makes an empty set of containers. */
+export function createContainers(): Containers {
   const known = new Map<string, Container>();
   return {
     open(pod, name) {
       const spec = containerSpec(pod, name);
       if (spec === undefined) return undefined;
       const key = `${pod.metadata.uid} ${name} ${restartCountOf(pod, name)}`;
-      const container = known.get(key) ?? start(pod, spec, options.now);
+      const container = known.get(key) ?? start(pod, spec);
       known.delete(key);
       known.set(key, container);
       const [oldest] = known.keys();
@@ -71,7 +70,7 @@ export function restartCountOf(pod: KubeObject, name: string): number {
   return Number(containerStatus(pod, name)?.['restartCount'] ?? 0);
 }
 
-function start(pod: KubeObject, spec: JsonObject, now: () => number): Container {
+function start(pod: KubeObject, spec: JsonObject): Container {
   const hostname = String(pod['spec']?.hostname ?? pod.metadata.name);
   const environment = new Map([
     ['PATH', '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
@@ -84,13 +83,13 @@ function start(pod: KubeObject, spec: JsonObject, now: () => number): Container 
     if (typeof entry['value'] === 'string') environment.set(String(entry['name']), entry['value']);
   }
   const workingDirectory = String(spec['workingDir'] ?? '/');
-  const files = new ContainerFiles(now);
+  const files = new ContainerFiles();
   for (const directory of '/bin /dev /etc /home /opt /root /run /tmp /usr/bin /var/log /var/tmp'.split(' ')) {
-    files.makeDirectory(directory, { parents: true });
+    files.makeDirectory(directory);
   }
-  files.makeDirectory(workingDirectory, { parents: true });
+  files.makeDirectory(workingDirectory);
   for (const mount of (spec['volumeMounts'] as JsonObject[] | undefined) ?? []) {
-    files.makeDirectory(String(mount['mountPath'] ?? '/'), { parents: true });
+    files.makeDirectory(String(mount['mountPath'] ?? '/'));
   }
   const address = String(pod['status']?.podIP ?? '10.244.0.2');
   const namespace = pod.metadata.namespace ?? 'default';
@@ -106,7 +105,6 @@ function start(pod: KubeObject, spec: JsonObject, now: () => number): Container 
   for (const [path, text] of Object.entries(texts)) files.write(path, Buffer.from(text));
   return {
     name: String(spec['name']),
-    image: String(spec['image'] ?? ''),
     hostname,
     environment,
     workingDirectory,

@@ -1,10 +1,11 @@
-// `tar` in a simulated container. Only `tar cf -` and `tar xf -` are supported, which `kubectl cp` uses. A leading `/`
-// is removed from names in archives. A name with `..` cannot lead out of the target directory.
+// `tar` in a simulated container: `tar cf -` and `tar xf -`, which `kubectl cp` uses, for directories and plain files.
+// A leading `/` is removed from names in archives. A name with `..` cannot lead out of the target directory.
 import { posix } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { packTar, unpackTar } from 'modern-tar';
 import { resolvePath, type ContainerFiles } from './container-files.ts';
-import { put, readAll, type Process } from './process.ts';
+import { put, type Process } from './process.ts';
 
 const flag = { type: 'boolean' } as const;
 const options = {
@@ -12,41 +13,37 @@ const options = {
   extract: { ...flag, short: 'x' },
   file: { type: 'string', short: 'f' },
   directory: { type: 'string', short: 'C', default: '' },
-  // The following options are accepted but have no effect, because simulated files have only one owner, and their
-  // permissions do not matter.
+  // Options of kubectl without an effect, because simulated files have no owner, time or permissions.
   touch: { ...flag, short: 'm' },
-  'preserve-permissions': { ...flag, short: 'p' },
-  'no-same-owner': { ...flag, short: 'o' },
+  'no-same-owner': flag,
   'no-same-permissions': flag,
-  'no-overwrite-dir': flag,
 } as const;
 
+/** Packs the named files to stdout, or unpacks stdin. */
 export async function tar(process: Process): Promise<number> {
   const [first = '', ...rest] = process.argv.slice(1);
   const args = [first.startsWith('-') ? first : `-${first}`, ...rest];
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
-  if (values.create === values.extract) throw new Error('one of c, x must be given');
-  if (values.file !== '-') throw new Error('an archive in a file is not simulated');
+  if (values.create === values.extract || values.file !== '-') throw new Error('only "cf -" and "xf -" are simulated');
   const base = resolvePath(process.workingDirectory, values.directory);
-  if (process.container.files.find(base)?.kind !== 'directory')
+  if (!process.container.files.isDirectory(base))
     throw new Error(`can't change directory to '${values.directory}': No such file or directory`);
   return values.create === true ? create(process, positionals, base) : extract(process, base);
 }
 
 async function extract(process: Process, base: string): Promise<number> {
   const { files } = process.container;
-  const archive = await readAll(process.stdin, process.signal);
-  for (const { header, data } of await unpackTar(archive, { strict: true })) {
-    const name = posix.normalize(header.name).replace(/^(\.\.?\/|\/)+/, '');
-    if (name === '.' || name === '') continue;
-    const path = posix.join(base, name);
-    const { type, mode = 0o644, mtime, linkname = '' } = header;
-    files.makeDirectory(type === 'directory' ? path : posix.dirname(path), { parents: true });
-    if (type === 'symlink') files.makeLink(path, linkname);
-    else if (type === 'file')
-      files.write(path, Buffer.from(data ?? ''), { mode, ...(mtime && { modifiedAtMs: mtime.getTime() }) });
+  let status = 0;
+  for (const { header, data } of await unpackTar(await buffer(process.stdin), { strict: true })) {
+    const path = posix.join(base, posix.normalize(header.name).replace(/^(\.\.?\/|\/)+/, ''));
+    if (header.type === 'directory') files.makeDirectory(path);
+    else if (header.type === 'file') files.write(path, Buffer.from(data ?? ''));
+    else {
+      await put(process.stderr, `tar: ${header.name}: a ${header.type} is not simulated, left out\n`);
+      status = 1;
+    }
   }
-  return 0;
+  return status;
 }
 
 async function create(process: Process, members: readonly string[], base: string): Promise<number> {
@@ -55,30 +52,24 @@ async function create(process: Process, members: readonly string[], base: string
   let status = 0;
   for (const member of members) {
     if (member.startsWith('/')) await put(process.stderr, "tar: removing leading '/' from member names\n");
-    const name = member.replace(/^\/+/, '').replace(/\/+$/, '');
     const path = resolvePath(base, member);
-    if (files.findLink(path) === undefined) {
+    if (!files.has(path)) {
       await put(process.stderr, `tar: ${member}: No such file or directory\n`);
       status = 1;
-      continue;
-    }
-    for (const [entryName, entryPath] of walk(files, name === '' ? '.' : name, path)) {
-      const node = files.findLink(entryPath);
-      if (node === undefined) continue;
-      const { kind: type, mode, modifiedAtMs } = node;
-      const body = node.kind === 'file' ? node.data : Buffer.alloc(0);
-      const more = node.kind === 'symlink' ? { linkname: node.target } : {};
-      const header = { name: entryName, type, mode, mtime: new Date(modifiedAtMs), size: body.length, ...more };
-      entries.push({ header, body });
+    } else {
+      for (const [name, at] of walk(files, posix.normalize(member).replace(/^\/+|\/+$/g, '') || '.', path)) {
+        const body = files.isDirectory(at) ? undefined : files.read(at);
+        const [type, mode] = body === undefined ? (['directory', 0o755] as const) : (['file', 0o644] as const);
+        entries.push({ header: { name, type, mode, size: body?.length ?? 0 }, body: body ?? Buffer.alloc(0) });
+      }
     }
   }
   await put(process.stdout, Buffer.from(await packTar(entries)));
-  if (status !== 0) await put(process.stderr, 'tar: error exit delayed from previous errors\n');
   return status;
 }
 
 function* walk(files: ContainerFiles, name: string, path: string): Generator<readonly [name: string, path: string]> {
   yield [name, path];
-  if (files.findLink(path)?.kind !== 'directory') return;
+  if (!files.isDirectory(path)) return;
   for (const child of files.list(path)) yield* walk(files, posix.join(name, child), posix.join(path, child));
 }
