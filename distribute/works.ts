@@ -72,8 +72,8 @@ export interface WorkNumbers {
   readonly works: Readonly<Record<'applied' | 'failed' | 'waiting' | 'deleting', number>>;
   /** For each cluster, for how many seconds the ManifestWork that has waited longest has been in the queue. */
   readonly queueSeconds: readonly (readonly [cluster: string, seconds: number])[];
-  readonly looks: number;
-  readonly lookSeconds: number;
+  readonly reconciles: number;
+  readonly reconcileSeconds: number;
 }
 
 /** Executes ManifestWorks from its construction until `close`. */
@@ -84,7 +84,7 @@ export class Works {
   readonly #works: Reflector;
   readonly #clusters: Reflector;
   readonly #authors: Authors | undefined;
-  /** What the answers of `#authors` depended on when the works were last looked at. */
+  /** What the answers of `#authors` depended on when the works were last reconciled. */
   #standing = '';
   readonly #executors = new Map<string, ClusterExecutor>();
   /** Names of the ManifestWorks in each namespace; the namespace has the name of the cluster. */
@@ -93,8 +93,8 @@ export class Works {
    * When each ManifestWork began to wait for its present generation to be applied, on the clock of `performance.now()`.
    */
   readonly #waitingSince = new Map<string, number>();
-  #looks = 0;
-  #lookSeconds = 0;
+  #reconciles = 0;
+  #reconcileSeconds = 0;
   /**
    * True once all ManifestWorks are listed. Before that, a work that is not listed yet would look as if it were
    * deleted.
@@ -136,7 +136,7 @@ export class Works {
     for (const work of this.#works.objects.values())
       if (this.#executors.has(work.metadata.namespace ?? '')) works[stateOf(work)] += 1;
     const queueSeconds = [...this.#executors].map(([name, each]) => [name, each.queueAgeMs() / 1000] as const);
-    return { works, queueSeconds, looks: this.#looks, lookSeconds: this.#lookSeconds };
+    return { works, queueSeconds, reconciles: this.#reconciles, reconcileSeconds: this.#reconcileSeconds };
   }
 
   close(): void {
@@ -217,9 +217,9 @@ export class Works {
       settings: this.#settings,
       works: () => this.#names.get(name) ?? [],
       log,
-      onPass: (seconds) => {
-        this.#looks += 1;
-        this.#lookSeconds += seconds;
+      onReconcile: (seconds) => {
+        this.#reconciles += 1;
+        this.#reconcileSeconds += seconds;
       },
       ...(timing && { timing }),
     });

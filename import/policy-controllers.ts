@@ -80,7 +80,7 @@ class PolicyControllers {
   #ready = false;
   #closeLookUntilMs = 0;
   /** For each group whose CustomResourceDefinition changed, the timer after which discovery is read a second time. */
-  readonly #looks = new Map<string, NodeJS.Timeout>();
+  readonly #lookups = new Map<string, NodeJS.Timeout>();
 
   constructor(options: PolicyControllersOptions) {
     this.#options = options;
@@ -132,7 +132,7 @@ class PolicyControllers {
   }
 
   close(): void {
-    for (const timer of this.#looks.values()) clearTimeout(timer);
+    for (const timer of this.#lookups.values()) clearTimeout(timer);
     this.#controller.close();
   }
 
@@ -181,8 +181,8 @@ class PolicyControllers {
       if (object.metadata.name === `${reflector.resource.resource}.${reflector.resource.group}`) reflector.lookAgain();
     }
     this.#lookAgain(group);
-    clearTimeout(this.#looks.get(group));
-    this.#looks.set(
+    clearTimeout(this.#lookups.get(group));
+    this.#lookups.set(
       group,
       setTimeout(() => this.#lookAgain(group), this.#options.discoveryLagMs ?? discoveryLagMs).unref(),
     );

@@ -15,13 +15,13 @@ import { ClusterApiImport, type ClusterApiOptions } from './cluster-api.ts';
 import { accessIn, addressOf, readSecret } from './hub/cluster-secret.ts';
 import { keepManagedCluster, managedClusters, recordReady } from './hub/managed-cluster.ts';
 import { clusterJoins, installHash, isMadeFor, joinFinalizer, joinKind, joinSpecOf } from './object/cluster-join.ts';
-import { makeClaims, type Claims } from './pass/claims.ts';
-import { installMember } from './pass/install-member.ts';
-import { StepFault, type JoinParts } from './pass/join-parts.ts';
-import { JoinStatus } from './pass/join-status.ts';
-import { keepMember } from './pass/keep-member.ts';
-import { leaveMember } from './pass/leave-member.ts';
-import { readinessOf } from './pass/ready.ts';
+import { makeClaims, type Claims } from './reconcile/claims.ts';
+import { installMember } from './reconcile/install-member.ts';
+import { StepFault, type JoinParts } from './reconcile/join-parts.ts';
+import { JoinStatus } from './reconcile/join-status.ts';
+import { keepMember } from './reconcile/keep-member.ts';
+import { leaveMember } from './reconcile/leave-member.ts';
+import { readinessOf } from './reconcile/ready.ts';
 
 export interface JoinsOptions extends Omit<JoinParts, 'writer'>, Pick<ClusterApiOptions, 'bootstrapNamespaces'> {
   readonly connections: Connections;

@@ -49,7 +49,7 @@ export class RequestState {
   readonly user = undefined;
   readonly headers = undefined;
   readonly access = undefined;
-  readonly judged = undefined;
+  readonly authorizedCluster = undefined;
   readonly record = undefined;
   readonly credential = undefined;
   readonly connection = undefined;
@@ -185,8 +185,8 @@ export interface Authorized extends Omit<Authenticated, 'caller'> {
    * `statistics`).
    */
   readonly access: ClusterAccess | undefined;
-  /** The cluster whose name, UID and labels the authorizer has judged; undefined for requests that name no cluster. */
-  readonly judged: AttributesCluster | undefined;
+  /** The cluster as it was when the request was authorized; undefined for requests that name no cluster. */
+  readonly authorizedCluster: AttributesCluster | undefined;
 }
 
 export function authorized(
@@ -194,13 +194,13 @@ export function authorized(
   user: User,
   headers: RawHeaders,
   access: Authorized['access'],
-  judged: Authorized['judged'],
+  authorizedCluster: Authorized['authorizedCluster'],
 ): Authorized {
   const open = state as Omit<Authenticated, 'caller'> as Open<Authorized>;
   open.user = user;
   open.headers = headers;
   open.access = access;
-  open.judged = judged;
+  open.authorizedCluster = authorizedCluster;
   return open;
 }
 

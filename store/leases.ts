@@ -88,11 +88,11 @@ export interface Assignment {
 }
 
 /** What the owner of a shard publishes to the other replicas about one of the shard's clusters. */
-export interface ToldState extends ShardWriter {
+export interface PublishedState extends ShardWriter {
   readonly uid: string;
   /**
    * JSON of the state without `numbers`. When it is published, absent means unchanged. When it is read, absent means
-   * unchanged since the `stamp` that the reader gave to `told`.
+   * unchanged since the `stamp` that the reader gave to `published`.
    */
   readonly info?: string;
   /**
@@ -102,8 +102,8 @@ export interface ToldState extends ShardWriter {
 }
 
 /**
- * The leases in one store, and what replicas tell each other. All methods reject with GatewayError INDEX_UNAVAILABLE
- * while the store cannot answer.
+ * The leases in one store, and what replicas publish for each other. All methods reject with GatewayError
+ * INDEX_UNAVAILABLE while the store cannot answer.
  */
 export interface Leases {
   readonly shards: number;
@@ -141,12 +141,12 @@ export interface Leases {
   /** UIDs of the clusters that any living replica would follow; undefined while a replica has not sent its UIDs. */
   registered(): Promise<ReadonlySet<string> | undefined>;
   /** Publishes how clusters are followed. States are ignored when the lease is lost or its epoch is an older one. */
-  tell(states: readonly ToldState[]): Promise<void>;
+  publish(states: readonly PublishedState[]): Promise<void>;
   /**
    * The states that were published after `stamp`, a number from an earlier answer; 0 gives all states. Stamps only
    * grow.
    */
-  told(stamp: number): Promise<{ readonly stamp: number; readonly states: readonly ToldState[] }>;
+  published(stamp: number): Promise<{ readonly stamp: number; readonly states: readonly PublishedState[] }>;
   /** Deletes the published states of clusters. */
-  untell(uids: readonly string[]): Promise<void>;
+  withdraw(uids: readonly string[]): Promise<void>;
 }

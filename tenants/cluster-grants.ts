@@ -6,7 +6,7 @@ import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue
 import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
 import { MemberRefusal } from '../distribute/member/member-objects.ts';
 import type { Author } from '../distribute/stamp/authors.ts';
-import { grantPass, revokePass, type PassOutcome, type PassParts } from './member/grant-pass.ts';
+import { reconcileGrant, revokeGrant, type GrantOutcome, type GrantParts } from './member/reconcile-grant.ts';
 import type { Mark } from './member/manifests.ts';
 import { TenantSession, type TenantSessionParts } from './member/tenant-session.ts';
 import type { ClusterResult, GrantedObject, Piece } from './object/grant.ts';
@@ -32,7 +32,7 @@ export interface ClusterGrantsOptions extends Omit<TenantSessionParts, 'onObject
   readonly task: (grant: string) => Task | undefined;
   readonly known: (grant: string) => ClusterResult | undefined;
   /** Called with the result of a reconciliation, which is then written to the hub. */
-  readonly onResult: (grant: string, outcome: Omit<PassOutcome, 'afterMs'>) => void;
+  readonly onResult: (grant: string, outcome: Omit<GrantOutcome, 'afterMs'>) => void;
   /** Records objects on the hub before they are made in the cluster. Resolves when the hub has the record. */
   readonly announce: (grant: string, objects: readonly GrantedObject[], author: Author) => Promise<void>;
   readonly timing?: Partial<ReflectorTiming>;
@@ -76,7 +76,7 @@ export class ClusterGrants {
       this.#session.follow(grant, undefined, [], false);
       return 'done';
     }
-    const parts: PassParts = {
+    const parts: GrantParts = {
       session: this.#session,
       grant,
       mark: task.mark,
@@ -87,8 +87,8 @@ export class ClusterGrants {
     try {
       const { afterMs, ...outcome } =
         pieces === undefined || author === undefined
-          ? await revokePass(parts, author)
-          : await grantPass(parts, pieces, author);
+          ? await revokeGrant(parts, author)
+          : await reconcileGrant(parts, pieces, author);
       onResult(grant, outcome);
       return afterMs === undefined ? 'done' : { afterMs };
     } catch (error) {

@@ -13,9 +13,9 @@ import type { AttributesCluster, Attributes } from './attributes.ts';
  * Whether authorization rules still decide in the same way about a cluster as at an earlier decision: it has the same
  * UID and labels.
  */
-export function isAsJudged(judged: AttributesCluster, now: AttributesCluster): boolean {
-  if (judged.uid !== now.uid) return false;
-  return judged.labels === now.labels || isDeepStrictEqual(judged.labels, now.labels);
+export function isAsAuthorized(authorized: AttributesCluster, now: AttributesCluster): boolean {
+  if (authorized.uid !== now.uid) return false;
+  return authorized.labels === now.labels || isDeepStrictEqual(authorized.labels, now.labels);
 }
 
 /** A decision with its reason, for the audit log and for the caller of a refused request. */

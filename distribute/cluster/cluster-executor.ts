@@ -20,7 +20,7 @@ export interface ClusterExecutorOptions extends Omit<SessionParts, 'onObjects' |
   readonly works: () => Iterable<string>;
   readonly log: ControllerLog;
   /** Called with the duration of each pass, in which one ManifestWork was applied once. */
-  readonly onPass: (seconds: number) => void;
+  readonly onReconcile: (seconds: number) => void;
   readonly timing?: Partial<ReflectorTiming>;
 }
 
@@ -200,7 +200,7 @@ export class ClusterExecutor {
     if (work.isDeleting) return await endWork(parts, work);
     const startMs = performance.now();
     const outcome = await reconcileWork(parts, work);
-    this.#options.onPass((performance.now() - startMs) / 1000);
+    this.#options.onReconcile((performance.now() - startMs) / 1000);
     return outcome;
   }
 

@@ -41,7 +41,7 @@ export async function askLive(
   const decision = await dependencies.authorizer.authorize(attributes);
   if (!decision.allowed) throw forbidden(attributes, decision.reason);
   state.observation.cluster = cluster;
-  const dispatched: Dispatched = { ...state, surface, info, target: { ...target, query }, judged: asked };
+  const dispatched: Dispatched = { ...state, surface, info, target: { ...target, query }, authorizedCluster: asked };
   await sendToCluster(dispatched, dependencies, identity);
 }
 

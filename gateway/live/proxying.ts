@@ -59,7 +59,7 @@ export async function askOwner(
     ...state,
     surface: { kind: 'member', cluster: name, outer: clustersResource, path, segments, prefix },
     info,
-    judged: { name, uid, labels },
+    authorizedCluster: { name, uid, labels },
     body,
   };
   await sendToCluster(dispatched, dependencies, identity);

@@ -30,11 +30,11 @@ export function registerWorkMetrics(registry: Registry, current: () => WorkNumbe
     'gauge',
     (numbers) => by('cluster', numbers.queueSeconds),
   );
-  read('portcullis_work_looks_total', 'How often a ManifestWork was looked at and applied.', 'counter', ({ looks }) =>
-    single(looks),
+  read('portcullis_work_reconciles_total', 'How often a ManifestWork was reconciled.', 'counter', ({ reconciles }) =>
+    single(reconciles),
   );
-  read('portcullis_work_look_seconds_total', 'How long that took together.', 'counter', ({ lookSeconds }) =>
-    single(lookSeconds),
+  read('portcullis_work_reconcile_seconds_total', 'How long that took together.', 'counter', ({ reconcileSeconds }) =>
+    single(reconcileSeconds),
   );
 }
 

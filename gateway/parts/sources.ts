@@ -11,7 +11,7 @@ import { execLineNote } from '../../cache/sources/objects/allowed-exec.ts';
 import { clusterProxyAddress, makeHubSources } from '../../cache/sources/objects/catalogue.ts';
 import { storedRegistryVersion } from '../../cache/sources/objects/karmada-registries.ts';
 import { startHubSources } from '../../cache/sources/hub/hub.ts';
-import { judgedSource } from '../../cache/sources/hub/judged.ts';
+import { withCheckedAddresses } from '../../cache/sources/hub/address-checks.ts';
 import { startKubeconfigSource } from '../../cache/sources/kubeconfig/kubeconfig.ts';
 import type { ExecSettings } from '../../cache/sources/kubeconfig/kubeconfig-credential.ts';
 import type { SourceProblem, SourceReports } from '../../cache/sources/source.ts';
@@ -91,7 +91,7 @@ function hubSourcesOf(hub: HubConfig, exec: ExecSettings): readonly HubSource[] 
     ownedPediaClusters: hub.imports,
     registryVersion: registryVersions[hub.karmadaSearch ?? 'off'],
   });
-  return sources.map((source) => judgedSource(source, rule, clusterProxy));
+  return sources.map((source) => withCheckedAddresses(source, rule, clusterProxy));
 }
 
 /**

@@ -32,9 +32,9 @@ import { authenticationRequest } from './authenticate.ts';
 export function authorize(state: Authenticated, dependencies: ChainDependencies): Authorized | Promise<Authorized> {
   const { caller, inbound, surface } = state;
   const requested = readImpersonation(inbound.headers);
-  const judged = clusterOf(state, dependencies);
+  const authorizedCluster = clusterOf(state, dependencies);
   const authorizedAs = (user: User, access?: ClusterAccess): Authorized =>
-    authorized(state, user, withoutCredentials(inbound.headers), access, judged);
+    authorized(state, user, withoutCredentials(inbound.headers), access, authorizedCluster);
   // Plain health checks are open to everybody and not authorized, so impersonation headers have no effect on them.
   if (isOpenHealth(surface, state.target.query)) return authorizedAs(caller);
 
@@ -44,7 +44,7 @@ export function authorize(state: Authenticated, dependencies: ChainDependencies)
     return requested === undefined ? asked : [...impersonationChecks(requested, caller, cluster), ...asked];
   };
   const questions = (): Attributes[] => questionsOn(clusterOf(state, dependencies));
-  return everyAllowed(questionsOn(judged), dependencies, state.observation, () => {
+  return everyAllowed(questionsOn(authorizedCluster), dependencies, state.observation, () => {
     if (state.observation.longRunning) reviewWhileOpen(state, questions, dependencies);
     const isForSeveral = namesEveryCluster(surface) || isInClusters(surface) || isStatistics(surface);
     return authorizedAs(user, isForSeveral ? accessOf(state, questionsOn, dependencies) : undefined);

@@ -31,7 +31,7 @@ test('templates that take too much for some objects are not tried on the others,
   const counting = setInterval(() => (turns += 1), 1);
   const choice = await choose(name, sources(500));
   clearInterval(counting);
-  assert.equal(choice.unjudged.size, 500, 'nobody knows whether they are to be imported');
+  assert.equal(choice.undecided.size, 500, 'nobody knows whether they are to be imported');
   assert.equal(choice.named.size, 0);
   assert.equal(choice.faults.filter((fault) => /nameTemplate: it takes/.test(fault)).length, 3);
   assert.equal(choice.faults.filter((fault) => /: not tried, because the templates/.test(fault)).length, 497);
@@ -41,7 +41,7 @@ test('templates that take too much for some objects are not tried on the others,
 test('a template that fails for one object says nothing of the others', async () => {
   const name = '{{ if eq .source.metadata.name "s1" }}{{ fail "no" }}{{ end }}{{ .source.metadata.name }}';
   const choice = await choose(name, sources(9));
-  assert.deepEqual([choice.named.size, [...choice.unjudged]], [8, ['ns/s1']]);
+  assert.deepEqual([choice.named.size, [...choice.undecided]], [8, ['ns/s1']]);
 });
 
 test('of several objects with one name the one that has it keeps it, also while its templates fail', async () => {
@@ -72,7 +72,7 @@ test('a text that is no name of an object is not quoted', async () => {
     ),
   ] as const) {
     const choice = await choose('{{ .source.data.name }}', sources(1, { name: written }));
-    assert.deepEqual([choice.named.size, [...choice.unjudged]], [0, ['ns/s0']], written);
+    assert.deepEqual([choice.named.size, [...choice.undecided]], [0, ['ns/s0']], written);
     assert.match(choice.faults[0]!, words);
     assert.ok(written.length < 3 || !choice.faults[0]!.includes(written), written);
   }

@@ -27,7 +27,7 @@ export interface Choice {
   /**
    * `namespace/name` of source objects whose templates failed, so that nobody knows whether they are to be imported.
    */
-  readonly unjudged: ReadonlySet<string>;
+  readonly undecided: ReadonlySet<string>;
   /** A message for each source object that should be imported and is not. */
   readonly faults: readonly string[];
 }
@@ -51,7 +51,7 @@ export async function chooseSources(
   holderOf: (name: string) => string | undefined = () => undefined,
 ): Promise<Choice> {
   const named = new Map<string, ApiObject>();
-  const unjudged = new Set<string>();
+  const undecided = new Set<string>();
   const faults: string[] = [];
   let tooDear = 0;
   for (const [key, source] of oldestFirst(sources)) {
@@ -64,7 +64,7 @@ export async function chooseSources(
     if (verdict === 'not selected') continue;
     if ('fault' in verdict) {
       if (verdict.isTooDear) tooDear += 1;
-      unjudged.add(key);
+      undecided.add(key);
       faults.push(`${key}: ${verdict.fault}`);
       continue;
     }
@@ -78,11 +78,11 @@ export async function chooseSources(
   for (const [name, source] of named) {
     // Nobody knows whether the object that has the name still wants it, so no other one gets it.
     const holder = holderOf(name);
-    if (holder === undefined || holder === pathOf(source) || !unjudged.has(holder)) continue;
+    if (holder === undefined || holder === pathOf(source) || !undecided.has(holder)) continue;
     named.delete(name);
     faults.push(`${pathOf(source)}: the name "${name}" belongs to ${holder}, whose templates fail`);
   }
-  return { named, unjudged, faults };
+  return { named, undecided, faults };
 }
 
 /** Names a source object in messages: `namespace/name`, or `name` if it is cluster-scoped. */

@@ -30,7 +30,7 @@ const atOnce = 8;
 export async function writeLifecycles(
   parts: { readonly writer: ObjectWriter; readonly lifecycles: () => ApiObjects },
   policy: ApiObject,
-  { named, unjudged }: Choice,
+  { named, undecided }: Choice,
   specFor: (source: ApiObject) => LifecycleSpec,
 ): Promise<WriteFaults> {
   const kept: string[] = [];
@@ -49,7 +49,7 @@ export async function writeLifecycles(
   });
   await forEach(present, async ([name, lifecycle]) => {
     if (named.has(name) || isDeleting(lifecycle) || !isOwnedBy(policy, lifecycle)) return;
-    if (unjudged.has(sourceKeyOf(lifecycle))) return;
+    if (undecided.has(sourceKeyOf(lifecycle))) return;
     await attempt(removed, `lifecycle "${name}"`, () => parts.writer.remove(lifecycles, lifecycle));
   });
   return { kept, removed, lost };

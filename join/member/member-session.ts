@@ -6,7 +6,7 @@ import { GatewayError } from '../../model/errors.ts';
 import type { ClusterRecord, ClusterSpec } from '../../model/records.ts';
 import { unknownStatus } from '../../model/store.ts';
 import { makeUser } from '../../model/user.ts';
-import { judgedSpec } from '../../cache/sources/hub/judged.ts';
+import { withCheckedAddress } from '../../cache/sources/hub/address-checks.ts';
 import { makeRegistry, type Access } from '../../cache/sources/objects/registration.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import { makeMemberClient, type MemberClient } from '../../distribute/member/member-client.ts';
@@ -79,7 +79,7 @@ function specOf(join: ApiObject, access: Access, rule: AddressRule): ClusterSpec
       access: () => access,
     },
   ]);
-  const spec = judgedSpec(made!, rule);
+  const spec = withCheckedAddress(made!, rule);
   if (spec.problem !== undefined) throw new GatewayError('CLUSTER_UNUSABLE', spec.problem.message);
   return spec;
 }

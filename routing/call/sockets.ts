@@ -32,7 +32,7 @@ export async function openTcp(host: string, port: number, track: Track, rule?: A
   const socket = connect({
     host,
     port,
-    ...(rule === undefined ? {} : { lookup: judgedLookup(rule) }),
+    ...(rule === undefined ? {} : { lookup: checkedLookup(rule) }),
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: keepAliveDelayMs,
@@ -47,7 +47,7 @@ export async function openTcp(host: string, port: number, track: Track, rule?: A
  * A DNS lookup that fails if the rule refuses any address of the name. Using only the allowed addresses would be
  * unsafe: a name with a forbidden address is not to be trusted.
  */
-function judgedLookup(rule: AddressRule): LookupFunction {
+function checkedLookup(rule: AddressRule): LookupFunction {
   return (host, options, callback) => {
     dns.lookup(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) callback(error, []);

@@ -242,9 +242,9 @@ function statusLine(text: string, last: KnownLines): NonNullable<KnownLines['sta
   if (known !== undefined && isAt(text, 0, known.line)) return known;
   const line = text.slice(0, lineEnd(text, 0) + 2);
   refuseControls(line);
-  const judged = { line, http11: parseVersion(line), status: parseStatus(line) };
-  if (text.length <= maxKnownHeadLength) last.status = judged;
-  return judged;
+  const parsed = { line, http11: parseVersion(line), status: parseStatus(line) };
+  if (text.length <= maxKnownHeadLength) last.status = parsed;
+  return parsed;
 }
 
 /**

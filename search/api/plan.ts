@@ -18,7 +18,7 @@ import type { AskedType, PlanQuestion } from '../request/plan-question.ts';
 type PlanDependencies = Pick<AnswerDependencies, 'rights' | 'catalog' | 'sync' | 'now'>;
 
 /** The caller's rights to the requested types, with the catalog of indexed types at that time. */
-export interface Sight {
+export interface Visibility {
   readonly of: PlanQuestion;
   readonly answer: ScopeAnswer;
   /** The scope takes into account all RBAC changes up to this resourceVersion of the store. */
@@ -40,7 +40,11 @@ export interface Plan extends ScopedPlan {
  * Reads the caller's rights to the requested types.
  * @param atLeast a `rightsVersion` of the store: every change of rights up to it is taken into account
  */
-export async function see(of: PlanQuestion, { rights, catalog }: PlanDependencies, atLeast?: string): Promise<Sight> {
+export async function visibilityOf(
+  of: PlanQuestion,
+  { rights, catalog }: PlanDependencies,
+  atLeast?: string,
+): Promise<Visibility> {
   const rightsUpTo = await rights.current(atLeast);
   const answer = await rights.scope(of.user, of.verb, of.types, of.clusters);
   return { of, answer, rightsUpTo, catalog: await catalog() };
@@ -50,13 +54,13 @@ export async function see(of: PlanQuestion, { rights, catalog }: PlanDependencie
  * Decides from which types and rows a request is answered, given what the caller may see.
  * @throws GatewayError (rejects) CLUSTER_NOT_FOUND or NOT_FOUND
  */
-export async function planOf(sight: Sight, dependencies: PlanDependencies): Promise<Plan> {
-  const { of, answer, rightsUpTo, catalog } = sight;
+export async function planOf(visibility: Visibility, dependencies: PlanDependencies): Promise<Plan> {
+  const { of, answer, rightsUpTo, catalog } = visibility;
   const { types, cluster, clusters } = of;
-  const { views, ...shownByRights } = await shownOf(sight, dependencies);
+  const { views, ...shownByRights } = await shownOf(visibility, dependencies);
   const [only] = types;
   if (views.length === 0 && types.length === 1 && of.mayBeNone !== true)
-    throw notIndexed(only!, only!.version, cluster, whyNot(sight, only!, dependencies));
+    throw notIndexed(only!, only!.version, cluster, whyNot(visibility, only!, dependencies));
   // Owners may be of any type, so the caller's rights to all types are read as well.
   const shown =
     of.byOwner === true ? scopeOfViews(await scopeOfOwners(of, catalog, dependencies), views, catalog) : shownByRights;
@@ -84,14 +88,14 @@ const remembered = new WeakMap<ScopeAnswer, { readonly catalog: Catalog; readonl
  */
 const mostShown = 100;
 
-async function shownOf(sight: Sight, dependencies: PlanDependencies): Promise<Shown> {
-  const { of, answer, catalog } = sight;
+async function shownOf(visibility: Visibility, dependencies: PlanDependencies): Promise<Shown> {
+  const { of, answer, catalog } = visibility;
   let known = remembered.get(answer);
   if (known?.catalog !== catalog) remembered.set(answer, (known = { catalog, shown: new Map() }));
   const key = JSON.stringify([of.types, of.cluster, of.clusters]);
   let shown = known.shown.get(key);
   if (shown === undefined) {
-    const views = await viewsOf(sight, dependencies);
+    const views = await viewsOf(visibility, dependencies);
     shown = { views, ...scopeOfViews(answer.scope, views, catalog) };
     // An empty result is not kept, because it also depends on rights to other clusters.
     if (views.length > 0 && known.shown.size < mostShown) known.shown.set(key, shown);
@@ -101,7 +105,7 @@ async function shownOf(sight: Sight, dependencies: PlanDependencies): Promise<Sh
 
 /** Returns the reasons why clusters that the caller may see do not have the type in the index. */
 function whyNot(
-  { of: { cluster, clusters }, answer }: Sight,
+  { of: { cluster, clusters }, answer }: Visibility,
   type: AskedType,
   { sync, now }: PlanDependencies,
 ): readonly Warning[] {
@@ -115,14 +119,17 @@ function whyNot(
  * @throws GatewayError as {@link planOf}
  */
 export async function planAnswer(of: PlanQuestion, dependencies: PlanDependencies): Promise<Plan> {
-  return planOf(await see(of, dependencies), dependencies);
+  return planOf(await visibilityOf(of, dependencies), dependencies);
 }
 
 /**
  * Finds how each requested type can be shown, from the clusters that the caller may reach.
  * @throws GatewayError (rejects) CLUSTER_NOT_FOUND
  */
-async function viewsOf({ of, answer, catalog }: Sight, { rights }: PlanDependencies): Promise<readonly TypeView[]> {
+async function viewsOf(
+  { of, answer, catalog }: Visibility,
+  { rights }: PlanDependencies,
+): Promise<readonly TypeView[]> {
   const { types, cluster, clusters, user, verb } = of;
   const viewsIn = (reachable: ScopeAnswer['reachable']): readonly TypeView[] => {
     const isKnown = ({ incarnation, type }: StoredType): boolean =>
@@ -172,11 +179,11 @@ export function unknownCluster(cluster: string): GatewayError {
  */
 export function visibleNow(of: PlanQuestion, dependencies: PlanDependencies): (atLeast?: string) => Promise<RowScope> {
   return async (atLeast) => {
-    const sight = await see({ ...of, mayBeNone: true }, dependencies, atLeast);
+    const visibility = await visibilityOf({ ...of, mayBeNone: true }, dependencies, atLeast);
     // A watch reports warnings only at its start, so they are not computed here.
-    if (of.byOwner === true) return (await planOf(sight, dependencies)).scope;
-    const { views, scope } = await shownOf(sight, dependencies);
-    return views.length > 0 ? scope : (await planOf(sight, dependencies)).scope;
+    if (of.byOwner === true) return (await planOf(visibility, dependencies)).scope;
+    const { views, scope } = await shownOf(visibility, dependencies);
+    return views.length > 0 ? scope : (await planOf(visibility, dependencies)).scope;
   };
 }
 
@@ -191,9 +198,9 @@ export async function visibleAt(
   dependencies: PlanDependencies,
 ): Promise<RowScope | undefined> {
   if (of.byOwner === true) return undefined;
-  const sight = await see(of, dependencies);
+  const visibility = await visibilityOf(of, dependencies);
   const scope = await dependencies.rights.scopeAt(of, position);
-  return scope && (await planOf({ ...sight, answer: { ...sight.answer, scope } }, dependencies)).scope;
+  return scope && (await planOf({ ...visibility, answer: { ...visibility.answer, scope } }, dependencies)).scope;
 }
 
 /** The query limited to the types that have a view. When no type has one, the query matches nothing. */

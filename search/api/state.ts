@@ -10,12 +10,12 @@ export interface Asked<Q = Question> {
 }
 
 /** After `rights`: what the caller may see. @param S depends on the kind; undefined when the kind needs no rights */
-export interface Seen<Q = Question, S = unknown> extends Asked<Q> {
-  readonly sight: S;
+export interface Authorized<Q = Question, S = unknown> extends Asked<Q> {
+  readonly visibility: S;
 }
 
 /** After `plan`: what the index store will be asked. @param P depends on the kind, or an EarlyAnswer */
-export interface Planned<Q = Question, S = unknown, P = unknown> extends Seen<Q, S> {
+export interface Planned<Q = Question, S = unknown, P = unknown> extends Authorized<Q, S> {
   readonly plan: P;
 }
 

@@ -124,10 +124,10 @@ function warningsOf(
   resources: ReadonlySet<string>,
   holders: readonly Holder[],
 ): readonly Warning[] {
-  const told = new Set(resources);
+  const named = new Set(resources);
   return holders.flatMap(({ incarnation: { cluster }, names }) => {
-    const lacking = names.filter((name) => !told.has(name));
-    for (const name of lacking) told.add(name);
+    const lacking = names.filter((name) => !named.has(name));
+    for (const name of lacking) named.add(name);
     const text = `has types that this OpenAPI document of cluster ${chosen} lacks; ask /clusters/${cluster}/proxy for`;
     return lacking.length === 0 ? [] : [{ cluster, text: `${text} ${lacking.join(', ')}` }];
   });

@@ -28,10 +28,10 @@ export async function answerIndexRequest(request: IndexRequest, dependencies: An
 
   const planned = async (): Promise<Planned> => {
     // 3. Finds out what the caller may see of the requested types, by the RBAC of each cluster.
-    const sight = await kind.rights?.({ request, question }, dependencies);
+    const visibility = await kind.rights?.({ request, question }, dependencies);
     // 4. Decides what the store is asked: types, versions, conditions, visible rows. 404, 406, 410 or 422.
-    const plan = await kind.plan?.({ request, question, sight }, dependencies);
-    return { request, question, sight, plan };
+    const plan = await kind.plan?.({ request, question, visibility }, dependencies);
+    return { request, question, visibility, plan };
   };
 
   // 5. Reads a page, an object, counts, values, a document, or a watch's start. 404, 409, 410 or 504. When the caller's

@@ -8,7 +8,7 @@ import { fetchFleet, formFleet, planFleet, rightsToFleet } from '../kinds/fleet.
 import { planLive } from '../kinds/live-types.ts';
 import { fetchOperation } from '../kinds/operations.ts';
 import type { Question } from '../api/question.ts';
-import type { Asked, Fetched, Planned, Seen } from '../api/state.ts';
+import type { Asked, Fetched, Planned, Authorized } from '../api/state.ts';
 import { fetchCollectionNames, formCollectionNames } from '../kinds/collection-names.ts';
 import { formCollectionEvents, planCollectionWatch } from '../kinds/collection-watch.ts';
 import { fetchFreshness } from '../kinds/fetch-freshness.ts';
@@ -87,7 +87,10 @@ interface Kind<Q = Question, S = unknown, P = unknown, F = unknown> {
   /** Whether requests of this kind wait, shortly after a start, until the first lists of the index are complete. */
   readonly waits?: boolean;
   readonly rights?: (asked: Asked<Q>, dependencies: AnswerDependencies) => Promise<S>;
-  readonly plan?: (seen: Seen<Q, S>, dependencies: AnswerDependencies) => P | EarlyAnswer | Promise<P | EarlyAnswer>;
+  readonly plan?: (
+    authorized: Authorized<Q, S>,
+    dependencies: AnswerDependencies,
+  ) => P | EarlyAnswer | Promise<P | EarlyAnswer>;
   readonly fetch?: (
     planned: Planned<Q, S, P>,
     dependencies: FetchDependencies,

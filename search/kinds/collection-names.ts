@@ -21,7 +21,7 @@ interface Collection {
 }
 
 export function fetchCollectionNames(
-  { question, sight: { answer, catalog } }: Planned<CollectionNamesQuestion, Overview>,
+  { question, visibility: { answer, catalog } }: Planned<CollectionNamesQuestion, Overview>,
   { collections }: FetchDependencies,
 ): readonly Collection[] {
   const own = collections();

@@ -16,13 +16,13 @@ import { readWatchStart } from '../request/list-options.ts';
 import type { WatchStart } from '../request/list-options.ts';
 import { planOf, queryOf, visibleNow } from '../api/plan.ts';
 import type { CollectionQuestion } from '../api/question.ts';
-import type { Fetched, Seen } from '../api/state.ts';
+import type { Fetched, Authorized } from '../api/state.ts';
 import { scopeConcerns } from '../request/visible.ts';
 import { watchLimit } from './form-rows.ts';
 import { requireWatchable } from './plan-objects.ts';
 import { aboutRequest } from './plan-types.ts';
 import type { RowsPlan } from './plan-types.ts';
-import type { CollectionSight } from './rights-to-types.ts';
+import type { CollectionVisibility } from './rights-to-types.ts';
 
 /** The plan of a watch of a collection: what is watched, and where it begins. */
 export interface CollectionWatchPlan extends RowsPlan {
@@ -34,11 +34,11 @@ export interface CollectionWatchPlan extends RowsPlan {
  * @throws GatewayError (rejects) METHOD_NOT_ALLOWED, BAD_REQUEST, INVALID or EXPIRED
  */
 export async function planCollectionWatch(
-  { request, question: { asked }, sight }: Seen<CollectionQuestion, CollectionSight>,
+  { request, question: { asked }, visibility }: Authorized<CollectionQuestion, CollectionVisibility>,
   dependencies: AnswerDependencies,
 ): Promise<CollectionWatchPlan> {
   requireWatchable(request, asked.query);
-  const plan = await planOf(sight, dependencies);
+  const plan = await planOf(visibility, dependencies);
   const start = readWatchStart(asked, dependencies.store);
   const query = queryOfTypes(
     asked,
@@ -49,17 +49,22 @@ export async function planCollectionWatch(
 }
 
 export function formCollectionEvents(
-  state: Fetched<CollectionQuestion, CollectionSight, CollectionWatchPlan, Pick<WatchQuestion, 'after' | 'before'>>,
+  state: Fetched<
+    CollectionQuestion,
+    CollectionVisibility,
+    CollectionWatchPlan,
+    Pick<WatchQuestion, 'after' | 'before'>
+  >,
   dependencies: AnswerDependencies,
 ): WatchAnswer {
-  const { request, question, sight, plan, found } = state;
+  const { request, question, visibility, plan, found } = state;
   const { views, query, start, warnings } = plan;
   const { as, asked } = question;
   const { now, issuedRights, rights } = dependencies;
   const isPartial = as === 'PartialObjectMetadata';
   const names = { kind: 'CollectionResource', apiVersion: 'clusterpedia.io/v1beta1' };
   const keys = views.map(({ type }) => typeKey(type));
-  const visible = visibleNow(sight.of, dependencies);
+  const visible = visibleNow(visibility.of, dependencies);
   const requireSameTypes = typesCheck(state, new Set(keys), dependencies);
   return {
     kind: 'watch',
@@ -81,8 +86,9 @@ export function formCollectionEvents(
         await requireSameTypes();
         return await visible(atLeast);
       },
-      onRightsChange: (listener) => rights.onChange(listener, sight.of.byOwner === true ? undefined : sight.of),
-      onReached: (position, scope) => issuedRights.note(sight.of, position, scope),
+      onRightsChange: (listener) =>
+        rights.onChange(listener, visibility.of.byOwner === true ? undefined : visibility.of),
+      onReached: (position, scope) => issuedRights.note(visibility.of, position, scope),
     },
   };
 }
@@ -93,7 +99,7 @@ export function formCollectionEvents(
  * type. The check rejects with GatewayError EXPIRED.
  */
 function typesCheck(
-  { question, sight: { of } }: Seen<CollectionQuestion, CollectionSight>,
+  { question, visibility: { of } }: Authorized<CollectionQuestion, CollectionVisibility>,
   watched: ReadonlySet<TypeKey>,
   { collections, catalog, rights }: AnswerDependencies,
 ): () => Promise<void> {

@@ -18,7 +18,7 @@ import type { AskedDocument } from '../request/inner-path.ts';
 import { unknownCluster } from '../api/plan.ts';
 import type { DocumentQuestion } from '../api/question.ts';
 import type { IndexRequest } from '../request/request.ts';
-import type { Asked, Fetched, Planned, Seen } from '../api/state.ts';
+import type { Asked, Fetched, Planned, Authorized } from '../api/state.ts';
 import { scopeConcerns } from '../request/visible.ts';
 import type { OpenapiDocument } from '../catalog/openapi-documents.ts';
 import {
@@ -33,7 +33,7 @@ import { resourceMetricsGroup } from '../../sync/discover/resource-metrics.ts';
 import type { Union } from '../catalog/union-discovery.ts';
 
 /** The types of which the caller may list or get at least one object. */
-interface SeenTypes {
+interface VisibleTypes {
   readonly stored: readonly StoredType[];
   /** The types whose objects are read from the clusters themselves, since the index has no rows of them. */
   readonly live: readonly ServedType[];
@@ -46,7 +46,7 @@ interface SeenTypes {
 export async function rightsToDocuments(
   { request: { user }, question: { document } }: Asked<DocumentQuestion>,
   { rights, catalog, chosen }: AnswerDependencies,
-): Promise<SeenTypes> {
+): Promise<VisibleTypes> {
   const { cluster } = document;
   const known = await catalog();
   const isAsked = ({ incarnation }: ServedType): boolean => cluster === undefined || incarnation.cluster === cluster;
@@ -79,12 +79,12 @@ export async function rightsToDocuments(
  * @throws GatewayError NOT_FOUND when no cluster serves the group and version of an OpenAPI document
  */
 export function planDocument(
-  { request, question: { document: asked }, sight }: Seen<DocumentQuestion, SeenTypes>,
+  { request, question: { document: asked }, visibility }: Authorized<DocumentQuestion, VisibleTypes>,
   { sync }: AnswerDependencies,
 ): Union | EarlyAnswer {
   const { document, cluster, group, version } = asked;
   const isOpenapi = document === 'openapi-v2' || document === 'openapi-v3';
-  const types = isOpenapi ? describedTypes(sight) : [...sight.stored, ...sight.live];
+  const types = isOpenapi ? describedTypes(visibility) : [...visibility.stored, ...visibility.live];
   const union = unionOf(types, cluster !== undefined);
   if (document === 'openapi-v2') return relayedOpenapi(request, asked, types, sync);
   if (document !== 'openapi-v3' || version === undefined) return union;
@@ -96,7 +96,7 @@ export function planDocument(
  * The types that OpenAPI documents have. Those of resource metrics are not among them: discovery has them while their
  * server is down, too, and then there is no document.
  */
-function describedTypes({ stored, live }: SeenTypes): readonly ServedType[] {
+function describedTypes({ stored, live }: VisibleTypes): readonly ServedType[] {
   return [...stored, ...live.filter(({ type }) => type.group !== resourceMetricsGroup)];
 }
 
@@ -111,7 +111,7 @@ interface FoundDocument {
  * Reads the OpenAPI document of one group and version. When discovery would be empty, finds the warnings that say why.
  */
 export async function fetchDocument(
-  { request, question: { document: asked }, sight, plan }: Planned<DocumentQuestion, SeenTypes, Union>,
+  { request, question: { document: asked }, visibility, plan }: Planned<DocumentQuestion, VisibleTypes, Union>,
   dependencies: FetchDependencies,
 ): Promise<FoundDocument | EarlyAnswer> {
   const { document, cluster, group, version } = asked;
@@ -125,7 +125,7 @@ export async function fetchDocument(
       .get(version)!
       .map(({ resource }) => resource),
   );
-  const types = describedTypes(sight);
+  const types = describedTypes(visibility);
   const having = types.filter(
     ({ type }) => type.group === group && names.has(type.resource) && type.versions.includes(version),
   );
@@ -155,7 +155,7 @@ export function formDocument({
   question: { document: asked },
   plan: union,
   found,
-}: Fetched<DocumentQuestion, SeenTypes, Union, FoundDocument>): WholeAnswer {
+}: Fetched<DocumentQuestion, VisibleTypes, Union, FoundDocument>): WholeAnswer {
   const { document, group, version } = asked;
   if (found.openapi !== undefined) return openapiAnswer(request, found.openapi);
   switch (document) {

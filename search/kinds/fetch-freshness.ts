@@ -9,7 +9,7 @@ import type { Planned } from '../api/state.ts';
 import type { Overview } from './rights-to-types.ts';
 
 export function fetchFreshness(
-  { sight: { answer } }: Planned<FreshnessQuestion, Overview>,
+  { visibility: { answer } }: Planned<FreshnessQuestion, Overview>,
   { sync, store, now }: FetchDependencies,
 ): object {
   const nowMs = now();

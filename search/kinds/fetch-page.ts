@@ -11,7 +11,7 @@ import type { ListMeta } from '../api/forms.ts';
 import { planInjection } from '../api/injected-events.ts';
 import { waitForVersion } from '../request/list-options.ts';
 import type { ListVersion } from '../request/list-options.ts';
-import type { Sight } from '../api/plan.ts';
+import type { Visibility } from '../api/plan.ts';
 import type { CollectionQuestion, ObjectsQuestion, PostedQuestion } from '../api/question.ts';
 import type { Planned } from '../api/state.ts';
 import { aboutRequest } from './plan-types.ts';
@@ -38,12 +38,12 @@ const tokenLifeMs = 15 * 60_000;
  * there.
  */
 export async function fetchList(
-  state: Planned<ObjectsQuestion | CollectionQuestion, Sight, PagePlan>,
+  state: Planned<ObjectsQuestion | CollectionQuestion, Visibility, PagePlan>,
   dependencies: FetchDependencies,
 ): Promise<ListedPage | EarlyAnswer> {
   const listed = await fetchPage(state, dependencies);
   if (listed instanceof EarlyAnswer) return listed;
-  dependencies.issuedRights.note(state.sight.of, listed.meta.resourceVersion, state.plan.scope);
+  dependencies.issuedRights.note(state.visibility.of, listed.meta.resourceVersion, state.plan.scope);
   return listed;
 }
 

@@ -2,7 +2,7 @@
 import type { FetchDependencies } from '../api/answer-dependencies.ts';
 import { waitForVersion } from '../request/list-options.ts';
 import { visibleAt, visibleNow } from '../api/plan.ts';
-import type { Sight } from '../api/plan.ts';
+import type { Visibility } from '../api/plan.ts';
 import type { CollectionQuestion, ObjectsQuestion } from '../api/question.ts';
 import type { Planned } from '../api/state.ts';
 import type { WatchQuestion } from '../watch/watch-question.ts';
@@ -14,7 +14,10 @@ import type { WatchPlan } from './plan-objects.ts';
  * EXPIRED when the change log no longer contains it
  */
 export async function fetchWatchStart(
-  { plan: { start }, sight: { of } }: Planned<ObjectsQuestion | CollectionQuestion, Sight, Pick<WatchPlan, 'start'>>,
+  {
+    plan: { start },
+    visibility: { of },
+  }: Planned<ObjectsQuestion | CollectionQuestion, Visibility, Pick<WatchPlan, 'start'>>,
   dependencies: FetchDependencies,
 ): Promise<Pick<WatchQuestion, 'after' | 'before'>> {
   const { store, issuedRights } = dependencies;

@@ -13,11 +13,11 @@ import type { AnswerDependencies, FetchDependencies } from '../api/answer-depend
 import type { WholeAnswer } from '../api/answer.ts';
 import { notIndexed } from '../catalog/catalog.ts';
 import type { Reads } from '../api/current-rights.ts';
-import { planOf, see } from '../api/plan.ts';
-import type { Plan, Sight } from '../api/plan.ts';
+import { planOf, visibilityOf } from '../api/plan.ts';
+import type { Plan, Visibility } from '../api/plan.ts';
 import type { FleetQuestion } from '../api/question.ts';
 import type { IndexRequest } from '../request/request.ts';
-import type { Asked, Fetched, Planned, Seen } from '../api/state.ts';
+import type { Asked, Fetched, Planned, Authorized } from '../api/state.ts';
 import { aboutRequest } from './plan-types.ts';
 import { scopeConcerns } from '../request/visible.ts';
 import { expositionFormat, Gauge } from '../api/exposition.ts';
@@ -37,18 +37,21 @@ export function readFleet(request: IndexRequest): FleetQuestion {
   return { kind: 'fleet', format: expositionFormat(request.headers) };
 }
 
-export function rightsToFleet({ request }: Asked<FleetQuestion>, dependencies: AnswerDependencies): Promise<Sight> {
+export function rightsToFleet(
+  { request }: Asked<FleetQuestion>,
+  dependencies: AnswerDependencies,
+): Promise<Visibility> {
   const types = counted.map((type) => ({ ...type, version: undefined }));
   const ofAll = { clusters: undefined, cluster: undefined, mayBeNone: true };
-  return see({ user: request.user, verb: 'list', types, ...ofAll }, dependencies);
+  return visibilityOf({ user: request.user, verb: 'list', types, ...ofAll }, dependencies);
 }
 
 /** Plans the numbers like a list of pods, deployments and nodes. A type that is not indexed only gives a warning. */
 export async function planFleet(
-  { sight }: Seen<FleetQuestion, Sight>,
+  { visibility }: Authorized<FleetQuestion, Visibility>,
   dependencies: AnswerDependencies,
 ): Promise<Plan> {
-  const plan = await planOf(sight, dependencies);
+  const plan = await planOf(visibility, dependencies);
   const isThere = (type: ResourceType): boolean => plan.views.some((view) => typeKey(view.type) === typeKey(type));
   const missing = counted.filter((type) => !isThere(type)).map((type) => notIndexed(type, undefined).message);
   return { ...plan, warnings: [...aboutRequest(...missing), ...plan.warnings] };
@@ -56,7 +59,7 @@ export async function planFleet(
 
 /** Counts pods, deployments and nodes in the index, and returns the text of all metrics. */
 export async function fetchFleet(
-  { plan }: Planned<FleetQuestion, Sight, Plan>,
+  { plan }: Planned<FleetQuestion, Visibility, Plan>,
   { reads, sync }: FetchDependencies,
 ): Promise<string> {
   const gauges = [
@@ -72,7 +75,7 @@ export function formFleet({
   question: { format },
   plan: { warnings },
   found,
-}: Fetched<FleetQuestion, Sight, Plan, string>): WholeAnswer {
+}: Fetched<FleetQuestion, Visibility, Plan, string>): WholeAnswer {
   return { kind: 'whole', body: Buffer.from(found + format.end), warnings, contentType: format.contentType };
 }
 

@@ -22,7 +22,7 @@ import {
 } from '../api/forms.ts';
 import type { ListMeta, ObjectParts } from '../api/forms.ts';
 import { visibleNow } from '../api/plan.ts';
-import type { Sight } from '../api/plan.ts';
+import type { Visibility } from '../api/plan.ts';
 import type { CollectionQuestion, ObjectsQuestion, PostedQuestion } from '../api/question.ts';
 import { isKarmadas } from '../request/request.ts';
 import type { RowDocument } from '../answer/row-stream.ts';
@@ -39,7 +39,7 @@ const versionPath = documentPaths([
 ]);
 
 export function formList(
-  { request, question: { asked }, plan, found }: Fetched<ObjectsQuestion, Sight, ListPlan, ListedPage>,
+  { request, question: { asked }, plan, found }: Fetched<ObjectsQuestion, Visibility, ListPlan, ListedPage>,
   { now }: AnswerDependencies,
 ): RowsAnswer {
   const { isPartial } = plan.form;
@@ -62,7 +62,7 @@ function tableOfRows(
 }
 
 export function formObject(
-  { request, question: { asked }, plan, found: row }: Fetched<ObjectsQuestion, Sight, ObjectPlan, RowRead>,
+  { request, question: { asked }, plan, found: row }: Fetched<ObjectsQuestion, Visibility, ObjectPlan, RowRead>,
   { now }: AnswerDependencies,
 ): WholeAnswer {
   const { views, warnings, form } = plan;
@@ -77,7 +77,7 @@ export function formObject(
 }
 
 export function formCollection(
-  { question, plan, found }: Fetched<CollectionQuestion, Sight, CollectionPlan, ListedPage>,
+  { question, plan, found }: Fetched<CollectionQuestion, Visibility, CollectionPlan, ListedPage>,
   { now }: AnswerDependencies,
 ): RowsAnswer {
   const { name, as, asked } = question;
@@ -99,7 +99,7 @@ export function formPosted({
   question: { asked },
   plan: { views },
   found: { page, meta, warnings },
-}: Fetched<PostedQuestion, Sight, PagePlan, ListedPage>): RowsAnswer {
+}: Fetched<PostedQuestion, Visibility, PagePlan, ListedPage>): RowsAnswer {
   const show = objectForm(views, asked);
   const types = views.map(({ type }) => type);
   const document =
@@ -113,10 +113,10 @@ export function formEvents(
   {
     request,
     question: { asked },
-    sight: { of },
+    visibility: { of },
     plan,
     found,
-  }: Fetched<ObjectsQuestion, Sight, WatchPlan, Pick<WatchQuestion, 'after' | 'before'>>,
+  }: Fetched<ObjectsQuestion, Visibility, WatchPlan, Pick<WatchQuestion, 'after' | 'before'>>,
   dependencies: AnswerDependencies,
 ): WatchAnswer {
   const { views, query, start, form } = plan;

@@ -17,7 +17,7 @@ import type { AskedObjects } from '../request/inner-path.ts';
 import { isEventsOfObject, noEvents } from './no-events.ts';
 import type { LiveQuestion } from '../api/question.ts';
 import type { IndexRequest } from '../request/request.ts';
-import type { Seen } from '../api/state.ts';
+import type { Authorized } from '../api/state.ts';
 import { isForwarded, memberPath } from './read-objects.ts';
 
 /**
@@ -74,7 +74,7 @@ function refuseIndexParameters(parameters: Parameters): void {
 
 /** Decides which clusters are asked, and what the client gets when the caller may ask none of them. */
 export async function planLive(
-  { request, question: { path, memberPath: asked, query, parameters } }: Seen<LiveQuestion>,
+  { request, question: { path, memberPath: asked, query, parameters } }: Authorized<LiveQuestion>,
   dependencies: AnswerDependencies,
 ): Promise<EarlyAnswer> {
   const { liveOf, discovered } = await dependencies.catalog();

@@ -10,10 +10,10 @@ import type { AskedObjects } from '../request/inner-path.ts';
 import { readListVersion, readWatchStart } from '../request/list-options.ts';
 import type { WatchStart } from '../request/list-options.ts';
 import { planOf, queryOf } from '../api/plan.ts';
-import type { Plan, Sight } from '../api/plan.ts';
+import type { Plan, Visibility } from '../api/plan.ts';
 import type { ObjectsQuestion } from '../api/question.ts';
 import type { Form, IndexRequest } from '../request/request.ts';
-import type { Seen } from '../api/state.ts';
+import type { Authorized } from '../api/state.ts';
 import { isEventsOfObject, noEvents } from './no-events.ts';
 import { aboutRequest } from './plan-types.ts';
 import type { PagePlan, RowsPlan } from './plan-types.ts';
@@ -35,11 +35,11 @@ export interface ListPlan extends PagePlan {
 }
 
 export async function planList(
-  { request, question, sight }: Seen<ObjectsQuestion, Sight>,
+  { request, question, visibility }: Authorized<ObjectsQuestion, Visibility>,
   dependencies: AnswerDependencies,
 ): Promise<ListPlan | EarlyAnswer> {
   const { path, parameters, asked } = question;
-  const plan = await planPath(request, path, sight, dependencies).catch((error: unknown) => {
+  const plan = await planPath(request, path, visibility, dependencies).catch((error: unknown) => {
     const isNotIndexed = error instanceof GatewayError && error.code === 'NOT_FOUND';
     if (isNotIndexed && isEventsOfObject(path, parameters))
       return new EarlyAnswer(noEvents(request, path, error, dependencies));
@@ -58,11 +58,11 @@ export interface ObjectPlan extends RowsPlan {
 }
 
 export async function planObject(
-  { request, question, sight }: Seen<ObjectsQuestion, Sight>,
+  { request, question, visibility }: Authorized<ObjectsQuestion, Visibility>,
   dependencies: AnswerDependencies,
 ): Promise<ObjectPlan | EarlyAnswer> {
   const { path, asked } = question;
-  const plan = await planPath(request, path, sight, dependencies);
+  const plan = await planPath(request, path, visibility, dependencies);
   if (plan instanceof EarlyAnswer) return plan;
   const warnings = [...aboutRequest(...asked.warnings), ...plan.warnings];
   return { ...plan, query: queryOf(asked.query, plan.views), form: oneForm(request, asked), warnings };
@@ -75,11 +75,11 @@ export interface WatchPlan extends RowsPlan {
 }
 
 export async function planWatch(
-  { request, question, sight }: Seen<ObjectsQuestion, Sight>,
+  { request, question, visibility }: Authorized<ObjectsQuestion, Visibility>,
   dependencies: AnswerDependencies,
 ): Promise<WatchPlan | EarlyAnswer> {
   const { path, asked } = question;
-  const plan = await planPath(request, path, sight, dependencies);
+  const plan = await planPath(request, path, visibility, dependencies);
   if (plan instanceof EarlyAnswer) return plan;
   requireWatchable(request, asked.query);
   const start = readWatchStart(asked, dependencies.store);
@@ -114,11 +114,11 @@ export function requireWatchable(request: IndexRequest, { owner }: ListQuery): v
 async function planPath(
   request: IndexRequest,
   path: AskedObjects,
-  sight: Sight,
+  visibility: Visibility,
   dependencies: AnswerDependencies,
 ): Promise<Plan | EarlyAnswer> {
   const { cluster, namespace, name } = path;
-  const plan = await planOf(sight, dependencies);
+  const plan = await planOf(visibility, dependencies);
   const { type, leftOut } = plan.views[0]!;
   if (!type.namespaced && namespace !== undefined) throw notFound();
   if (type.namespaced && namespace === undefined && name !== undefined) throw notFound();

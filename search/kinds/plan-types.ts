@@ -11,7 +11,7 @@ import { distinctTypes } from '../api/collection-types.ts';
 import { readListVersion } from '../request/list-options.ts';
 import type { ListVersion } from '../request/list-options.ts';
 import { planOf, queryOf } from '../api/plan.ts';
-import type { Plan, Sight } from '../api/plan.ts';
+import type { Plan, Visibility } from '../api/plan.ts';
 import type {
   CollectionQuestion,
   CountsQuestion,
@@ -19,9 +19,9 @@ import type {
   PostedQuestion,
   ValuesQuestion,
 } from '../api/question.ts';
-import type { Seen } from '../api/state.ts';
+import type { Authorized } from '../api/state.ts';
 import type { ListQuery } from '../../query/list-query.ts';
-import type { CollectionSight } from './rights-to-types.ts';
+import type { CollectionVisibility } from './rights-to-types.ts';
 
 /** The plan of a request about rows, with the query for the index store. */
 export interface RowsPlan extends Plan {
@@ -43,11 +43,11 @@ export function aboutRequest(...texts: readonly string[]): readonly Warning[] {
  * @throws GatewayError (rejects) NOT_FOUND when none of the types is indexed
  */
 export async function planNamed(
-  { question, sight }: Seen<CountsQuestion | ValuesQuestion, Sight>,
+  { question, visibility }: Authorized<CountsQuestion | ValuesQuestion, Visibility>,
   dependencies: AnswerDependencies,
 ): Promise<RowsPlan> {
   const { asked } = question;
-  const plan = await planIndexed(question, sight, dependencies);
+  const plan = await planIndexed(question, visibility, dependencies);
   const own = question.kind === 'counts' ? [] : question.warnings;
   const warnings = [...aboutRequest(...own, ...asked.warnings), ...plan.warnings];
   return { ...plan, query: queryOf(asked.query, plan.views), warnings };
@@ -59,11 +59,11 @@ export async function planNamed(
  * readListVersion}
  */
 export async function planPosted(
-  { question, sight }: Seen<PostedQuestion, Sight>,
+  { question, visibility }: Authorized<PostedQuestion, Visibility>,
   dependencies: AnswerDependencies,
 ): Promise<PagePlan> {
   const { asked } = question;
-  const plan = await planIndexed(question, sight, dependencies);
+  const plan = await planIndexed(question, visibility, dependencies);
   return {
     ...plan,
     query: queryOf(asked.query, plan.views),
@@ -78,10 +78,10 @@ export async function planPosted(
  */
 async function planIndexed(
   { types }: { readonly types: PostedQuestion['types'] },
-  sight: Sight,
+  visibility: Visibility,
   dependencies: AnswerDependencies,
 ): Promise<Plan> {
-  const plan = await planOf(sight, dependencies);
+  const plan = await planOf(visibility, dependencies);
   const missing = types.filter((type) => !plan.views.some((view) => typeKey(view.type) === typeKey(type)));
   const [first] = missing;
   if (plan.views.length === 0) throw notIndexed(first!, first!.version, undefined, plan.warnings);
@@ -97,13 +97,13 @@ export interface CollectionPlan extends PagePlan {
 }
 
 export async function planCollection(
-  { question, sight }: Seen<CollectionQuestion, CollectionSight>,
+  { question, visibility }: Authorized<CollectionQuestion, CollectionVisibility>,
   dependencies: AnswerDependencies,
 ): Promise<CollectionPlan> {
   const { asked, types } = question;
-  const plan = await planOf(sight, dependencies);
+  const plan = await planOf(visibility, dependencies);
   const seen = new Set([...plan.scope.grants.values()].flatMap((granted) => [...granted.keys()]));
-  const members = sight.members.filter((type) => seen.has(typeKey(type)));
+  const members = visibility.members.filter((type) => seen.has(typeKey(type)));
   const query = queryOfTypes(asked, distinctTypes([...members, ...types.named]));
   return {
     ...plan,
@@ -114,6 +114,6 @@ export async function planCollection(
   };
 }
 
-export function planForward({ question: { cluster, path, query } }: Seen<ForwardQuestion>): EarlyAnswer {
+export function planForward({ question: { cluster, path, query } }: Authorized<ForwardQuestion>): EarlyAnswer {
   return new EarlyAnswer({ kind: 'relayed', clusters: [cluster], path, query });
 }

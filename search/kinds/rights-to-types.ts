@@ -5,8 +5,8 @@ import type { AnswerDependencies } from '../api/answer-dependencies.ts';
 import { askedAbout } from '../catalog/catalog.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { indexedTypes, typesOf } from '../api/collection-types.ts';
-import { see } from '../api/plan.ts';
-import type { Sight } from '../api/plan.ts';
+import { visibilityOf } from '../api/plan.ts';
+import type { Visibility } from '../api/plan.ts';
 import type { AskedType } from '../request/plan-question.ts';
 import type {
   CollectionNamesQuestion,
@@ -24,10 +24,10 @@ import type { Asked } from '../api/state.ts';
 export function rightsToPath(
   { request, question }: Pick<Asked<ObjectsQuestion>, 'question'> & { readonly request: Pick<IndexRequest, 'user'> },
   dependencies: AnswerDependencies,
-): Promise<Sight> {
+): Promise<Visibility> {
   const { kind, path, asked } = question;
   const { group, resource, version, cluster } = path;
-  return see(
+  return visibilityOf(
     {
       user: request.user,
       verb: kind,
@@ -44,9 +44,9 @@ export function rightsToPath(
 export function rightsToNamed(
   { request, question }: Asked<PostedQuestion | CountsQuestion | ValuesQuestion>,
   dependencies: AnswerDependencies,
-): Promise<Sight> {
+): Promise<Visibility> {
   const { types, asked } = question;
-  return see(
+  return visibilityOf(
     {
       user: request.user,
       verb: 'list',
@@ -63,18 +63,18 @@ export function rightsToNamed(
  * What the caller may see of a collection. `members` are all indexed types of its groups, even those that the caller
  * may not see.
  */
-export interface CollectionSight extends Sight {
+export interface CollectionVisibility extends Visibility {
   readonly members: readonly AskedType[];
 }
 
 export async function rightsToCollection(
   { request, question }: Asked<CollectionQuestion>,
   dependencies: AnswerDependencies,
-): Promise<CollectionSight> {
+): Promise<CollectionVisibility> {
   const { kind, types, asked } = question;
   const indexed = indexedTypes(await dependencies.catalog());
   const members = types.members(indexed);
-  const sight = await see(
+  const visibility = await visibilityOf(
     {
       user: request.user,
       verb: kind === 'collection' ? 'list' : 'watch',
@@ -87,7 +87,7 @@ export async function rightsToCollection(
     },
     dependencies,
   );
-  return { ...sight, members };
+  return { ...visibility, members };
 }
 
 /** The caller's rights to list each type in the index, with the catalog of these types. */

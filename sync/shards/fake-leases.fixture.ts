@@ -1,5 +1,5 @@
 // A table of leases in memory, with a clock that a test sets, for several replicas in one process.
-import type { Heartbeat, Leases, ToldState } from '../../store/leases.ts';
+import type { Heartbeat, Leases, PublishedState } from '../../store/leases.ts';
 
 export interface FakeLeases extends Leases {
   /** The present time of the table's clock in Unix milliseconds. Tests set it. */
@@ -25,7 +25,7 @@ export function makeFakeLeases(shards = 4): FakeLeases {
   const replicas = new Map<string, { readonly life: number; untilMs: number; uids: readonly string[] | undefined }>();
   let lives = 0;
   let stamp = 0;
-  const told = new Map<string, ToldState & { readonly stamp: number; readonly infoStamp: number }>();
+  const published = new Map<string, PublishedState & { readonly stamp: number; readonly infoStamp: number }>();
   const answer = async (): Promise<void> => {
     if (table.isAway) throw new Error('away');
   };
@@ -86,26 +86,31 @@ export function makeFakeLeases(shards = 4): FakeLeases {
       const all = [...replicas.values()].map(({ uids }) => uids);
       return all.includes(undefined) ? undefined : new Set(all.flatMap((uids) => uids!));
     },
-    async tell(states) {
+    async publish(states) {
       await answer();
       stamp += 1;
       for (const state of states) {
         if (state.epoch !== table.epochs[state.shard]) continue;
-        const before = told.get(state.uid);
+        const before = published.get(state.uid);
         const info = state.info ?? before!.info!;
-        told.set(state.uid, { ...state, info, stamp, infoStamp: state.info === undefined ? before!.infoStamp : stamp });
+        published.set(state.uid, {
+          ...state,
+          info,
+          stamp,
+          infoStamp: state.info === undefined ? before!.infoStamp : stamp,
+        });
       }
     },
-    async told(after) {
+    async published(after) {
       await answer();
-      const states = [...told.values()]
+      const states = [...published.values()]
         .filter((each) => each.stamp > after)
         .map(({ uid, shard, epoch, numbers, info, infoStamp }) => {
           return { uid, shard, epoch, numbers, ...(infoStamp > after && info !== undefined ? { info } : {}) };
         });
       return { stamp, states };
     },
-    untell: async (uids) => uids.forEach((uid) => told.delete(uid)),
+    withdraw: async (uids) => uids.forEach((uid) => published.delete(uid)),
   };
   return table;
 }

@@ -9,7 +9,7 @@ import { makeSharedGate, type SharedGate } from '../follow/bounds.ts';
 import { listsAtOnce, startSync, type SyncOptions } from '../sync.ts';
 import type { SyncHandle } from '../member/sync-types.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
-import type { OwnState } from './told-states.ts';
+import type { OwnState } from './published-states.ts';
 
 export interface ShardFollowersOptions extends Omit<SyncOptions, 'types' | 'writerOf' | 'keepsUnknown' | 'lists'> {
   /** The leases of the store that `store` writes to. */

@@ -6,12 +6,12 @@ import type { ClusterSpec } from '../../model/records.ts';
 import { recordUidOf, typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
 import { choiceOf } from '../discover/selection.ts';
 import type { ClusterState, PartState, SyncFault, SyncHandle } from '../member/sync-types.ts';
-import { partOf } from './told-state.ts';
+import { partOf } from './published-state.ts';
 import { LeaseKeeper, type LeaseTiming } from './lease-keeper.ts';
 import { ShardFollowers, type ShardFollowersOptions } from './shard-followers.ts';
-import { ToldStates, unknownToOwner, type Told } from './told-states.ts';
+import { PublishedStates, unknownToOwner, type Published } from './published-states.ts';
 import { makeUnregistered } from './unregistered.ts';
-import { Untold } from './untold.ts';
+import { Unpublished } from './unpublished.ts';
 
 export interface ShardedSyncOptions extends Omit<ShardFollowersOptions, 'keeper' | 'onChange' | 'now'> {
   /** The share of the work that this replica takes, relative to other replicas; 1 by default. */
@@ -38,7 +38,7 @@ export interface ShardedSync extends SyncHandle {
   readonly shards: number;
 }
 
-const tellEveryMs = 1_000;
+const publishEveryMs = 1_000;
 /** Changes of state within this many milliseconds are published together. */
 const gatherMs = 250;
 const forgetAfterMs = 60_000;
@@ -64,8 +64,8 @@ class FollowedTogether implements ShardedSync {
   readonly #options: ShardedSyncOptions;
   readonly #keeper: LeaseKeeper;
   readonly #followers: ShardFollowers;
-  readonly #told: ToldStates;
-  readonly #untold: Untold;
+  readonly #published: PublishedStates;
+  readonly #unpublished: Unpublished;
   readonly #forgetUnregistered: () => Promise<void>;
   readonly #listeners = new Set<() => void>();
   readonly #unsubscribe: () => void;
@@ -87,10 +87,10 @@ class FollowedTogether implements ShardedSync {
   constructor(options: ShardedSyncOptions) {
     const { leases, clusters, areClustersKnown } = options;
     this.#options = options;
-    this.#told = new ToldStates(leases);
-    this.#untold = new Untold({
+    this.#published = new PublishedStates(leases);
+    this.#unpublished = new Unpublished({
       shardOf: (uid) => leases.shardOf(uid),
-      toldIn: (uid) => this.#told.of(uid)?.epoch,
+      publishedIn: (uid) => this.#published.of(uid)?.epoch,
       localMs: () => performance.now(),
     });
     this.#followers = new ShardFollowers({
@@ -135,7 +135,7 @@ class FollowedTogether implements ShardedSync {
       leases,
       types: this.#followers.types,
       leaseOf: (shard) => this.#keeper.held.get(shard),
-      onForgotten: (uids) => this.#told.forget(uids),
+      onForgotten: (uids) => this.#published.forget(uids),
       missingMs: this.#options.forgetAfterMs ?? forgetAfterMs,
       localMs: () => performance.now(),
       log,
@@ -144,11 +144,11 @@ class FollowedTogether implements ShardedSync {
 
   async start(): Promise<void> {
     await this.#keeper.start();
-    await this.#told.hear();
+    await this.#published.refresh();
     const forget = (): void => {
       this.#exchanging = this.#exchanging.then(() => this.#forgetUnregistered()).catch(() => undefined);
     };
-    this.#timers = [setInterval(() => this.#exchange(), tellEveryMs), setInterval(forget, forgetEveryMs)];
+    this.#timers = [setInterval(() => this.#exchange(), publishEveryMs), setInterval(forget, forgetEveryMs)];
   }
 
   now(): number {
@@ -165,9 +165,9 @@ class FollowedTogether implements ShardedSync {
     const others = [...this.#selected.values()]
       .filter(({ uid }) => !followed.has(uid))
       .map((spec): ClusterState => {
-        const told = this.#told.of(spec.uid);
-        const fault = this.#faultOf(spec, told);
-        if (told !== undefined) return { ...told.state, cluster: spec.name, fault };
+        const published = this.#published.of(spec.uid);
+        const fault = this.#faultOf(spec, published);
+        if (published !== undefined) return { ...published.state, cluster: spec.name, fault };
         return { cluster: spec.name, uid: spec.uid, incarnation: undefined, fault, types: [], refused: [] };
       });
     return [...own, ...others].sort((one, other) => (one.cluster < other.cluster ? -1 : 1));
@@ -178,12 +178,12 @@ class FollowedTogether implements ShardedSync {
     const others: PartState[] = [];
     for (const spec of this.#selected.values()) {
       if (this.#followers.of(this.#shardOf(spec.uid)) !== undefined) continue;
-      const told = this.#told.of(spec.uid);
-      const fault = this.#faultOf(spec, told);
-      if (told === undefined) {
+      const published = this.#published.of(spec.uid);
+      const fault = this.#faultOf(spec, published);
+      if (published === undefined) {
         others.push({ cluster: spec.name, incarnation: undefined, fault, types: [], hasTypes: false });
       } else {
-        others.push({ ...partOf({ ...told, state: { ...told.state, fault } }, types), cluster: spec.name });
+        others.push({ ...partOf({ ...published, state: { ...published.state, fault } }, types), cluster: spec.name });
       }
     }
     return [...own, ...others];
@@ -192,10 +192,10 @@ class FollowedTogether implements ShardedSync {
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined {
     const uid = recordUidOf(incarnation);
     const own = this.#followers.of(this.#shardOf(uid))?.confirmedAtMs(incarnation, type);
-    const told = this.#told.of(uid);
-    if (told?.state.incarnation?.id !== incarnation) return own;
+    const published = this.#published.of(uid);
+    if (published?.state.incarnation?.id !== incarnation) return own;
     // Uses the later of both times: a replica that has just taken over a cluster knows at first only the stored time.
-    const theirs = told.types.get(typeKey(type))?.confirmedAtMs;
+    const theirs = published.types.get(typeKey(type))?.confirmedAtMs;
     return own === undefined || theirs === undefined ? (own ?? theirs) : Math.max(own, theirs);
   }
 
@@ -234,12 +234,13 @@ class FollowedTogether implements ShardedSync {
    * The fault of a cluster that another replica follows. While no replica holds the shard, the published state is out
    * of date, so the fault says that nobody follows the cluster.
    */
-  #faultOf({ name, uid }: ClusterSpec, told: Told | undefined): SyncFault | undefined {
+  #faultOf({ name, uid }: ClusterSpec, published: Published | undefined): SyncFault | undefined {
     const shard = this.#keeper.states[this.#shardOf(uid)];
     const { isCurrent } = this.#keeper;
     // A database that takes no writes lets no replica renew its leases, so in the end nobody follows the cluster.
     if (!isCurrent && this.#trouble !== undefined) return { reason: 'Store', message: this.#trouble };
-    if (isCurrent && shard?.isHeld === true) return this.#untold.has(uid) ? unknownToOwner(name) : told?.state.fault;
+    if (isCurrent && shard?.isHeld === true)
+      return this.#unpublished.has(uid) ? unknownToOwner(name) : published?.state.fault;
     const message = `no process of the gateway follows cluster "${name}" at the moment; one takes it over within seconds`;
     return { reason: 'Unavailable', message };
   }
@@ -251,9 +252,9 @@ class FollowedTogether implements ShardedSync {
   #looked(): void {
     const { states, isCurrent } = this.#keeper;
     const others = [...this.#selected.keys()].filter((uid) => this.#followers.of(this.#shardOf(uid)) === undefined);
-    this.#untold.look(others, states);
+    this.#unpublished.look(others, states);
     const unheld = states.filter(({ isHeld }) => !isHeld || !isCurrent).map(({ shard }) => shard);
-    const unfollowed = [...unheld, ...others.filter((uid) => this.#untold.has(uid))].join();
+    const unfollowed = [...unheld, ...others.filter((uid) => this.#unpublished.has(uid))].join();
     if (unfollowed === this.#unfollowed) return;
     this.#unfollowed = unfollowed;
     this.#changed();
@@ -276,11 +277,11 @@ class FollowedTogether implements ShardedSync {
     this.#waitsToExchange = true;
     const exchange = async (): Promise<void> => {
       this.#waitsToExchange = false;
-      await this.#told.tell(this.#followers.states(), (lease) => this.#followers.has(lease));
-      if (await this.#told.hear()) this.#changed();
+      await this.#published.publish(this.#followers.states(), (lease) => this.#followers.has(lease));
+      if (await this.#published.refresh()) this.#changed();
     };
     // A database that was unreachable may have lost the states that were published last, so all are published again.
-    this.#exchanging = this.#exchanging.then(exchange).catch(() => this.#told.tellAnew());
+    this.#exchanging = this.#exchanging.then(exchange).catch(() => this.#published.publishAnew());
   }
 
   #note(error: unknown): void {

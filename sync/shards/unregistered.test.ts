@@ -19,7 +19,7 @@ async function bench() {
     leases: table,
     types: () => store.types(),
     leaseOf: (shard) => owned.get(shard),
-    onForgotten: (uids) => table.untell(uids),
+    onForgotten: (uids) => table.withdraw(uids),
     missingMs: 10_000,
     localMs: () => localMs,
     log: { info: () => undefined },

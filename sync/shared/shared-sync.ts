@@ -6,7 +6,7 @@ import { GatewayError } from '../../model/errors.ts';
 import type { IndexPeers } from './peers.ts';
 import { recordUidOf, typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
 import type { ClusterState, PartState, SyncHandle } from '../member/sync-types.ts';
-import { partOf, toldState, type ToldState } from '../shards/told-state.ts';
+import { partOf, publishedState, type PublishedState } from '../shards/published-state.ts';
 
 export interface SharedSyncOptions {
   readonly peers: IndexPeers;
@@ -24,7 +24,7 @@ const gatherMs = 100;
  * New confirmation times and the progress of lists call no listener, so the state is also sent at this interval, in
  * milliseconds.
  */
-const tellEveryMs = 2_000;
+const publishEveryMs = 2_000;
 /**
  * The interval, in milliseconds, at which a process asks for the state until it gets one, at most `longestAsks` times;
  * then its start fails. A running writer answers at once; without a writer, one of the processes will soon become it.
@@ -60,7 +60,7 @@ class SharedSync implements SyncHandle {
   #telling: NodeJS.Timeout | undefined;
   #gathering: NodeJS.Timeout | undefined;
   /** The state that was last sent, or last received from the writer, by uid of the cluster record. */
-  #told = new Map<string, ToldState>();
+  #published = new Map<string, PublishedState>();
   #isClosed = false;
 
   constructor(options: SharedSyncOptions) {
@@ -89,16 +89,16 @@ class SharedSync implements SyncHandle {
   }
 
   state(): readonly ClusterState[] {
-    return this.#own?.state() ?? [...this.#told.values()].map(({ state }) => state);
+    return this.#own?.state() ?? [...this.#published.values()].map(({ state }) => state);
   }
 
   stateOf(types: ReadonlySet<TypeKey>): readonly PartState[] {
-    return this.#own?.stateOf(types) ?? [...this.#told.values()].map((told) => partOf(told, types));
+    return this.#own?.stateOf(types) ?? [...this.#published.values()].map((told) => partOf(told, types));
   }
 
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined {
     if (this.#own !== undefined) return this.#own.confirmedAtMs(incarnation, type);
-    const told = this.#told.get(recordUidOf(incarnation));
+    const told = this.#published.get(recordUidOf(incarnation));
     if (told?.state.incarnation?.id !== incarnation) return undefined;
     return told.types.get(typeKey(type))?.confirmedAtMs;
   }
@@ -134,33 +134,33 @@ class SharedSync implements SyncHandle {
       this.#gathering ??= setTimeout(() => this.#tell(), gatherMs).unref();
       this.#changed();
     });
-    this.#telling = setInterval(() => this.#tell(), tellEveryMs).unref();
+    this.#telling = setInterval(() => this.#tell(), publishEveryMs).unref();
     this.#tellAll();
     this.#known.resolve();
     this.#changed();
   }
 
   #tellAll(): void {
-    this.#told = new Map();
+    this.#published = new Map();
     this.#tell();
   }
 
   #tell(): void {
     this.#gathering = undefined;
     const states = this.#own!.state();
-    const changed = states.filter((state) => !isDeepStrictEqual(this.#told.get(state.uid)?.state, state));
-    this.#told = new Map(states.map((state) => [state.uid, toldState(state)]));
-    this.#options.peers.send({ kind: 'states', changed, uids: [...this.#told.keys()] });
+    const changed = states.filter((state) => !isDeepStrictEqual(this.#published.get(state.uid)?.state, state));
+    this.#published = new Map(states.map((state) => [state.uid, publishedState(state)]));
+    this.#options.peers.send({ kind: 'states', changed, uids: [...this.#published.keys()] });
   }
 
   #take({ changed, uids }: { readonly changed: readonly ClusterState[]; readonly uids: readonly string[] }): void {
     if (this.#own !== undefined) return;
-    const now = new Map(changed.map((state) => [state.uid, toldState(state)]));
-    const all = uids.map((uid) => [uid, now.get(uid) ?? this.#told.get(uid)] as const);
+    const now = new Map(changed.map((state) => [state.uid, publishedState(state)]));
+    const all = uids.map((uid) => [uid, now.get(uid) ?? this.#published.get(uid)] as const);
     // Some states were sent before this process listened. It has asked for all of them, so the next message is
     // complete.
     if (all.some(([, told]) => told === undefined)) return;
-    this.#told = new Map(all as readonly (readonly [string, ToldState])[]);
+    this.#published = new Map(all as readonly (readonly [string, PublishedState])[]);
     clearInterval(this.#asking);
     this.#known.resolve();
     this.#changed();

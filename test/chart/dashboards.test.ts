@@ -83,8 +83,8 @@ async function pagesOfParts(): Promise<readonly string[]> {
   registerWorkMetrics(registry, () => ({
     works: { applied: 1 } as never,
     queueSeconds: new Map([['m1', 1]]) as never,
-    looks: 1,
-    lookSeconds: 1,
+    reconciles: 1,
+    reconcileSeconds: 1,
   }));
   registerJoinMetrics(registry, () => ({ ready: 1, waiting: 0, leaving: 0 }));
   registerAuditMetrics(

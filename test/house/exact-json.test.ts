@@ -23,7 +23,7 @@ const own = [
   'store/stored-types.ts',
   'sync/discover/kept-as.ts',
   'sync/follow/following.ts',
-  'sync/shards/told-states.ts',
+  'sync/shards/published-states.ts',
   'tables/printers/printer.ts',
 ];
 

@@ -2,7 +2,7 @@
 // cluster and sends a request to it alone. Security: a cluster that the caller may not reach is left out everywhere: it
 // causes no error, it does not count as missing, and its name is never shown.
 import { inTurns } from '../../../lib/in-turns.ts';
-import { isAsJudged } from '../../../auth/rules/authorize.ts';
+import { isAsAuthorized } from '../../../auth/rules/authorize.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import { GatewayError } from '../../../model/errors.ts';
 import type { User } from '../../../model/user.ts';
@@ -141,12 +141,12 @@ async function locateJudged(
   access: ClusterAccess,
   dependencies: FanoutDependencies,
 ): Promise<Target> {
-  for (let judged = cluster; ;) {
+  for (let authorized = cluster; ;) {
     const target = await locate(cluster.name, dependencies.clusters.get, dependencies.connections);
     const { spec } = target.record;
-    if (isAsJudged(judged, spec)) return target;
+    if (isAsAuthorized(authorized, spec)) return target;
     if (spec.uid !== cluster.uid || !(await access.mayReach(spec))) throw removed(cluster.name);
-    judged = spec;
+    authorized = spec;
   }
 }
 

@@ -2,7 +2,15 @@
 // replica has not renewed its row for 15 s, any other replica deletes the row. Then its shards can be taken. If the
 // silent replica is alive after all, its next heartbeat makes a new row, by which it notices that its leases are gone.
 // Until then its writes are refused as soon as a shard has a new owner, because that gives the shard a new epoch.
-import type { Assignment, Heartbeat, HeartbeatAnswer, Leases, ShardState, Situation, ToldState } from '../../leases.ts';
+import type {
+  Assignment,
+  Heartbeat,
+  HeartbeatAnswer,
+  Leases,
+  ShardState,
+  Situation,
+  PublishedState,
+} from '../../leases.ts';
 import type { ShardWriter } from '../../store.ts';
 import type { Database } from '../connection/database.ts';
 import { clockUs } from '../connection/schema.ts';
@@ -170,7 +178,7 @@ export class PostgresLeases implements Leases {
     return new Set(rows.flatMap(([uids]) => uids!));
   }
 
-  async tell(states: readonly ToldState[]): Promise<void> {
+  async publish(states: readonly PublishedState[]): Promise<void> {
     if (states.length === 0) return;
     await this.#database.query(
       `WITH v AS (
@@ -198,20 +206,20 @@ export class PostgresLeases implements Leases {
     );
   }
 
-  async told(stamp: number): Promise<{ readonly stamp: number; readonly states: readonly ToldState[] }> {
+  async published(stamp: number): Promise<{ readonly stamp: number; readonly states: readonly PublishedState[] }> {
     const rows = await this.#database.query<[string, number, number, number, string | null, string]>(
       `SELECT uid, shard, epoch, stamp, CASE WHEN info_stamp > $1 THEN info END, numbers::text
       FROM ${this.#table('told')} WHERE stamp > $1`,
       [stamp],
     );
-    const states = rows.map(([uid, shard, epoch, , info, numbers]): ToldState => {
+    const states = rows.map(([uid, shard, epoch, , info, numbers]): PublishedState => {
       const some = numbers === '{}' ? [] : numbers.slice(1, -1).split(',').map(Number);
       return { uid, shard, epoch, numbers: some, ...(info === null ? {} : { info }) };
     });
     return { stamp: Math.max(stamp, ...rows.map((row) => row[3])), states };
   }
 
-  async untell(uids: readonly string[]): Promise<void> {
+  async withdraw(uids: readonly string[]): Promise<void> {
     await this.#database.query(`DELETE FROM ${this.#table('told')} WHERE uid = ANY($1)`, [uids]);
   }
 

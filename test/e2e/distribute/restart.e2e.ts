@@ -147,5 +147,5 @@ test('the metrics of the executor count works by state, and measure how soon cha
   const { items } = await read(hub, works);
   assert.match(await text(), new RegExp(`portcullis_works\\{state="applied"\\} ${items.length}`));
   assert.match(await text(), /portcullis_work_queue_seconds\{cluster="m1"\} /);
-  assert.match(await text(), /portcullis_work_looks_total [1-9]/);
+  assert.match(await text(), /portcullis_work_reconciles_total [1-9]/);
 });

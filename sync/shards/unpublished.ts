@@ -10,10 +10,10 @@ import type { ShardState } from '../../store/leases.ts';
  */
 const graceMs = 5_000;
 
-export interface UntoldOptions {
+export interface UnpublishedOptions {
   readonly shardOf: (uid: string) => number;
   /** Returns the epoch with which a state of the cluster was published last; undefined when none was published. */
-  readonly toldIn: (uid: string) => number | undefined;
+  readonly publishedIn: (uid: string) => number | undefined;
   /** Returns milliseconds of a clock that never goes back. */
   readonly localMs: () => number;
 }
@@ -23,13 +23,13 @@ interface Waiting {
   readonly sinceMs: number;
 }
 
-export class Untold {
-  readonly #options: UntoldOptions;
+export class Unpublished {
+  readonly #options: UnpublishedOptions;
   /** The clusters without a published state in the present epoch, and since when they lack it, by UID. */
   #waiting: ReadonlyMap<string, Waiting> = new Map();
   #isFirst = true;
 
-  constructor(options: UntoldOptions) {
+  constructor(options: UnpublishedOptions) {
     this.#options = options;
   }
 
@@ -39,11 +39,11 @@ export class Untold {
    * @param states the states of all shards, by shard number
    */
   look(uids: Iterable<string>, states: readonly ShardState[]): void {
-    const { shardOf, toldIn, localMs } = this.#options;
+    const { shardOf, publishedIn, localMs } = this.#options;
     const waiting = new Map<string, Waiting>();
     for (const uid of uids) {
       const shard = states[shardOf(uid)];
-      if (shard === undefined || shard.owner === '' || toldIn(uid) === shard.epoch) continue;
+      if (shard === undefined || shard.owner === '' || publishedIn(uid) === shard.epoch) continue;
       const { epoch } = shard;
       const before = this.#waiting.get(uid);
       // At the first look, a missing state counts as missing for long, because this process cannot know since when.

@@ -15,14 +15,18 @@ export const allowFlag = '--allow-member-addresses';
  * @param clusterProxy the konnectivity server that the operator configured. Clusters behind it are not checked, because
  * their host names are resolved at the other end of the tunnel
  */
-export function judgedSource(source: HubSource, rule: AddressRule, clusterProxy: ProxyAddress | undefined): HubSource {
-  const judged = new WeakMap<ClusterSpec, ClusterSpec>();
+export function withCheckedAddresses(
+  source: HubSource,
+  rule: AddressRule,
+  clusterProxy: ProxyAddress | undefined,
+): HubSource {
+  const checked = new WeakMap<ClusterSpec, ClusterSpec>();
   const judge = (spec: ClusterSpec): ClusterSpec => {
-    const before = judged.get(spec);
+    const before = checked.get(spec);
     if (before !== undefined) return before;
     const tunnelled = spec.proxy !== undefined && spec.proxy === clusterProxy;
-    const after = tunnelled || spec.endpoint === undefined ? spec : judgedSpec(spec, rule);
-    judged.set(spec, after);
+    const after = tunnelled || spec.endpoint === undefined ? spec : withCheckedAddress(spec, rule);
+    checked.set(spec, after);
     return after;
   };
   return { ...source, compile: (objects) => source.compile(objects).map(judge) };
@@ -32,7 +36,7 @@ export function judgedSource(source: HubSource, rule: AddressRule, clusterProxy:
  * Checks the addresses of one cluster. Returns the spec with the rule added, or without address and credential and with
  * the problem AddressRefused.
  */
-export function judgedSpec(spec: ClusterSpec, rule: AddressRule): ClusterSpec {
+export function withCheckedAddress(spec: ClusterSpec, rule: AddressRule): ClusterSpec {
   const endpoints = [spec.endpoint!, ...(spec.fallbacks ?? []).map(({ endpoint }) => endpoint)];
   const refused = endpoints.find(({ host }) => rule.refusesHost(host))?.host;
   const refusedProxy = spec.proxy !== undefined && rule.refusesHost(spec.proxy.host) ? spec.proxy.host : undefined;

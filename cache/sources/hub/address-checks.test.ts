@@ -4,7 +4,7 @@ import { makeAddressRule } from '../../../model/address-rule.ts';
 import { fixedCredential } from '../../../model/fixed-credential.ts';
 import type { HubSource } from '../hub-source.ts';
 import type { ClusterSpec, ProxyAddress } from '../../../model/records.ts';
-import { judgedSource } from './judged.ts';
+import { withCheckedAddresses } from './address-checks.ts';
 
 const rule = makeAddressRule({ allowed: [], refused: [] });
 const tunnel: ProxyAddress = { scheme: 'https', host: '127.0.0.1', port: 8090, userinfo: undefined };
@@ -34,7 +34,7 @@ function specAt(host: string, change: Partial<ClusterSpec> = {}): ClusterSpec {
 
 function judged(...specs: readonly ClusterSpec[]): readonly ClusterSpec[] {
   const source: HubSource = { name: 'test', watches: [], compile: () => specs };
-  return judgedSource(source, rule, tunnel).compile([]);
+  return withCheckedAddresses(source, rule, tunnel).compile([]);
 }
 
 test('a cluster at a refused address has a problem that says so, and neither address nor credential (ATT-30)', () => {
@@ -84,7 +84,7 @@ test('an unchanged cluster stays the very same, and one that has a problem keeps
     problem: { reason: 'Other', message: 'm' },
   });
   const source: HubSource = { name: 'test', watches: [], compile: () => [good, unusable] };
-  const one = judgedSource(source, rule, undefined);
+  const one = withCheckedAddresses(source, rule, undefined);
   const [first, second] = one.compile([]);
   assert.deepEqual([one.compile([])[0] === first, second === unusable], [true, true]);
 });

@@ -3,17 +3,17 @@ import { typeKey, type TypeKey } from '../../query/types.ts';
 import type { ClusterState, PartState, TypeState } from '../member/sync-types.ts';
 
 /** The published state of one cluster, with its types by key. */
-export interface ToldState {
+export interface PublishedState {
   readonly state: ClusterState;
   readonly types: ReadonlyMap<TypeKey, TypeState>;
 }
 
-export function toldState(state: ClusterState): ToldState {
+export function publishedState(state: ClusterState): PublishedState {
   return { state, types: new Map(state.types.map((each) => [typeKey(each.type), each])) };
 }
 
 /** The part of a published state that concerns these types; see {@link PartState}. */
-export function partOf({ state, types: known }: ToldState, types: ReadonlySet<TypeKey>): PartState {
+export function partOf({ state, types: known }: PublishedState, types: ReadonlySet<TypeKey>): PartState {
   const { cluster, incarnation, fault } = state;
   const isCurrent = (type: TypeState): boolean =>
     fault === undefined &&
@@ -21,6 +21,6 @@ export function partOf({ state, types: known }: ToldState, types: ReadonlySet<Ty
     type.phase === 'watching' &&
     type.fault === undefined &&
     type.leftOut === undefined;
-  const told = [...types].flatMap((key) => known.get(key) ?? []);
-  return { cluster, incarnation, fault, types: told.filter((type) => !isCurrent(type)), hasTypes: known.size > 0 };
+  const published = [...types].flatMap((key) => known.get(key) ?? []);
+  return { cluster, incarnation, fault, types: published.filter((type) => !isCurrent(type)), hasTypes: known.size > 0 };
 }

@@ -1,21 +1,21 @@
 // Exchanges between replicas, through the store, how far the copies of clusters in the index are. The owner of a shard
 // publishes the states of its clusters when they change, and every replica reads what is new. Times and counts change
 // all the time, so they are published separately and less often.
-import type { Leases, ToldState } from '../../store/leases.ts';
+import type { Leases, PublishedState } from '../../store/leases.ts';
 import type { ShardWriter } from '../../store/store.ts';
 import type { ClusterState, SyncFault, TypeState } from '../member/sync-types.ts';
-import { toldState, type ToldState as KnownState } from './told-state.ts';
+import { publishedState, type PublishedState as KnownState } from './published-state.ts';
 
 /**
  * The times at which types were known to be up to date are published again when one of them has moved by this many
  * milliseconds.
  */
 const coarseMs = 4_000;
-/** How many numbers each type has in `ToldState.numbers`: its `confirmedAtMs` and its number of objects. */
+/** How many numbers each type has in `PublishedState.numbers`: its `confirmedAtMs` and its number of objects. */
 const numbersOfType = 2;
 
 /** The published state of one cluster, and the lease with which it was published. */
-export type Told = KnownState & ShardWriter;
+export type Published = KnownState & ShardWriter;
 
 /** The state of a cluster that this replica follows, and its lease. */
 export interface OwnState {
@@ -23,11 +23,11 @@ export interface OwnState {
   readonly lease: ShardWriter;
 }
 
-export class ToldStates {
+export class PublishedStates {
   readonly #leases: Leases;
   /** What this replica has published, by UID of the cluster record. */
   readonly #said = new Map<string, OwnState & { readonly numbers: readonly number[] }>();
-  readonly #heard = new Map<string, Told>();
+  readonly #received = new Map<string, Published>();
   #stamp = 0;
 
   constructor(leases: Leases) {
@@ -35,8 +35,8 @@ export class ToldStates {
   }
 
   /** The state that the owner of a cluster has published; undefined when there is none. */
-  of(uid: string): Told | undefined {
-    return this.#heard.get(uid);
+  of(uid: string): Published | undefined {
+    return this.#received.get(uid);
   }
 
   /**
@@ -44,8 +44,8 @@ export class ToldStates {
    * @param isHeld whether this replica still holds the given lease and follows the clusters of its shard
    * @throws GatewayError (rejects); then the next call publishes all states
    */
-  async tell(states: readonly OwnState[], isHeld: (lease: ShardWriter) => boolean): Promise<void> {
-    const rows: ToldState[] = [];
+  async publish(states: readonly OwnState[], isHeld: (lease: ShardWriter) => boolean): Promise<void> {
+    const rows: PublishedState[] = [];
     const uids = new Set(states.map(({ state }) => state.uid));
     for (const [uid, { state, lease, numbers }] of this.#said) {
       if (uids.has(uid)) continue;
@@ -64,15 +64,15 @@ export class ToldStates {
       rows.push({ uid: state.uid, ...lease, numbers, ...(isSame ? {} : { info: infoOf(state) }) });
     }
     try {
-      await this.#leases.tell(rows);
+      await this.#leases.publish(rows);
     } catch (error) {
-      this.tellAnew();
+      this.publishAnew();
       throw error;
     }
   }
 
-  /** Makes the next call of `tell` publish all states, because the store may have lost those that were published. */
-  tellAnew(): void {
+  /** Makes the next call of `publish` publish all states, because the store may have lost those that were published. */
+  publishAnew(): void {
     this.#said.clear();
   }
 
@@ -80,20 +80,20 @@ export class ToldStates {
    * Reads the states that were published since the last call.
    * @returns whether anything but times and counts has changed
    */
-  async hear(): Promise<boolean> {
-    const { stamp, states } = await this.#leases.told(this.#stamp);
+  async refresh(): Promise<boolean> {
+    const { stamp, states } = await this.#leases.published(this.#stamp);
     this.#stamp = stamp;
     for (const { uid, shard, epoch, info, numbers } of states) {
-      const before = this.#heard.get(uid)?.state;
+      const before = this.#received.get(uid)?.state;
       const state = info === undefined ? before : (JSON.parse(info) as ClusterState);
-      if (state !== undefined) this.#heard.set(uid, toldOf({ shard, epoch }, state, numbers));
+      if (state !== undefined) this.#received.set(uid, publishedOf({ shard, epoch }, state, numbers));
     }
     return states.some(({ info }) => info !== undefined);
   }
 
   forget(uids: readonly string[]): Promise<void> {
-    for (const uid of uids) this.#heard.delete(uid);
-    return this.#leases.untell(uids);
+    for (const uid of uids) this.#received.delete(uid);
+    return this.#leases.withdraw(uids);
   }
 }
 
@@ -118,7 +118,7 @@ function infoOf(state: ClusterState): string {
   return JSON.stringify({ ...state, types });
 }
 
-function toldOf(lease: ShardWriter, info: ClusterState, numbers: readonly number[]): Told {
+function publishedOf(lease: ShardWriter, info: ClusterState, numbers: readonly number[]): Published {
   const types = info.types.map((type, i): TypeState => {
     const [confirmedAtMs = 0, objects = 0] = numbers.slice(i * numbersOfType, (i + 1) * numbersOfType);
     // Sets `fault` even when it is undefined: JSON leaves such fields out.
@@ -131,7 +131,7 @@ function toldOf(lease: ShardWriter, info: ClusterState, numbers: readonly number
   });
   return {
     ...lease,
-    ...toldState(Object.freeze({ ...info, incarnation: info.incarnation, fault: info.fault, types })),
+    ...publishedState(Object.freeze({ ...info, incarnation: info.incarnation, fault: info.fault, types })),
   };
 }
 
@@ -149,11 +149,20 @@ function isSameInfo(one: ClusterState, other: ClusterState): boolean {
 }
 
 function isSameType(one: TypeState, other: TypeState): boolean {
-  const parts = toldParts(other);
-  return toldParts(one).every((part, i) => part === parts[i]);
+  const parts = publishedParts(other);
+  return publishedParts(one).every((part, i) => part === parts[i]);
 }
 
-function toldParts({ type, isChosen, phase, isWhole, fault, readAs, leftOut, listed }: TypeState): readonly unknown[] {
+function publishedParts({
+  type,
+  isChosen,
+  phase,
+  isWhole,
+  fault,
+  readAs,
+  leftOut,
+  listed,
+}: TypeState): readonly unknown[] {
   const { count, example } = leftOut ?? {};
   return [type, isChosen, phase, isWhole, fault?.message, readAs, count, example, listed?.done, listed?.of];
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ClusterState, TypeState } from '../member/sync-types.ts';
-import { partOf } from './told-state.ts';
+import { partOf } from './published-state.ts';
 import { makeFakeLeases } from './fake-leases.fixture.ts';
-import { ToldStates } from './told-states.ts';
+import { PublishedStates } from './published-states.ts';
 
 const info: TypeState['type'] = {
   group: '',
@@ -38,44 +38,44 @@ function stateOf(more: Partial<TypeState> = {}): ClusterState {
 function bench() {
   const table = makeFakeLeases();
   table.epochs[1] = 3;
-  const told: number[] = [];
-  const tell = table.tell.bind(table);
-  table.tell = (states) => {
-    told.push(states.length);
-    return tell(states);
+  const published: number[] = [];
+  const publish = table.publish.bind(table);
+  table.publish = (states) => {
+    published.push(states.length);
+    return publish(states);
   };
-  return { table, told, owner: new ToldStates(table), reader: new ToldStates(table) };
+  return { table, published, owner: new PublishedStates(table), reader: new PublishedStates(table) };
 }
 
 const lease = { shard: 1, epoch: 3 };
 const held = (): boolean => true;
 
-describe('what replicas tell each other of clusters', () => {
+describe('what replicas publish each other of clusters', () => {
   it('everybody knows what the owner knows: phase, fault, incarnation, confirmation, count and what is left out', async () => {
     const { owner, reader } = bench();
     const state = stateOf({ phase: 'failing', fault: { reason: 'Refused', message: 'it answers with 503' } });
-    await owner.tell([{ state, lease }], held);
-    assert.equal(await reader.hear(), true);
+    await owner.publish([{ state, lease }], held);
+    assert.equal(await reader.refresh(), true);
     assert.deepEqual(reader.of('r1')?.state, state);
     const lacking = stateOf({ leftOut: { count: 1, example: 'a/x (too long)' } });
-    await owner.tell([{ state: lacking, lease }], held);
-    assert.equal(await reader.hear(), true, 'an object is left out');
+    await owner.publish([{ state: lacking, lease }], held);
+    assert.equal(await reader.refresh(), true, 'an object is left out');
     assert.deepEqual(partOf(reader.of('r1')!, new Set(['pods.'])).types, lacking.types);
     const never = stateOf({ confirmedAtMs: undefined });
-    await owner.tell([{ state: never, lease }], held);
-    await reader.hear();
+    await owner.publish([{ state: never, lease }], held);
+    await reader.refresh();
     assert.deepEqual(reader.of('r1')?.state.types[0], never.types[0]);
   });
 
-  it('what has not changed is not told again, and a confirmation that is little newer neither', async () => {
-    const { owner, reader, told } = bench();
-    await owner.tell([{ state: stateOf(), lease }], held);
-    await reader.hear();
-    await owner.tell([{ state: stateOf({ confirmedAtMs: 1_001_000, objects: 8, rate: 3, lagMs: 9 }), lease }], held);
-    assert.deepEqual(told, [1, 0]);
-    await owner.tell([{ state: stateOf({ confirmedAtMs: 1_005_000, objects: 8 }), lease }], held);
-    assert.deepEqual(told, [1, 0, 1]);
-    assert.equal(await reader.hear(), false, 'times and counts are no news');
+  it('what has not changed is not published again, and a confirmation that is little newer neither', async () => {
+    const { owner, reader, published } = bench();
+    await owner.publish([{ state: stateOf(), lease }], held);
+    await reader.refresh();
+    await owner.publish([{ state: stateOf({ confirmedAtMs: 1_001_000, objects: 8, rate: 3, lagMs: 9 }), lease }], held);
+    assert.deepEqual(published, [1, 0]);
+    await owner.publish([{ state: stateOf({ confirmedAtMs: 1_005_000, objects: 8 }), lease }], held);
+    assert.deepEqual(published, [1, 0, 1]);
+    assert.equal(await reader.refresh(), false, 'times and counts are no news');
     assert.deepEqual(reader.of('r1')?.state, stateOf({ confirmedAtMs: 1_005_000, objects: 8 }));
   });
 
@@ -83,49 +83,52 @@ describe('what replicas tell each other of clusters', () => {
     const { owner, reader } = bench();
     const metrics = { ...info, group: 'metrics.k8s.io', verbs: ['get', 'list'] };
     for (const live of [[], [metrics], []]) {
-      await owner.tell([{ state: { ...stateOf(), live }, lease }], held);
-      assert.equal(await reader.hear(), true);
+      await owner.publish([{ state: { ...stateOf(), live }, lease }], held);
+      assert.equal(await reader.refresh(), true);
       assert.deepEqual(reader.of('r1')?.state.live, live);
     }
   });
 
   it('who has lost the lease is not heard, and who has it tells everything anew', async () => {
     const { table, owner, reader } = bench();
-    await owner.tell([{ state: stateOf(), lease }], held);
+    await owner.publish([{ state: stateOf(), lease }], held);
     table.epochs[1] = 4;
-    await new ToldStates(table).tell([{ state: stateOf({ phase: 'listing' }), lease: { shard: 1, epoch: 4 } }], held);
-    await owner.tell([{ state: stateOf({ phase: 'failing' }), lease }], held);
-    await reader.hear();
+    await new PublishedStates(table).publish(
+      [{ state: stateOf({ phase: 'listing' }), lease: { shard: 1, epoch: 4 } }],
+      held,
+    );
+    await owner.publish([{ state: stateOf({ phase: 'failing' }), lease }], held);
+    await reader.refresh();
     assert.equal(reader.of('r1')?.state.types[0]?.phase, 'listing');
     table.epochs[1] = 5;
-    await owner.tell([{ state: stateOf({ phase: 'failing' }), lease: { shard: 1, epoch: 5 } }], held);
-    await reader.hear();
+    await owner.publish([{ state: stateOf({ phase: 'failing' }), lease: { shard: 1, epoch: 5 } }], held);
+    await reader.refresh();
     assert.equal(reader.of('r1')?.state.types[0]?.phase, 'failing');
   });
 
   it('a cluster that its owner no longer knows is not followed, unless somebody else owns the shard', async () => {
     const { owner, reader } = bench();
-    await owner.tell([{ state: stateOf(), lease }], held);
-    await owner.tell([], () => false);
-    await reader.hear();
+    await owner.publish([{ state: stateOf(), lease }], held);
+    await owner.publish([], () => false);
+    await reader.refresh();
     assert.equal(reader.of('r1')?.state.fault, undefined);
-    await owner.tell([{ state: stateOf(), lease }], held);
-    await owner.tell([], held);
-    await reader.hear();
+    await owner.publish([{ state: stateOf(), lease }], held);
+    await owner.publish([], held);
+    await reader.refresh();
     assert.match(reader.of('r1')!.state.fault!.message, /would follow cluster "m1" does not know it/);
     assert.equal(reader.of('r1')?.state.types[0]?.confirmedAtMs, 1_000_000);
-    await owner.tell([{ state: stateOf(), lease }], held);
-    await reader.hear();
+    await owner.publish([{ state: stateOf(), lease }], held);
+    await reader.refresh();
     assert.equal(reader.of('r1')?.state.fault, undefined);
   });
 
-  it('what could not be told is told when the store is back', async () => {
+  it('what could not be published is published when the store is back', async () => {
     const { table, owner, reader } = bench();
     table.isAway = true;
-    await assert.rejects(owner.tell([{ state: stateOf(), lease }], held));
+    await assert.rejects(owner.publish([{ state: stateOf(), lease }], held));
     table.isAway = false;
-    await owner.tell([{ state: stateOf(), lease }], held);
-    await reader.hear();
+    await owner.publish([{ state: stateOf(), lease }], held);
+    await reader.refresh();
     assert.equal(reader.of('r1')?.epoch, 3);
   });
 });

@@ -17,7 +17,7 @@ import {
 import { hasOtherRole, isAsWanted, isMarked, render, type Mark, type Rendering, type Wanted } from './manifests.ts';
 import { isForbidden, kindsOf, type TenantSession } from './tenant-session.ts';
 
-export interface PassParts {
+export interface GrantParts {
   readonly session: TenantSession;
   /** Key of the grant (TenantBinding or ClusterPermission), as `grantKey` makes it. */
   readonly grant: string;
@@ -31,7 +31,7 @@ export interface PassParts {
 /**
  * The result of one reconciliation. `afterMs`: milliseconds until the next one; undefined when only a change causes it.
  */
-export interface PassOutcome {
+export interface GrantOutcome {
   readonly phase: Phase;
   readonly reason: string;
   readonly message: string;
@@ -53,9 +53,13 @@ interface Checked extends Wanted {
  * Makes the objects of the pieces in the member, and removes recorded objects that are not among them.
  * @throws GatewayError when the member cannot be reached
  */
-export async function grantPass(parts: PassParts, pieces: readonly Piece[], author: Author): Promise<PassOutcome> {
+export async function reconcileGrant(
+  parts: GrantParts,
+  pieces: readonly Piece[],
+  author: Author,
+): Promise<GrantOutcome> {
   const recorded = parts.known()?.objects ?? [];
-  const tell = (phase: Phase, reason: string, message: string, objects = recorded, afterMs?: number): PassOutcome => ({
+  const tell = (phase: Phase, reason: string, message: string, objects = recorded, afterMs?: number): GrantOutcome => ({
     ...{ phase, reason, message, objects },
     ...(afterMs === undefined ? {} : { afterMs }),
   });
@@ -89,7 +93,7 @@ export async function grantPass(parts: PassParts, pieces: readonly Piece[], auth
 }
 
 function renderNow(
-  { session, grant, mark }: PassParts,
+  { session, grant, mark }: GrantParts,
   pieces: readonly Piece[],
   author: Author,
 ): Rendering | 'reading' {
@@ -107,7 +111,7 @@ function renderNow(
 
 /** Applies the objects that are missing or differ. Returns all objects with their UIDs. */
 async function applyAll(
-  parts: PassParts,
+  parts: GrantParts,
   wanted: readonly Wanted[],
   author: Author,
 ): Promise<readonly GrantedObject[]> {
@@ -194,7 +198,7 @@ async function apply(
  * Removes everything that the grant (TenantBinding or ClusterPermission) has made in the member. @throws GatewayError
  * when the member cannot be reached
  */
-export async function revokePass(parts: PassParts, author: Author | undefined): Promise<PassOutcome> {
+export async function revokeGrant(parts: GrantParts, author: Author | undefined): Promise<GrantOutcome> {
   parts.session.follow(parts.grant, undefined, [], false);
   const left = await removeAll(parts, parts.known()?.objects ?? [], author);
   if (left.fault === undefined) return { phase: 'Removed', reason: 'Removed', message: '', objects: [] };
@@ -206,7 +210,7 @@ export async function revokePass(parts: PassParts, author: Author | undefined): 
  * ClusterPermission). Others are left alone, since somebody has replaced them.
  */
 async function removeAll(
-  { session, mark, known }: PassParts,
+  { session, mark, known }: GrantParts,
   gone: readonly GrantedObject[],
   author: Author | undefined,
 ): Promise<{ readonly objects: readonly GrantedObject[]; readonly fault: string | undefined }> {
@@ -257,7 +261,7 @@ async function removeOne(
 }
 
 /** Turns an error from making the objects into phase, reason and message, with advice for the author. */
-function refusal(error: Error, author: Author): Pick<PassOutcome, 'phase' | 'reason' | 'message' | 'afterMs'> {
+function refusal(error: Error, author: Author): Pick<GrantOutcome, 'phase' | 'reason' | 'message' | 'afterMs'> {
   const told = { phase: 'Error', afterMs: refusedMs } as const;
   if (error instanceof GrantFault) return { ...told, reason: 'Refused', message: error.message };
   if (error instanceof GatewayError) return { ...told, reason: 'IdentityRefused', message: error.message };
