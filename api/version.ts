@@ -9,7 +9,7 @@ import type { ClusterRecord } from '../model/records.ts';
 export const testedKubernetes = '1.36';
 
 /**
- * `version.Info` of apimachinery, with a gitVersion such as `v1.36.0+portcullis-0.1.0`. Major and minor are the newest
+ * `version.Info` of apimachinery, with a gitVersion such as `v1.36.0+portcullis-0.2.0`. Major and minor are the newest
  * among the available clusters. The patch version is always 0: the caller may not be allowed to see the clusters, so
  * their exact versions stay hidden.
  * @param version of Portcullis

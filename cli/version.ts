@@ -59,7 +59,7 @@ export async function printVersions(flags: VersionFlags, terminal: Terminal): Pr
 }
 
 /**
- * Asks a gateway for `/version` and splits the answer, such as `v1.36.0+portcullis-0.1.0`, into the two versions.
+ * Asks a gateway for `/version` and splits the answer, such as `v1.36.0+portcullis-0.2.0`, into the two versions.
  * @throws Failure (rejects) when the answer is not that of a gateway
  */
 async function gatewayVersions(

@@ -12,7 +12,7 @@ const { version } = JSON.parse(read('package.json')) as { version: string };
 
 test('the version of package.json is that of the program, the lock file, the chart, the image and the newest entry of the changelog', () => {
   const lock = JSON.parse(read('package-lock.json')) as { version: string; packages: { '': { version: string } } };
-  const chart = parse(read('charts/portcullis/Chart.yaml')) as { appVersion: string };
+  const chart = parse(read('charts/portcullis/Chart.yaml')) as { version: string; appVersion: string };
   const image = /^ARG VERSION=(.*)$/m.exec(read('Containerfile'))?.[1];
   const changelog = /^## \[(\d.*)\]/m.exec(read('CHANGELOG.md'))?.[1];
   assert.deepEqual(
@@ -22,7 +22,8 @@ test('the version of package.json is that of the program, the lock file, the cha
       gateway: portcullisVersion(),
       lock: lock.version,
       locked: lock.packages[''].version,
-      chart: chart.appVersion,
+      chart: chart.version,
+      program: chart.appVersion,
       image,
       changelog,
     },
@@ -32,6 +33,7 @@ test('the version of package.json is that of the program, the lock file, the cha
       lock: version,
       locked: version,
       chart: version,
+      program: version,
       image: version,
       changelog: version,
     },
