@@ -81,8 +81,8 @@ const head = `# Command line
 In a checkout, after \`npm ci\`, the program is \`npx portcullis\`. It is installed as \`kubectl-portcullis\` too, so that
 \`kubectl portcullis …\` works the same.
 
-Results go to stdout, everything else to stderr; no colours are used. A failure is one line that names the cause and one that names the
-next step.
+Results go to stdout, everything else to stderr; no colours are used. A failure is one line that names the cause and
+one that names the next step.
 
 | Exit code | Meaning |
 |---|---|

@@ -55,6 +55,18 @@ function longComments(text: string): readonly string[] {
     .filter((line) => line.length > 120 && /^\s*(?:\/\/|\/?\*)/.test(line) && !/^\s*(?:\/\/|\/?\*+) \S+$/.test(line));
 }
 
+/**
+ * Lines of Markdown prose that are longer than 120 columns. Tables, headings and blocks of code cannot be broken, and
+ * code and links in a line need not be.
+ */
+function longProse(text: string): readonly string[] {
+  let isCode = false;
+  return text.split('\n').filter((line) => {
+    if (/^\s*(?:```|~~~)/.test(line)) isCode = !isCode;
+    return line.length > 120 && !isCode && !/^\s*[|#<>]|`|\]\(/.test(line);
+  });
+}
+
 const forTests = /\.(?:test|fixture)\.ts$/;
 
 /** Files of the production rooms that only tests import, and those called test-something. */
@@ -94,6 +106,17 @@ test('what is for tests in a production room is a .fixture.ts or a .test.ts', ()
 test('lines of comments have at most 120 columns', () => {
   const long = sourceFiles.flatMap((file) => longComments(textOf(file)).map((line) => `${file}: ${line.trim()}`));
   assert.deepEqual(long, []);
+});
+
+test('prose on pages has lines of at most 120 columns', () => {
+  const pages = projectFiles.filter((file) => file.endsWith('.md'));
+  assert.ok(pages.length > 80);
+  const long = pages.flatMap((page) => longProse(textOf(page)).map((line) => `${page}: ${line}`));
+  assert.deepEqual(long, []);
+  assert.deepEqual(
+    longProse(`${'word '.repeat(30)}\n| ${'cell '.repeat(30)} |\n\`\`\`sh\n${'echo '.repeat(30)}\n\`\`\``),
+    ['word '.repeat(30)],
+  );
 });
 
 test('a paper, an id of no page, a helper of tests without its name, and a long comment are noticed', () => {
