@@ -203,9 +203,9 @@ test('YAML that cannot become fields is a fault of the file, never a crash, and 
     ['listen: "\\USECRET00"\n', /portcullis\.yaml:1:\d+: Invalid escape sequence/],
   ] as const) {
     withFile(text, (config) => {
-      const told = faultsOf({ ...minimal, config });
-      assert.match(told, expected);
-      assert.doesNotMatch(told, /SECRET/);
+      const reported = faultsOf({ ...minimal, config });
+      assert.match(reported, expected);
+      assert.doesNotMatch(reported, /SECRET/);
     });
   }
 });

@@ -71,9 +71,9 @@ test('a PediaCluster that is not only this lifecycle’s keeps address and crede
       assert.deepEqual(hub.get(clustersOf, 'thing-a')?.['spec'], theirs);
       assert.equal(hub.get(clustersOf, 'thing-a')?.['metadata'].labels, undefined);
       assert.equal(reason(lifecyclesOf, 'thing-a', 'Created'), 'PediaClusterExisted');
-      const told = condition(lifecyclesOf, 'thing-a', 'Updating');
-      assert.deepEqual([told?.status, told?.reason], ['False', 'PediaClusterNotOwned']);
-      assert.match(told!.message, new RegExp(`kubectl annotate pediacluster thing-a ${handedTo}=${uid}$`));
+      const reported = condition(lifecyclesOf, 'thing-a', 'Updating');
+      assert.deepEqual([reported?.status, reported?.reason], ['False', 'PediaClusterNotOwned']);
+      assert.match(reported!.message, new RegExp(`kubectl annotate pediacluster thing-a ${handedTo}=${uid}$`));
       const deletes = (): readonly string[] => hub.writes.filter((write) => /^DELETE .*pediaclusters/.test(write));
       hub.remove(thingsOf, 'a', 'ns');
       await until(() => hub.get(lifecyclesOf, 'thing-a') === undefined);

@@ -17,10 +17,10 @@ function startImport(versions: readonly string[], bootstrapNamespaces: readonly 
   ]);
   const objects = (): ReadonlyMap<string, ApiObject> =>
     new Map(hub.names(joins).map((name) => [name, hub.get(joins, name) as ApiObject]));
-  const told: object[] = [];
+  const reported: object[] = [];
   const options = { client: hub, writer: makeObjectWriter(hub), joins: objects, bootstrapNamespaces };
-  const telling = { ...log, warn: (fields: object) => void told.push(fields) };
-  return { hub, told, start: () => new ClusterApiImport({ ...options, log: telling }) };
+  const telling = { ...log, warn: (fields: object) => void reported.push(fields) };
+  return { hub, reported, start: () => new ClusterApiImport({ ...options, log: telling }) };
 }
 
 const origin = 'gateway.portcullis.io/cluster-api';
@@ -69,18 +69,18 @@ test('nobody leaves because the hub does not serve Clusters of Cluster API', asy
 
 test('a Cluster in a namespace that is not for bootstraps neither joins nor lets a cluster leave, and the log says so (ATT-61)', async (t) => {
   for (const namespaces of [[], ['other'], ['']]) {
-    const { hub, told, start } = startImport(['v1beta2'], namespaces);
+    const { hub, reported, start } = startImport(['v1beta2'], namespaces);
     hub.put(joins, joinOf('gone'));
     hub.put(clusters, { metadata: { name: 'edge', namespace: 'ns' } });
     const started = start();
     t.after(() => started.close());
-    await waitFor(() => told.length > 0);
+    await waitFor(() => reported.length > 0);
     for (let round = 0; round < 20; round += 1) {
       for (const name of ['edge', 'gone']) started.check(name);
       await new Promise(setImmediate);
     }
     assert.deepEqual(hub.names(joins), ['gone'], `${namespaces}`);
-    assert.match(JSON.stringify(told), /ns\/edge.*none of --joins-bootstrap-namespaces/);
+    assert.match(JSON.stringify(reported), /ns\/edge.*none of --joins-bootstrap-namespaces/);
   }
 });
 

@@ -22,16 +22,16 @@ test('a job that never ends, or takes too much memory, is ended, and those behin
     worker.run('a', { job: 'fail' }),
     worker.run('a', { job: 'double', value: 3 }),
   ]);
-  const told = outcomes.map((each) => (each.status === 'fulfilled' ? each.value : (each.reason as Error)));
-  assert.deepEqual([told[0], told[2], told[5]], [2, 4, 6]);
+  const reported = outcomes.map((each) => (each.status === 'fulfilled' ? each.value : (each.reason as Error)));
+  assert.deepEqual([reported[0], reported[2], reported[5]], [2, 4, 6]);
   for (const [at, words] of [
     [1, /took longer than 300 ms/],
     [3, /took more than 32 MB of memory|took longer/],
   ] as const) {
-    assert.ok(told[at] instanceof BoundExceeded, String(told[at]));
-    assert.match(told[at].message, words);
+    assert.ok(reported[at] instanceof BoundExceeded, String(reported[at]));
+    assert.match(reported[at].message, words);
   }
-  assert.match(String(told[4]), /broken/);
+  assert.match(String(reported[4]), /broken/);
 });
 
 test('a loop in the thread holds back nothing in this one', async (t) => {

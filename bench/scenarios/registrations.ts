@@ -169,11 +169,11 @@ export function hubKubeconfig({ url, caPem, token }: SimulatedHubAddress): strin
  * @throws Error (rejects) when the hub does not answer
  */
 export async function reviewsOf({ hub }: Pick<Fleet, 'hub'>): Promise<number> {
-  const told = (): readonly RegExpMatchArray[] => [...hub.words().matchAll(/^reviews (\d+)$/gm)];
-  const before = told().length;
+  const reported = (): readonly RegExpMatchArray[] => [...hub.words().matchAll(/^reviews (\d+)$/gm)];
+  const before = reported().length;
   hub.write('reviews');
   for (const endMs = Date.now() + hubAnswerMs; Date.now() < endMs; await delay(5)) {
-    if (told().length > before) return Number(told().at(-1)?.[1]);
+    if (reported().length > before) return Number(reported().at(-1)?.[1]);
   }
   throw new Error('the simulated hub does not tell its reviews');
 }

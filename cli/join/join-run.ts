@@ -143,10 +143,10 @@ function conditionsIn({ status }: HubObject): readonly Condition[] {
 
 /** Returns a function that prints a condition, unless it printed the same text for this type of condition last. */
 function teller(terminal: Pick<Terminal, 'note'>): (condition: Condition) => void {
-  const told = new Map<string, string>();
+  const reported = new Map<string, string>();
   return ({ type, status, message }) => {
     const line = `${type} ${status}: ${message}\n`;
-    if (told.get(type) !== line) terminal.note(line);
-    told.set(type, line);
+    if (reported.get(type) !== line) terminal.note(line);
+    reported.set(type, line);
   };
 }

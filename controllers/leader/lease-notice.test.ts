@@ -22,7 +22,7 @@ interface Scene {
   put(name: string, status?: object, spec?: object): void;
   condition(name: string): Record<string, unknown> | undefined;
   /** Resolves when objects that came before have waited long enough to be told. */
-  told(): Promise<void>;
+  reported(): Promise<void>;
 }
 
 function makeScene(t: TestContext): Scene {
@@ -53,7 +53,7 @@ function makeScene(t: TestContext): Scene {
     },
     put,
     condition,
-    async told() {
+    async reported() {
       const name = `probe-${(probes += 1)}`;
       put(name);
       await until(() => condition(name) !== undefined);
@@ -67,11 +67,11 @@ function makeScene(t: TestContext): Scene {
 }
 
 test('while a Lease cannot be used, each object that waits says so, also one that comes later', async (t) => {
-  const { start, put, condition, told } = makeScene(t);
+  const { start, put, condition, reported } = makeScene(t);
   put('one');
   put('one', undefined, { other: true });
   start();
-  await told();
+  await reported();
   const { lastTransitionTime, ...said } = condition('one')!;
   assert.equal(typeof lastTransitionTime, 'string');
   assert.deepEqual(said, {
@@ -86,26 +86,26 @@ test('while a Lease cannot be used, each object that waits says so, also one tha
 });
 
 test('what a leader has said about this generation stays; of an older generation it does not', async (t) => {
-  const { start, put, condition, told } = makeScene(t);
+  const { start, put, condition, reported } = makeScene(t);
   const done = { type: 'Applied', status: 'True', reason: 'Done', message: '', observedGeneration: 1 };
   put('done', { conditions: [done] });
   put('old', { conditions: [done] });
   put('old', { conditions: [done] }, { other: true });
   put('without-generation', { conditions: [{ ...done, observedGeneration: undefined }] });
   start();
-  await told();
-  await told();
+  await reported();
+  await reported();
   assert.equal(condition('done')?.['reason'], 'Done');
   assert.equal(condition('without-generation')?.['reason'], 'Done');
   assert.equal(condition('old')?.['reason'], 'LeaseUnavailable');
 });
 
 test('objects that others look after are not written to', async (t) => {
-  const { hub, start, put, told } = makeScene(t);
+  const { hub, start, put, reported } = makeScene(t);
   put('foreign');
   start({ choose: () => ({ isChosen: ({ metadata: { name } }) => name !== 'foreign', close: () => undefined }) });
-  await told();
-  await told();
+  await reported();
+  await reported();
   assert.deepEqual(
     hub.writes.filter((write) => write.includes('foreign')),
     [],
@@ -114,9 +114,9 @@ test('objects that others look after are not written to', async (t) => {
 
 test('once the Lease can be used, the leader leads and nothing more is written', async (t) => {
   const scene = makeScene(t);
-  const { hub, start, put, told } = scene;
+  const { hub, start, put, reported } = scene;
   start();
-  await told();
+  await reported();
   scene.broken = false;
   await until(() => scene.leads);
   const writes = (): readonly string[] => hub.writes.filter((write) => write.includes('/things/'));

@@ -94,9 +94,9 @@ test('of several manifests of one object the last one is applied, once, and told
   for (let time = 0; time < 3; time += 1) {
     const { results } = await cluster.pass(...manifests);
     assert.deepEqual(cluster.data(), { a: '3' });
-    const told = results.toSorted((one, other) => one.meta.ordinal - other.meta.ordinal);
+    const reported = results.toSorted((one, other) => one.meta.ordinal - other.meta.ordinal);
     assert.deepEqual(
-      told.map(({ meta, applied, seen }) => [meta.ordinal, meta.resource, applied === 'done', seen.state]),
+      reported.map(({ meta, applied, seen }) => [meta.ordinal, meta.resource, applied === 'done', seen.state]),
       [
         [0, 'configmaps', true, 'present'],
         [1, 'namespaces', true, 'present'],

@@ -73,8 +73,8 @@ async function ended(of: ApiObject | undefined, applied: Json, settings: Partial
     known: new KnownObjects(),
     log: { warn: (fields) => void logged.push(fields) },
   };
-  const told = (): string => conditions.map(({ reason, message }) => `${reason} ${message}`).join();
-  return { member, appliedWorks, parts, told, logged, end: (name = 'hub-w') => endAppliedWork(parts, 'm1', name) };
+  const reported = (): string => conditions.map(({ reason, message }) => `${reason} ${message}`).join();
+  return { member, appliedWorks, parts, reported, logged, end: (name = 'hub-w') => endAppliedWork(parts, 'm1', name) };
 }
 
 test('the objects of a deleted work are deleted as its executor, and then the record goes', async () => {
@@ -110,12 +110,12 @@ test('an executor that the member records counts only if the work on the hub has
     ['absent, changed by who may not', stamped(work()), record(undefined, [ofSecret]), refused],
   ];
   for (const [what, of, applied, settings] of cases) {
-    const { member, appliedWorks, told, logged, end } = await ended(of, applied, settings);
+    const { member, appliedWorks, reported, logged, end } = await ended(of, applied, settings);
     await end();
     assert.deepEqual(member.requests, [], what);
     assert.deepEqual(appliedWorks.gone, [], what);
     if (of === undefined) assert.match(logged[0]?.['fault'], /not on the hub/, what);
-    else assert.match(told(), /DeletionFailed what was applied for the work is not deleted/, what);
+    else assert.match(reported(), /DeletionFailed what was applied for the work is not deleted/, what);
   }
 });
 
@@ -175,7 +175,7 @@ test('entries of a record that name no object lead to no request, and the work s
     {},
   ];
   for (const each of odd) {
-    const { member, appliedWorks, told, end } = await ended(work(), record(deployer, [each]));
+    const { member, appliedWorks, reported, end } = await ended(work(), record(deployer, [each]));
     await end();
     const words = JSON.stringify(each);
     const allowed = (path: string): boolean => /^\S+ GET \/api\/v1\/(namespaces\/ns\/)?configmaps\/mine$/.test(path);
@@ -186,13 +186,13 @@ test('entries of a record that name no object lead to no request, and the work s
     );
     const isUnserved = each['resource'] === '';
     if (!isUnserved) assert.deepEqual(appliedWorks.gone, [], words);
-    if (!isUnserved) assert.match(told(), /DeletionFailed/, words);
+    if (!isUnserved) assert.match(reported(), /DeletionFailed/, words);
   }
 });
 
 test('the own credential deletes for an executor without rights only what the work on the hub names', async () => {
   const applied = record(deployer, [resource, ofSecret]);
-  const { member, told, end } = await ended(work(), applied);
+  const { member, reported, end } = await ended(work(), applied);
   member.denied.add(deployer);
   await end();
   assert.deepEqual(member.requests, [
@@ -201,7 +201,7 @@ test('the own credential deletes for an executor without rights only what the wo
     `gateway DELETE ${mine}`,
     `${deployer} GET ${secret}`,
   ]);
-  assert.match(told(), /DeletionFailed .*secrets kube-system\/token/);
+  assert.match(reported(), /DeletionFailed .*secrets kube-system\/token/);
   const gone = await ended(undefined, record(fallbackName, [resource]), { defaultExecutor: fallback });
   gone.member.denied.add(fallbackName);
   await gone.end();
@@ -217,10 +217,10 @@ test('a work that is deleted waits with a condition when its executor is not the
   });
   const annotations = { 'gateway.portcullis.io/last-modifier': '{"user":"eve","groups":[]}' };
   const stamped = { ...given, metadata: { ...given.metadata, annotations } };
-  const { member, appliedWorks, parts, told } = await ended(stamped, alive, {
+  const { member, appliedWorks, parts, reported } = await ended(stamped, alive, {
     mayExecuteAs: () => Promise.resolve(false),
   });
   await endWork(parts, readWork(stamped));
   assert.deepEqual([member.requests, appliedWorks.gone], [[], []]);
-  assert.match(told(), /DeletionFailed .*user eve cannot/);
+  assert.match(reported(), /DeletionFailed .*user eve cannot/);
 });

@@ -155,9 +155,9 @@ export class ClusterExecutor {
   /** Adds all ManifestWorks of the cluster to the queue when `obstacle` gives another answer than before. */
   #addAllWhenChanged(): void {
     const obstacle = this.obstacle();
-    const told = obstacle === undefined ? '' : `${obstacle.reason} ${obstacle.message}`;
-    if (told === this.#obstacle) return;
-    this.#obstacle = told;
+    const reported = obstacle === undefined ? '' : `${obstacle.reason} ${obstacle.message}`;
+    if (reported === this.#obstacle) return;
+    this.#obstacle = reported;
     const { cluster, log, works } = this.#options;
     if (obstacle === undefined) log.info({ cluster }, 'works: works of the cluster are executed');
     else log.warn({ cluster, fault: obstacle.message }, 'works: works of the cluster are not executed');

@@ -144,7 +144,7 @@ const completing = {
     feedback('secrets'),
   ],
 };
-const told = (...manifests: readonly Json[]): Json => ({
+const reported = (...manifests: readonly Json[]): Json => ({
   conditions: [
     { type: 'Complete', status: 'True', reason: 'x', message: '', lastTransitionTime: '2020-01-01T00:00:00Z' },
   ],
@@ -182,7 +182,7 @@ test('who may write the status of a complete work is told of no object that was 
       kind: 'Secret',
       data: { v: 'foreign' },
     });
-    await cluster.pass(work([configMap('c')], { spec: completing, status: told(entry('ConfigMap', 'c'), each) }));
+    await cluster.pass(work([configMap('c')], { spec: completing, status: reported(entry('ConfigMap', 'c'), each) }));
     assert.deepEqual(cluster.member.requests, [`system:serviceaccount:agent:sa GET ${place}/c`], what);
     assert.deepEqual(
       cluster.entries().map(({ resourceMeta }) => resourceMeta.name),
@@ -197,7 +197,7 @@ test('an object that somebody made anew, or that was announced only, is not fed 
   for (const uid of ['another', '']) {
     const cluster = startCluster([inventory('c', uid)]);
     cluster.member.put(`${place}/c`, { ...configMap('c'), data: { v: 'foreign' } });
-    await cluster.pass(work([configMap('c')], { spec: completing, status: told(entry('ConfigMap', 'c')) }));
+    await cluster.pass(work([configMap('c')], { spec: completing, status: reported(entry('ConfigMap', 'c')) }));
     assert.ok(!JSON.stringify(cluster.status()).includes('foreign'));
   }
 });
@@ -208,7 +208,7 @@ test('who may write the status of a work can neither stop it from being applied 
     const cluster = startCluster([inventory('c')]);
     cluster.member.put(`${place}/c`, { ...configMap('c'), data: { v: 'running' } });
     const given = work([{ ...configMap('c'), data: { v: 'wanted' } }], { spec: { ...spec, ...ttl } });
-    const status = told(entry('ConfigMap', 'c'));
+    const status = reported(entry('ConfigMap', 'c'));
     await cluster.pass({ ...given, status });
     assert.deepEqual(cluster.removed, []);
     const conditions = cluster.status()['conditions'] as Json[];
@@ -219,13 +219,13 @@ test('who may write the status of a work can neither stop it from being applied 
   const cluster = startCluster([inventory('c')]);
   cluster.member.put(`${place}/c`, { ...configMap('c'), data: { v: 'done' } });
   const given = work([{ ...configMap('c'), data: { v: 'wanted' } }], { spec: { ...completing, ...ttl } });
-  await cluster.pass({ ...given, status: told(entry('ConfigMap', 'c')) });
+  await cluster.pass({ ...given, status: reported(entry('ConfigMap', 'c')) });
   assert.deepEqual(cluster.removed, ['w'], 'a work that is complete is deleted');
 });
 
 test('a manifest that was never applied is applied, whatever the status says of it', async () => {
   const cluster = startCluster();
-  const status = { ...told(entry('ConfigMap', 'c')), conditions: [] };
+  const status = { ...reported(entry('ConfigMap', 'c')), conditions: [] };
   await cluster.pass(work([configMap('c')], { spec: completing, status }));
   assert.ok(cluster.member.objects.has(`${place}/c`));
 });

@@ -207,8 +207,8 @@ async function writeStatus(
   own: readonly Finding[],
 ): Promise<readonly Condition[]> {
   const { object } = work;
-  const write = async (told: readonly ManifestResult[]): Promise<readonly Condition[]> => {
-    const status = statusOf(work, told, own);
+  const write = async (reported: readonly ManifestResult[]): Promise<readonly Condition[]> => {
+    const status = statusOf(work, reported, own);
     const { conditions, resourceStatus } = (object['status'] ?? {}) as {
       conditions?: unknown;
       resourceStatus?: unknown;

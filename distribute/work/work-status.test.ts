@@ -142,16 +142,16 @@ test('a condition of the gateway and one by a rule are taken away with their cau
 test('a work progresses until all objects are ready, and is degraded by one that has failed, unless rules say otherwise', () => {
   const waits: Readiness = { state: 'waiting', reason: '1 of 2 available' };
   const fails: Readiness = { state: 'failed', reason: 'Deadline' };
-  const told = (status: WorkStatus): readonly string[] =>
+  const reported = (status: WorkStatus): readonly string[] =>
     ['Progressing', 'Degraded'].map((type) => conditionOf(status, type));
   const ready = statusOf(work({}), [result(0, present())], []);
-  assert.deepEqual(told(ready), ['False Completed All objects are ready', '']);
+  assert.deepEqual(reported(ready), ['False Completed All objects are ready', '']);
   const failed = statusOf(work({}), [result(0, present([], [], waits)), result(1, present([], [], fails))], []);
-  assert.deepEqual(told(failed), [
+  assert.deepEqual(reported(failed), [
     'True Applying not ready are 2 of 2 objects: ConfigMap c0: 1 of 2 available',
     'True Failed 1 of 2 objects: ConfigMap c1: Deadline',
   ]);
-  assert.deepEqual(told(statusOf(work(failed), [result(0, present())], [])), told(ready));
+  assert.deepEqual(reported(statusOf(work(failed), [result(0, present())], [])), reported(ready));
   const byRule = statusOf(work(failed), [result(0, present([rule('Progressing', 'False', 'm')], [], waits))], []);
-  assert.deepEqual(told(byRule), ['False ConditionRulesAggregated m', '']);
+  assert.deepEqual(reported(byRule), ['False ConditionRulesAggregated m', '']);
 });

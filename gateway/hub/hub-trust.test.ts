@@ -35,10 +35,13 @@ function objects(data: Record<string, unknown> | undefined): ApiObjects {
 }
 
 function trust() {
-  const told: string[] = [];
+  const reported: string[] = [];
   let changes = 0;
   const made = makeHubTrust(
-    { onFault: (message) => told.push(`fault: ${message}`), onRecovered: (message) => told.push(`gone: ${message}`) },
+    {
+      onFault: (message) => reported.push(`fault: ${message}`),
+      onRecovered: (message) => reported.push(`gone: ${message}`),
+    },
     () => testNowMs,
   );
   made.onClientCas(() => (changes += 1));
@@ -59,7 +62,7 @@ function trust() {
     set: (data: Record<string, unknown> | undefined) => made.apply(objects(data)),
     viaProxy: () => through(proxy, 'frontProxy'),
     asKate: () => through(kate, 'clientCertificates'),
-    told,
+    reported,
     changes: () => changes,
   };
 }
@@ -115,14 +118,14 @@ test('a bad edit keeps the last good state of its part and is reported once, and
   made.set(published);
   for (let i = 0; i < 2; i++) made.set({ ...published, 'client-ca-file': 'nonsense' });
   assert.equal(made.asKate(), 'kate of hub');
-  assert.equal(made.told.length, 1);
-  assert.match(made.told[0]!, /client-ca-file.*last good state is kept/);
+  assert.equal(made.reported.length, 1);
+  assert.match(made.reported[0]!, /client-ca-file.*last good state is kept/);
   assert.equal(made.faults().length, 1);
   made.set({ ...published, 'client-ca-file': 'nonsense', 'requestheader-username-headers': 'X-Remote-User' });
   assert.equal(made.viaProxy(), 'alice of hub');
   assert.equal(made.faults().length, 2);
   made.set(published);
-  assert.deepEqual([made.faults(), made.told.filter((line) => line.startsWith('gone')).length], [[], 2]);
+  assert.deepEqual([made.faults(), made.reported.filter((line) => line.startsWith('gone')).length], [[], 2]);
 });
 
 test('a bad edit of one part does not hold back the other', () => {

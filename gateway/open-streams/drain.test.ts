@@ -49,12 +49,12 @@ function stream(kind: OpenStream['kind'], openStreams: OpenStreams, happened: st
 
 test('first unready, then refusing; watches end, the rest is aborted when the grace is over', async () => {
   const openStreams = makeOpenStreams();
-  const told: string[] = [];
-  for (const kind of ['watch', 'stream', 'upgrade', 'short'] as const) stream(kind, openStreams, told);
+  const reported: string[] = [];
+  for (const kind of ['watch', 'stream', 'upgrade', 'short'] as const) stream(kind, openStreams, reported);
   const { happened, done } = draining(openStreams, 0);
   await done;
   assert.deepEqual(happened, ['unready', 'refusing', 'listener', 'done']);
-  const [first, ...later] = told;
+  const [first, ...later] = reported;
   assert.equal(first, 'watch ends');
   assert.deepEqual(later.sort(), ['short aborted: DRAINING', 'stream aborted: DRAINING', 'upgrade aborted: DRAINING']);
   assert.equal(openStreams.size, 0);
@@ -62,20 +62,20 @@ test('first unready, then refusing; watches end, the rest is aborted when the gr
 
 test('thousands of watches end a few at a time, all of them well within the grace (FLT-01)', async () => {
   const openStreams = makeOpenStreams();
-  const told: string[] = [];
-  for (let i = 0; i < 3_000; i++) stream('watch', openStreams, told);
+  const reported: string[] = [];
+  for (let i = 0; i < 3_000; i++) stream('watch', openStreams, reported);
   const { disconnect, done } = draining(openStreams, 1_500);
   await new Promise((resolve) => setImmediate(resolve));
-  assert.ok(told.length > 0 && told.length < 500, `${told.length} in the first moment`);
+  assert.ok(reported.length > 0 && reported.length < 500, `${reported.length} in the first moment`);
   disconnect();
   await done;
-  assert.deepEqual([told.length, new Set(told)], [3_000, new Set(['watch ends'])]);
+  assert.deepEqual([reported.length, new Set(reported)], [3_000, new Set(['watch ends'])]);
 });
 
 test('an answer that is written may still be on its way: the drain waits for the connections, not for the streams alone', async () => {
   const openStreams = makeOpenStreams();
-  const told: string[] = [];
-  const short = stream('short', openStreams, told);
+  const reported: string[] = [];
+  const short = stream('short', openStreams, reported);
   const { happened, disconnect, done } = draining(openStreams, 3_600_000);
   openStreams.delete(short);
   await openStreams.whenEmpty();
@@ -83,5 +83,5 @@ test('an answer that is written may still be on its way: the drain waits for the
   assert.equal(happened.at(-1), 'listener');
   disconnect();
   await done;
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
 });

@@ -10,7 +10,7 @@ import { clusterSpec } from '../../api/local.fixture.ts';
 function setting() {
   const store = createClusterStore();
   const openStreams = makeOpenStreams();
-  const told: string[] = [];
+  const reported: string[] = [];
   const dropped: string[] = [];
   followRegistrations(store, openStreams, { drop: (uid) => void dropped.push(uid) });
   store.apply('test', [clusterSpec('m1'), clusterSpec('m2')]);
@@ -26,33 +26,33 @@ function setting() {
         openStreams.delete(stream);
         const status = JSON.parse(statusJson) as { kind: string; code: number; message: string };
         assert.deepEqual([status.kind, status.code], ['Status', reason.status]);
-        told.push(`${name} ${reason.code}: ${status.message}`);
+        reported.push(`${name} ${reason.code}: ${status.message}`);
       },
     };
     openStreams.add(stream);
   }
-  return { store, told, dropped };
+  return { store, reported, dropped };
 }
 
 test('a cluster that loses its credential ends its own streams and tells why', () => {
-  const { store, told, dropped } = setting();
+  const { store, reported, dropped } = setting();
   const problem = { reason: 'CredentialsNotFound', message: 'Secret credentials/m1 is gone' } as const;
   store.apply('test', [clusterSpec('m1', { credential: undefined, problem: problem as never }), clusterSpec('m2')]);
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     'm1 CLUSTER_UNUSABLE: cluster "m1" can no longer be used (CredentialsNotFound: Secret credentials/m1 is gone)',
   ]);
   assert.deepEqual(dropped, []);
 });
 
 test('a removed cluster ends its own streams and its connections', () => {
-  const { store, told, dropped } = setting();
+  const { store, reported, dropped } = setting();
   store.apply('test', [clusterSpec('m2')]);
-  assert.deepEqual(told, ['m1 CLUSTER_NOT_FOUND: cluster "m1" was removed']);
+  assert.deepEqual(reported, ['m1 CLUSTER_NOT_FOUND: cluster "m1" was removed']);
   assert.deepEqual(dropped, ['uid-m1']);
 });
 
 test('a credential that is replaced by another ends nothing (FLT-09)', () => {
-  const { store, told } = setting();
+  const { store, reported } = setting();
   const credential = {
     kind: 'token',
     current: () => ({ authorization: 'Bearer another' }),
@@ -60,5 +60,5 @@ test('a credential that is replaced by another ends nothing (FLT-09)', () => {
   };
   store.apply('test', [clusterSpec('m1', { credential: credential as never }), clusterSpec('m2')]);
   store.apply('test', [clusterSpec('m1', { labels: { env: 'other' } }), clusterSpec('m2')]);
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
 });

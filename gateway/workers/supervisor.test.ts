@@ -19,7 +19,7 @@ class Pretended implements WorkerProcess {
   killed = false;
   fault: StartFault | undefined;
   unsent: readonly UnsentSocket[] = [];
-  readonly told: ToWorker['kind'][] = [];
+  readonly reported: ToWorker['kind'][] = [];
   readonly #events: WorkerEvents;
 
   constructor(events: WorkerEvents) {
@@ -43,7 +43,7 @@ class Pretended implements WorkerProcess {
   }
 
   send(message: ToWorker): void {
-    this.told.push(message.kind);
+    this.reported.push(message.kind);
   }
 
   take(): void {
@@ -91,7 +91,7 @@ test('a worker gets its start message first, also before messages that making it
   const made = supervisorOf(1, { start });
   supervisor = made.supervisor;
   supervisor.send({ kind: 'unready' });
-  assert.deepEqual(made.forked[0]!.told, ['start', 'unready']);
+  assert.deepEqual(made.forked[0]!.reported, ['start', 'unready']);
 });
 
 test('the first worker starts alone, the others when it has made what all of them need', () => {
@@ -187,7 +187,7 @@ test('a drain waits for all workers, replaces none, and kills those that take to
   forked[1]!.becomeReady();
   const drained = supervisor.drain(1000);
   assert.deepEqual(
-    forked.map(({ told }) => told),
+    forked.map(({ reported }) => reported),
     [
       ['start', 'drain'],
       ['start', 'drain'],

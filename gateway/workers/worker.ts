@@ -131,11 +131,11 @@ class RunningWorker implements Worker {
     this.#first = first;
     this.#hosted = hosted;
     this.#gateway = gateway;
-    let told: boolean | undefined;
+    let reported: boolean | undefined;
     const look = (): void => {
       const isReady = gateway.isReady();
-      if (isReady !== told) first.send({ kind: 'health', isReady });
-      told = isReady;
+      if (isReady !== reported) first.send({ kind: 'health', isReady });
+      reported = isReady;
     };
     look();
     setInterval(look, healthEveryMs).unref();

@@ -290,7 +290,7 @@ test('heads are read the same whatever the heads before them on the connection w
       ),
     })
     .map(({ line, fields }) => latin1(`${line}\r\n${fields}\r\n\r\n`));
-  const told = (reader: HeadReader, piece: Buffer): unknown => {
+  const reported = (reader: HeadReader, piece: Buffer): unknown => {
     try {
       assert.equal(reader.read(piece), piece.length);
       return { ...reader.head };
@@ -301,7 +301,7 @@ test('heads are read the same whatever the heads before them on the connection w
   fc.assert(
     fc.property(fc.array(head, { minLength: 1, maxLength: 12 }), (heads) => {
       const reader = new HeadReader();
-      for (const each of heads) assert.deepEqual(told(reader, each), told(new HeadReader(), each));
+      for (const each of heads) assert.deepEqual(reported(reader, each), reported(new HeadReader(), each));
     }),
     { numRuns: 200 },
   );

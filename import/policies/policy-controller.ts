@@ -43,7 +43,7 @@ export interface PolicyController {
 
 const finalizer = 'clusterpedia.io/cluster-import-policy-controller';
 /** Most errors that the message of a condition names; of the rest only the number is given. */
-const told = 5;
+const reported = 5;
 
 /**
  * What was parsed and computed for a ClusterImportPolicy. It is used until the policy's UID or generation changes;
@@ -205,7 +205,7 @@ function reconciled({ faults }: Choice, { kept, removed, lost }: WriteFaults): P
   }
   const failedCount = all.length - removed.length;
   const counts = `failed to create or update lifecycle: ${failedCount}, failed to remove lifecycles: ${removed.length}`;
-  return { reconciling: failed('FailedReconcile', `${counts}: ${listed(all, told, '; ')}`), outcome };
+  return { reconciling: failed('FailedReconcile', `${counts}: ${listed(all, reported, '; ')}`), outcome };
 }
 
 function invalid(reason: string, message: string): Finding {

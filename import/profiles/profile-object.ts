@@ -125,10 +125,10 @@ function findingsOf({ spec, status }: ClusterRecord): readonly Finding[] {
   const available = status.conditions.find(({ type }) => type === 'Available');
   const healthy = { type: 'ControlPlaneHealthy' } as const;
   if (problem !== undefined) {
-    const told = { status: 'False', reason: problem.reason, message: problem.message } as const;
+    const reported = { status: 'False', reason: problem.reason, message: problem.message } as const;
     return [
-      { ...healthy, ...told },
-      { type: 'Joined', ...told },
+      { ...healthy, ...reported },
+      { type: 'Joined', ...reported },
     ];
   }
   return [

@@ -80,13 +80,13 @@ test('each cluster has a ClusterProfile that leads to it through the gateway and
     { name: 'topology.kubernetes.io/region', value: 'eu' },
   ]);
   assert.doesNotMatch(JSON.stringify(profile('m1')), /hidden/, "the cluster's own address is nobody's business");
-  const told = (name: string): readonly string[] =>
+  const reported = (name: string): readonly string[] =>
     (profile(name)?.['status']?.conditions ?? []).map(
       (each: Record<string, string>) => `${each['type']} ${each['status']} ${each['reason']}`,
     );
-  assert.deepEqual(told('m1'), ['ControlPlaneHealthy True Said', 'Joined True Registered']);
-  await until(() => told('m2').length > 0);
-  assert.deepEqual(told('m2'), ['ControlPlaneHealthy False NoAddress', 'Joined False NoAddress']);
+  assert.deepEqual(reported('m1'), ['ControlPlaneHealthy True Said', 'Joined True Registered']);
+  await until(() => reported('m2').length > 0);
+  assert.deepEqual(reported('m2'), ['ControlPlaneHealthy False NoAddress', 'Joined False NoAddress']);
 });
 
 test('a profile is written when something of it changes and not otherwise, and goes with its cluster', async (t) => {

@@ -34,7 +34,7 @@ export function startProfiles({ client, store, areClustersKnown, publisher, log 
   const { namespace } = publisher;
   const controller = new Controller({ client, log, what: 'profiles' });
   const { writer } = controller;
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const profiles = controller.follow(
     { ...clusterProfiles, namespace },
     {
@@ -51,11 +51,11 @@ export function startProfiles({ client, store, areClustersKnown, publisher, log 
     const profile = profiles.objects.get(`${namespace}/${name}`);
     const record = store.get(name);
     if (profile !== undefined && !isPublishedBy(publisher, profile)) {
-      if (record !== undefined && !told.has(name)) log.warn({ namespace, name }, nameTaken);
-      told.add(name);
+      if (record !== undefined && !reported.has(name)) log.warn({ namespace, name }, nameTaken);
+      reported.add(name);
       return 'done';
     }
-    told.delete(name);
+    reported.delete(name);
     if (record === undefined) {
       if (profile !== undefined && !isDeleting(profile) && areClustersKnown())
         await writer.remove(clusterProfiles, profile);

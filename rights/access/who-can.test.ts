@@ -24,7 +24,7 @@ function known(objects: readonly TestObject[], isReadable: KnownRbac['isReadable
 }
 
 /** Everybody who may, as `<subject> in <namespace of the binding>`. */
-function told(rbac: KnownRbac, question: AccessQuestion): readonly string[] {
+function reported(rbac: KnownRbac, question: AccessQuestion): readonly string[] {
   return [...whoCan(rbac, question)]
     .flatMap(({ subjects, binding: { namespace } }) => subjects.map((key) => `${key} in ${namespace || '*'}`))
     .toSorted();
@@ -46,13 +46,13 @@ test('a RoleBinding to a ClusterRole counts in its namespace only, and not for c
     binding('b', undefined, 'ClusterRole/reader', 'Group/ops'),
     binding('c', 'team', 'ClusterRole/all', 'User/lead'),
   ]);
-  assert.deepEqual(told(rbac, of('get secrets')), ['g:ops in *', 'u:jane in team', 'u:lead in team']);
-  assert.deepEqual(told(rbac, of('get secrets', { namespace: 'other' })), ['g:ops in *']);
-  assert.deepEqual(told(rbac, of('get secrets', { namespace: '' })), ['g:ops in *']);
-  assert.deepEqual(told(rbac, of('get nodes')), []);
-  assert.deepEqual(told(rbac, of('get namespaces')), ['u:lead in team']);
-  assert.deepEqual(told(rbac, of('get namespaces', { name: 'other' })), []);
-  assert.deepEqual(told(rbac, of('list namespaces')), []);
+  assert.deepEqual(reported(rbac, of('get secrets')), ['g:ops in *', 'u:jane in team', 'u:lead in team']);
+  assert.deepEqual(reported(rbac, of('get secrets', { namespace: 'other' })), ['g:ops in *']);
+  assert.deepEqual(reported(rbac, of('get secrets', { namespace: '' })), ['g:ops in *']);
+  assert.deepEqual(reported(rbac, of('get nodes')), []);
+  assert.deepEqual(reported(rbac, of('get namespaces')), ['u:lead in team']);
+  assert.deepEqual(reported(rbac, of('get namespaces', { name: 'other' })), []);
+  assert.deepEqual(reported(rbac, of('list namespaces')), []);
 });
 
 test('rules for some names are told for verbs that have a name, and for no others', () => {
@@ -62,12 +62,13 @@ test('rules for some names are told for verbs that have a name, and for no other
     role('tokens', undefined, { ...rule('create', 'serviceaccounts/token', 'bot') }),
     binding('b', undefined, 'ClusterRole/tokens', 'User/joe'),
   ]);
-  for (const verb of ['get', 'delete', 'list']) assert.deepEqual(told(rbac, of(`${verb} secrets`)), ['u:jane in team']);
-  for (const verb of ['create', 'deletecollection']) assert.deepEqual(told(rbac, of(`${verb} secrets`)), []);
-  assert.deepEqual(told(rbac, of('get secrets', { name: 'db' })), ['u:jane in team']);
-  assert.deepEqual(told(rbac, of('get secrets', { name: 'web' })), []);
-  assert.deepEqual(told(rbac, of('get secrets', { name: '' })), []);
-  assert.deepEqual(told(rbac, of('create serviceaccounts', { subresource: 'token' })), ['u:joe in *']);
+  for (const verb of ['get', 'delete', 'list'])
+    assert.deepEqual(reported(rbac, of(`${verb} secrets`)), ['u:jane in team']);
+  for (const verb of ['create', 'deletecollection']) assert.deepEqual(reported(rbac, of(`${verb} secrets`)), []);
+  assert.deepEqual(reported(rbac, of('get secrets', { name: 'db' })), ['u:jane in team']);
+  assert.deepEqual(reported(rbac, of('get secrets', { name: 'web' })), []);
+  assert.deepEqual(reported(rbac, of('get secrets', { name: '' })), []);
+  assert.deepEqual(reported(rbac, of('create serviceaccounts', { subresource: 'token' })), ['u:joe in *']);
 });
 
 test('paths that are no resources come from ClusterRoleBindings only, and stars stand for any rest', () => {
@@ -79,10 +80,10 @@ test('paths that are no resources come from ClusterRoleBindings only, and stars 
     role('resources', undefined, rule('*', '*')),
     binding('c', undefined, 'ClusterRole/resources', 'User/joe'),
   ]);
-  assert.deepEqual(told(rbac, { verb: 'get', path: '/debug/pprof' }), ['g:ops in *']);
-  assert.deepEqual(told(rbac, { verb: 'get', path: '/healthz' }), ['g:ops in *']);
-  for (const path of ['/healthz/x', '/debug', '/']) assert.deepEqual(told(rbac, { verb: 'get', path }), [], path);
-  assert.deepEqual(told(rbac, { verb: 'post', path: '/healthz' }), []);
+  assert.deepEqual(reported(rbac, { verb: 'get', path: '/debug/pprof' }), ['g:ops in *']);
+  assert.deepEqual(reported(rbac, { verb: 'get', path: '/healthz' }), ['g:ops in *']);
+  for (const path of ['/healthz/x', '/debug', '/']) assert.deepEqual(reported(rbac, { verb: 'get', path }), [], path);
+  assert.deepEqual(reported(rbac, { verb: 'post', path: '/healthz' }), []);
 });
 
 test('stars in verbs, groups, resources and before subresources mean what they mean in kube-apiserver', () => {
@@ -94,11 +95,11 @@ test('stars in verbs, groups, resources and before subresources mean what they m
     binding('a', undefined, 'ClusterRole/logs', 'User/logs'),
     binding('b', undefined, 'ClusterRole/scale', 'User/scale'),
   ]);
-  assert.deepEqual(told(rbac, of('get pods', { subresource: 'log' })), ['u:logs in *']);
-  assert.deepEqual(told(rbac, of('get pods')), []);
+  assert.deepEqual(reported(rbac, of('get pods', { subresource: 'log' })), ['u:logs in *']);
+  assert.deepEqual(reported(rbac, of('get pods')), []);
   // A star after the slash is no wildcard for kube-apiserver.
-  assert.deepEqual(told(rbac, of('get deployments', { group: 'apps', subresource: 'scale' })), []);
-  assert.deepEqual(told(rbac, of('get *')), []);
+  assert.deepEqual(reported(rbac, of('get deployments', { group: 'apps', subresource: 'scale' })), []);
+  assert.deepEqual(reported(rbac, of('get *')), []);
 });
 
 test('a binding is told only to those who may read it and its role', () => {
@@ -112,11 +113,11 @@ test('a binding is told only to those who may read it and its role', () => {
   const readable = (...allowed: readonly string[]): KnownRbac =>
     known(objects, (kind, namespace, name) => allowed.includes(`${kind} ${namespace} ${name}`));
   const question = of('get secrets');
-  assert.deepEqual(told(readable(), question), []);
-  assert.deepEqual(told(readable('rolebindings team a'), question), []);
-  assert.deepEqual(told(readable('roles team local'), question), []);
-  assert.deepEqual(told(readable('rolebindings team a', 'roles team local'), question), ['u:jane in team']);
-  assert.deepEqual(told(readable('rolebindings team b', 'clusterroles  reader'), question), ['u:joe in team']);
+  assert.deepEqual(reported(readable(), question), []);
+  assert.deepEqual(reported(readable('rolebindings team a'), question), []);
+  assert.deepEqual(reported(readable('roles team local'), question), []);
+  assert.deepEqual(reported(readable('rolebindings team a', 'roles team local'), question), ['u:jane in team']);
+  assert.deepEqual(reported(readable('rolebindings team b', 'clusterroles  reader'), question), ['u:joe in team']);
   const rules = [...whatCan(readable('rolebindings team b', 'clusterroles  reader'), testUser('root'))];
   assert.deepEqual(rules, []);
 });
@@ -127,11 +128,11 @@ test('what somebody may do comes from their own name and from their groups', () 
     binding('a', 'team', 'ClusterRole/reader', 'ServiceAccount/team/bot'),
     binding('b', undefined, 'ClusterRole/reader', 'Group/dev', 'User/other'),
   ]);
-  const told = (name: string, ...groups: readonly string[]): readonly string[] =>
+  const reported = (name: string, ...groups: readonly string[]): readonly string[] =>
     [...whatCan(rbac, testUser(name, ...groups))].map(({ subjects, binding }) => `${subjects.join()} ${binding.name}`);
-  assert.deepEqual(told('system:serviceaccount:team:bot'), ['u:system:serviceaccount:team:bot a']);
-  assert.deepEqual(told('jane', 'dev'), ['g:dev b']);
-  assert.deepEqual(told('jane'), []);
+  assert.deepEqual(reported('system:serviceaccount:team:bot'), ['u:system:serviceaccount:team:bot a']);
+  assert.deepEqual(reported('jane', 'dev'), ['g:dev b']);
+  assert.deepEqual(reported('jane'), []);
   assert.deepEqual(subjectOf('u:system:serviceaccount:team:bot'), {
     kind: 'ServiceAccount',
     namespace: 'team',

@@ -61,10 +61,10 @@ test('whoever waits is told when the last one leaves', async () => {
   const one = stream('a');
   await open.whenEmpty();
   open.add(one);
-  let told = false;
-  const waiting = open.whenEmpty().then(() => (told = true));
+  let reported = false;
+  const waiting = open.whenEmpty().then(() => (reported = true));
   await Promise.resolve();
-  assert.equal(told, false);
+  assert.equal(reported, false);
   open.delete(one);
   await waiting;
 });

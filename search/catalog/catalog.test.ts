@@ -225,12 +225,12 @@ test('pruned fields are told once for all clusters that keep a type without them
     stored('whole', typeOf('v1')),
   ]);
   const scope = scopeOf('a', 'b', 'c', 'd', 'other', 'whole');
-  const told = (cluster?: string, clusters?: readonly string[]): readonly string[] =>
+  const reported = (cluster?: string, clusters?: readonly string[]): readonly string[] =>
     prunedWarnings(catalog, [widgets], { cluster, clusters }, scope).map(({ text }) => text.split(':')[0]!);
-  assert.deepEqual(told(), [
+  assert.deepEqual(reported(), [
     'widgets.x.io of clusters a, b, c and 1 more are kept without data, spec.x',
     'widgets.x.io of cluster other are kept without status',
   ]);
-  assert.deepEqual(told('b'), ['widgets.x.io of cluster b are kept without data, spec.x']);
-  assert.deepEqual(told(undefined, ['whole', 'hidden']), []);
+  assert.deepEqual(reported('b'), ['widgets.x.io of cluster b are kept without data, spec.x']);
+  assert.deepEqual(reported(undefined, ['whole', 'hidden']), []);
 });

@@ -27,9 +27,9 @@ test('a store damaged in its middle is set aside and opened empty, whether that 
     writeSync(handle, Buffer.alloc(Math.floor(size / 3), 'damage '), 0, undefined, 4096 + Math.floor(size * part));
     closeSync(handle);
     let broken = 0;
-    const told: string[] = [];
+    const reported: string[] = [];
     const open = () =>
-      openSqliteStore({ directory, onDamage: (message) => told.push(message), onBroken: () => (broken += 1) });
+      openSqliteStore({ directory, onDamage: (message) => reported.push(message), onBroken: () => (broken += 1) });
     let store = await open();
     t.after(() => store.close().catch(() => undefined));
     const write = () => store.apply({ incarnation, type: pods, upserts, deletes: [], position });
@@ -42,8 +42,8 @@ test('a store damaged in its middle is set aside and opened empty, whether that 
       await write();
     }
     assert.ok(
-      told.some((message) => /set aside as .*\.aside and is built anew/.test(message)),
-      told.join('\n'),
+      reported.some((message) => /set aside as .*\.aside and is built anew/.test(message)),
+      reported.join('\n'),
     );
     assert.equal((await store.types())[0]?.objects, 400);
     await store.close();

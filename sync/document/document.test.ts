@@ -118,17 +118,17 @@ describe('a document', () => {
       pruned,
     });
     const head = `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"77",${named},"annotations":{`;
-    const told = `${mark},"search.portcullis.io/pruned":"${pruned.join()}","search.portcullis.io/resource-version":"77"`;
+    const reported = `${mark},"search.portcullis.io/pruned":"${pruned.join()}","search.portcullis.io/resource-version":"77"`;
     const without = head.replace('"77"', '"1"');
     for (const [before, after] of [
-      ['"a":"1","b":"2"}},"spec":{"containers":[]}}', `${told},"a":"1"}},"spec":{"containers":[]}}`],
-      ['"a":"1"}},"d\\u0061ta":{"k":"v"},"x":1.0}', `${told},"a":"1"}},"x":1.0}`],
+      ['"a":"1","b":"2"}},"spec":{"containers":[]}}', `${reported},"a":"1"}},"spec":{"containers":[]}}`],
+      ['"a":"1"}},"d\\u0061ta":{"k":"v"},"x":1.0}', `${reported},"a":"1"}},"x":1.0}`],
       [
         '"a":"1"}},"spec":{"containers":[{"env":[1],"image":"i"},{"image":"j","env":null}]}}',
-        `${told},"a":"1"}},"spec":{"containers":[{"image":"i"},{"image":"j"}]}}`,
+        `${reported},"a":"1"}},"spec":{"containers":[{"image":"i"},{"image":"j"}]}}`,
       ],
       // What a member says of the index's own annotations does not count.
-      ['"search.portcullis.io/pruned":"no"}},"data":{}}', `${told}}}}`],
+      ['"search.portcullis.io/pruned":"no"}},"data":{}}', `${reported}}}}`],
     ] as const) {
       const row = narrow.read(raw(head + before));
       assert.equal(Buffer.from(row.raw).toString(), without + after);

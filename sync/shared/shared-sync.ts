@@ -93,14 +93,14 @@ class SharedSync implements SyncHandle {
   }
 
   stateOf(types: ReadonlySet<TypeKey>): readonly PartState[] {
-    return this.#own?.stateOf(types) ?? [...this.#published.values()].map((told) => partOf(told, types));
+    return this.#own?.stateOf(types) ?? [...this.#published.values()].map((reported) => partOf(reported, types));
   }
 
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined {
     if (this.#own !== undefined) return this.#own.confirmedAtMs(incarnation, type);
-    const told = this.#published.get(recordUidOf(incarnation));
-    if (told?.state.incarnation?.id !== incarnation) return undefined;
-    return told.types.get(typeKey(type))?.confirmedAtMs;
+    const reported = this.#published.get(recordUidOf(incarnation));
+    if (reported?.state.incarnation?.id !== incarnation) return undefined;
+    return reported.types.get(typeKey(type))?.confirmedAtMs;
   }
 
   onChange(listener: () => void): () => void {
@@ -159,7 +159,7 @@ class SharedSync implements SyncHandle {
     const all = uids.map((uid) => [uid, now.get(uid) ?? this.#published.get(uid)] as const);
     // Some states were sent before this process listened. It has asked for all of them, so the next message is
     // complete.
-    if (all.some(([, told]) => told === undefined)) return;
+    if (all.some(([, reported]) => reported === undefined)) return;
     this.#published = new Map(all as readonly (readonly [string, PublishedState])[]);
     clearInterval(this.#asking);
     this.#known.resolve();

@@ -6,7 +6,7 @@ import type { ClusterResult, Phase } from '../object/grant.ts';
 const result = (phase: Phase, message = ''): ClusterResult => ({
   ...{ phase, message, reason: phase, since: '', objects: [], writer: undefined },
 });
-const told = (overall: Partial<Overall>): readonly string[] =>
+const reported = (overall: Partial<Overall>): readonly string[] =>
   overallFindings({
     ...{ results: new Map(), fault: undefined, isExpired: false, undecided: [], appliedType: 'Applied' },
     ...overall,
@@ -15,17 +15,26 @@ const told = (overall: Partial<Overall>): readonly string[] =>
 test('the conditions tell the worst that is true of any cluster', () => {
   const all = (...phases: readonly Phase[]): Map<string, ClusterResult> =>
     new Map(phases.map((phase, index) => [`m${index}`, result(phase)]));
-  assert.deepEqual(told({ results: all('Applied', 'Removed') }), ['Applied True Applied', 'Complete True Complete']);
-  assert.deepEqual(told({ results: all('Applied', 'Pending') }), [
+  assert.deepEqual(reported({ results: all('Applied', 'Removed') }), [
+    'Applied True Applied',
+    'Complete True Complete',
+  ]);
+  assert.deepEqual(reported({ results: all('Applied', 'Pending') }), [
     'Applied False Pending',
     'Complete False Unfinished',
   ]);
-  assert.deepEqual(told({ results: all('Pending', 'Error') }), ['Applied False Error', 'Complete False Unfinished']);
-  assert.deepEqual(told({ undecided: ['a/b'] }), ['Applied False Pending', 'Complete False Unfinished']);
-  assert.deepEqual(told({ isExpired: true, results: all('Removed') }), [
+  assert.deepEqual(reported({ results: all('Pending', 'Error') }), [
+    'Applied False Error',
+    'Complete False Unfinished',
+  ]);
+  assert.deepEqual(reported({ undecided: ['a/b'] }), ['Applied False Pending', 'Complete False Unfinished']);
+  assert.deepEqual(reported({ isExpired: true, results: all('Removed') }), [
     'Applied False Expired',
     'Complete True Expired',
   ]);
   const fault = { reason: 'Refused', message: 'no' };
-  assert.deepEqual(told({ fault, results: all('Applied') }), ['Applied False Refused', 'Complete False Unfinished']);
+  assert.deepEqual(reported({ fault, results: all('Applied') }), [
+    'Applied False Refused',
+    'Complete False Unfinished',
+  ]);
 });

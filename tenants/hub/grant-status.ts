@@ -21,8 +21,8 @@ export function overallFindings({
   appliedType: type,
 }: Overall): readonly Finding[] {
   const open = [...results].filter(([, { phase }]) => phase === 'Pending' || phase === 'Error');
-  const told = open.map(([name, { message, reason }]) => `${name}: ${message || reason}`);
-  const waiting = listed(told, 5, '; ');
+  const reported = open.map(([name, { message, reason }]) => `${name}: ${message || reason}`);
+  const waiting = listed(reported, 5, '; ');
   const applied = (status: Finding['status'], reason: string, message: string): Finding => ({
     type,
     status,

@@ -262,17 +262,17 @@ async function removeOne(
 
 /** Turns an error from making the objects into phase, reason and message, with advice for the author. */
 function refusal(error: Error, author: Author): Pick<GrantOutcome, 'phase' | 'reason' | 'message' | 'afterMs'> {
-  const told = { phase: 'Error', afterMs: refusedMs } as const;
-  if (error instanceof GrantFault) return { ...told, reason: 'Refused', message: error.message };
-  if (error instanceof GatewayError) return { ...told, reason: 'IdentityRefused', message: error.message };
+  const reported = { phase: 'Error', afterMs: refusedMs } as const;
+  if (error instanceof GrantFault) return { ...reported, reason: 'Refused', message: error.message };
+  if (error instanceof GatewayError) return { ...reported, reason: 'IdentityRefused', message: error.message };
   if (!(error instanceof MemberRefusal)) throw error;
-  if (error.status !== 403) return { ...told, reason: 'RefusedByCluster', message: error.message };
+  if (error.status !== 403) return { ...reported, reason: 'RefusedByCluster', message: error.message };
   const isEscalation = error.message.includes('attempting to grant RBAC permissions not currently held');
   const advice = isEscalation
     ? 'give the author these rights in the cluster, or the verb bind on the role'
     : 'give the author this right in the cluster';
   const message = `${author.modifier.name} may not grant this: ${error.message}; ${advice}`;
-  return { ...told, reason: isEscalation ? 'Escalation' : 'Forbidden', message };
+  return { ...reported, reason: isEscalation ? 'Escalation' : 'Forbidden', message };
 }
 
 function nameOf({ kind, namespace, name }: GrantedObject): string {

@@ -53,8 +53,8 @@ export const clusterPermissions: GrantKind = {
     if (recorded === undefined) return new Map();
     const objects = readGranted(listAt(recorded, 'objects'));
     const writer = readWriter(fieldOf(recorded, 'writer'));
-    const told = { phase: 'Pending', reason: 'Restarted', message: '', since: '' } as const;
-    return new Map([[permission.metadata.namespace ?? '', { ...told, objects, writer }]]);
+    const reported = { phase: 'Pending', reason: 'Restarted', message: '', since: '' } as const;
+    return new Map([[permission.metadata.namespace ?? '', { ...reported, objects, writer }]]);
   },
   toldBy(results, conditions, permission) {
     const result = results.get(permission.metadata.namespace ?? '');

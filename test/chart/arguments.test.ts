@@ -24,16 +24,16 @@ async function configurationOf(golden: string): Promise<Config> {
       arg.replace('$(POD_IP)', '10.1.2.3').replace('/etc/portcullis/config/config.yaml', file),
     );
     let options: ServeOptions | undefined;
-    let told = '';
-    const terminal = { print: (line: string) => (told += line), note: (line: string) => (told += line) };
+    let reported = '';
+    const terminal = { print: (line: string) => (reported += line), note: (line: string) => (reported += line) };
     const verbs = {
       serve: async (given: ServeOptions) => void (options = given),
       demo: async () => assert.fail('the chart starts serve'),
       check: async () => assert.fail('the chart starts serve'),
     };
     const code = await run(args, verbs, terminal as never);
-    assert.equal(code, 0, told);
-    assert.equal(told, '');
+    assert.equal(code, 0, reported);
+    assert.equal(reported, '');
     return readConfig(options!, {}, true);
   } finally {
     rmSync(folder, { recursive: true });

@@ -186,7 +186,7 @@ async function takeLock(
   done: () => boolean,
   progress: (line: string) => void,
 ): Promise<() => Promise<void>> {
-  let told = false;
+  let reported = false;
   for (;;) {
     try {
       await writeFile(file, String(process.pid), { flag: 'wx' });
@@ -200,8 +200,8 @@ async function takeLock(
       await rm(file, { force: true });
       continue;
     }
-    if (!told) progress(`waiting for another process (pid ${owner ?? 'unknown'}) that builds the same`);
-    told = true;
+    if (!reported) progress(`waiting for another process (pid ${owner ?? 'unknown'}) that builds the same`);
+    reported = true;
     await delay(lockPollMs);
   }
 }

@@ -95,14 +95,14 @@ async function askDeaf(): Promise<{
   readonly answeredMs: number;
   readonly again: RawAnswer;
   readonly againMs: number;
-  readonly told: KubectlResult;
+  readonly reported: KubectlResult;
 }> {
   const startedMs = performance.now();
-  const told = kubectl('deaf', 'get', 'pods');
+  const reported = kubectl('deaf', 'get', 'pods');
   const answer = await list('deaf');
   const answeredMs = performance.now() - startedMs;
   const again = await list('deaf');
-  return { answer, answeredMs, again, againMs: performance.now() - startedMs - answeredMs, told: await told };
+  return { answer, answeredMs, again, againMs: performance.now() - startedMs - answeredMs, reported: await reported };
 }
 
 function list(cluster: string): Promise<RawAnswer> {
@@ -174,12 +174,12 @@ test('a member credential that is revoked while in use is a 502 and never a 401'
 });
 
 test('an address that takes no connection is a 504 after the connect deadline, then an answer at once', async () => {
-  const { answer, answeredMs, again, againMs, told } = await firstDeaf;
+  const { answer, answeredMs, again, againMs, reported } = await firstDeaf;
   assertOwnError(answer, 'deaf', 504, /within 5 s/);
   assert.ok(answeredMs >= 4_900 && answeredMs < 9_000, `after ${answeredMs} ms`);
   assertOwnError(again, 'deaf', 503, /failed a moment ago.*within 5 s/);
   assert.ok(againMs < 1_000, `after ${againMs} ms`);
-  assertTold(told, 'deaf', /within 5 s/);
+  assertTold(reported, 'deaf', /within 5 s/);
   assertTold(await kubectl('deaf', 'get', 'pods'), 'deaf', /within 5 s/);
 });
 
@@ -228,8 +228,8 @@ test('the deadline of the first byte holds for lists and not for watches', async
     () => (watch = 'answered'),
     () => (watch = 'cut'),
   );
-  const [told, answer] = await Promise.all([kubectl('faulty', 'get', 'pods'), list('faulty')]);
-  assertTold(told, 'faulty', /no answer within 6 s/);
+  const [reported, answer] = await Promise.all([kubectl('faulty', 'get', 'pods'), list('faulty')]);
+  assertTold(reported, 'faulty', /no answer within 6 s/);
   assertOwnError(answer, 'faulty', 504, /no answer within 6 s/);
   assert.equal(watch, 'open');
   faulty.stop();

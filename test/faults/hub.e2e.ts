@@ -167,11 +167,11 @@ test('trust that is written as invalid JSON keeps the last good, is told, and is
   assert.equal((await proxied()).status, 200);
   const statuses = new Set<number>();
   for (const bad of ['this is no JSON', '["front-proxy-client"', '{"allowed": "everybody"}']) {
-    const told = gateway.log().split('the trust of the hub has a problem').length;
+    const reported = gateway.log().split('the trust of the hub has a problem').length;
     await write(bad);
     await eventually(`${bad} is told`, async () => {
       statuses.add((await proxied()).status);
-      return gateway.log().split('the trust of the hub has a problem').length > told;
+      return gateway.log().split('the trust of the hub has a problem').length > reported;
     });
     statuses.add((await proxied()).status);
     await write(data['requestheader-allowed-names']!);

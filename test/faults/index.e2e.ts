@@ -129,7 +129,7 @@ async function whole(): Promise<void> {
 
 interface Watchman {
   /** Ends the asking; rejects with the first answer that was wrong. */
-  stop(): Promise<{ readonly answers: number; readonly told: number }>;
+  stop(): Promise<{ readonly answers: number; readonly reported: number }>;
 }
 
 /**
@@ -144,7 +144,7 @@ async function watchOver(t: TestContext): Promise<Watchman> {
   const over = new AbortController();
   t.after(() => over.abort());
   let answers = 0;
-  let told = 0;
+  let reported = 0;
   const asking = (async () => {
     while (!over.signal.aborted) {
       for (const user of [alice, bob]) {
@@ -160,7 +160,7 @@ async function watchOver(t: TestContext): Promise<Watchman> {
         const { status, rows, warning } = answer;
         if (status !== 200) {
           assert.equal(status, 503, `${user.name}: ${status}`);
-          told += 1;
+          reported += 1;
           continue;
         }
         const there = new Set(expected.get(user));
@@ -171,7 +171,7 @@ async function watchOver(t: TestContext): Promise<Watchman> {
         );
         if (rows.length < there.size) {
           assert.match(warning, /m1|m2/, `${user.name} got ${rows.length} of ${there.size} rows and no warning`);
-          told += 1;
+          reported += 1;
         }
       }
       await delay(5);
@@ -183,7 +183,7 @@ async function watchOver(t: TestContext): Promise<Watchman> {
     async stop() {
       over.abort();
       await asking;
-      return { answers, told };
+      return { answers, reported };
     },
   };
 }
@@ -229,10 +229,10 @@ test('an index that was damaged or is gone when the gateway starts is built anew
   startedMs = performance.now();
   gateway = await start();
   await whole();
-  const { answers, told } = await watchman.stop();
+  const { answers, reported } = await watchman.stop();
   figure(
     'FLT-19',
-    `whole again ${damagedMs} ms after a start on a damaged index, ${Math.round(performance.now() - startedMs)} ms on none; ${answers} answers, ${told} of them not whole, all said so`,
+    `whole again ${damagedMs} ms after a start on a damaged index, ${Math.round(performance.now() - startedMs)} ms on none; ${answers} answers, ${reported} of them not whole, all said so`,
   );
 });
 
@@ -249,11 +249,11 @@ test('an index damaged while it is read is built anew by itself; until then it a
   // The second time within a minute it waits.
   await eventually('it is set aside', () => /set aside as/.test(gateway.log()), { timeoutMs: 60_000 });
   await whole();
-  const { answers, told } = await watchman.stop();
+  const { answers, reported } = await watchman.stop();
   const tookMs = Math.round(performance.now() - startedMs);
   figure(
     'FLT-19',
-    `damaged while running: whole after ${tookMs} ms; ${answers} answers, ${told} of them 503 or not whole and said so`,
+    `damaged while running: whole after ${tookMs} ms; ${answers} answers, ${reported} of them 503 or not whole and said so`,
   );
 });
 

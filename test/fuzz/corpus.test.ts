@@ -103,15 +103,18 @@ function goRequest(parts: Partial<GoRequest>): GoRequest {
 test('what Go reads in another way is a difference: meaning, framing, one request more, one less', () => {
   const bytes = Buffer.from('GET /api/v1/pods HTTP/1.1\r\nHost: a\r\nX-A: b\r\n\r\n');
   const ours = readConnection(bytes);
-  const told = (...requests: readonly GoRequest[]): string | undefined => difference(ours, { requests } as Verdict);
+  const reported = (...requests: readonly GoRequest[]): string | undefined => difference(ours, { requests } as Verdict);
   const same = goRequest({});
-  assert.equal(told(same), undefined);
-  assert.match(told(goRequest({ method: 'PUT' }))!, /method is "GET" to us and "PUT" to Go/);
-  assert.match(told(goRequest({ body: 'x' }))!, /body is "" to us/);
-  assert.match(told(goRequest({ headers: {} }))!, /headers is/);
-  assert.match(told(goRequest({ path: '/api' }))!, /path is/);
-  assert.match(told(goRequest({ info: { ...same.info, verb: 'watch' } }))!, /verb is "list" to us and "watch" to Go/);
-  assert.match(told(goRequest({ info: { ...same.info, namespace: 'b' } }))!, /namespace is/);
-  assert.match(told(same, same)!, /Go sees 1 requests more/);
-  assert.match(told()!, /Go refuses request 0, which we accept/);
+  assert.equal(reported(same), undefined);
+  assert.match(reported(goRequest({ method: 'PUT' }))!, /method is "GET" to us and "PUT" to Go/);
+  assert.match(reported(goRequest({ body: 'x' }))!, /body is "" to us/);
+  assert.match(reported(goRequest({ headers: {} }))!, /headers is/);
+  assert.match(reported(goRequest({ path: '/api' }))!, /path is/);
+  assert.match(
+    reported(goRequest({ info: { ...same.info, verb: 'watch' } }))!,
+    /verb is "list" to us and "watch" to Go/,
+  );
+  assert.match(reported(goRequest({ info: { ...same.info, namespace: 'b' } }))!, /namespace is/);
+  assert.match(reported(same, same)!, /Go sees 1 requests more/);
+  assert.match(reported()!, /Go refuses request 0, which we accept/);
 });

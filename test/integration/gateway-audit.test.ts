@@ -294,11 +294,11 @@ test('a client that leaves before it is answered is in the log as kube-apiserver
     client.close();
   }
   const events = await waitFor(() => logged(log).length === 5 && logged(log));
-  const told = events.filter(({ stage }) => stage !== 'RequestReceived');
-  assert.deepEqual(told.map(({ verb, stage }) => `${verb} ${stage}`).toSorted(), [
+  const reported = events.filter(({ stage }) => stage !== 'RequestReceived');
+  assert.deepEqual(reported.map(({ verb, stage }) => `${verb} ${stage}`).toSorted(), [
     'list ResponseComplete',
     'watch ResponseComplete',
     'watch ResponseStarted',
   ]);
-  for (const { responseStatus } of told) assert.equal(responseStatus?.message, 'Connection closed early');
+  for (const { responseStatus } of reported) assert.equal(responseStatus?.message, 'Connection closed early');
 });

@@ -166,10 +166,10 @@ test('HEAD, 204 and 304 have no body and keep the connection', async () => {
 });
 
 test('an early 413 reaches clients that upload 4 MB before they read, over both protocols', async () => {
-  const told = '{"kind":"Status","code":413}';
+  const reported = '{"kind":"Status","code":413}';
   site.members[0]!.answer = (request) => {
     request.socket.pause();
-    request.reply(413, ['Content-Type: application/json', 'Connection: close'], told);
+    request.reply(413, ['Content-Type: application/json', 'Connection: close'], reported);
   };
   for (const framing of [`Content-Length: ${64 * piece.length}`, 'Transfer-Encoding: chunked']) {
     const client = await openRaw(site);
@@ -183,7 +183,7 @@ test('an early 413 reaches clients that upload 4 MB before they read, over both 
     client.socket.resume();
     const answer = await client.answer();
     assert.equal(answer.status, 413);
-    assert.equal(answer.body, told);
+    assert.equal(answer.body, reported);
     client.close();
   }
   const stream = openStream(session, http2Headers('POST', pods, token), false);
@@ -193,7 +193,7 @@ test('an early 413 reaches clients that upload 4 MB before they read, over both 
   }
   const { status, body } = await answer;
   assert.equal(status, 413);
-  assert.equal(body, told);
+  assert.equal(body, reported);
 });
 
 test('a refusal of ours before the body reaches clients that upload before they read', async () => {

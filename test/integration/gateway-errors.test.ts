@@ -82,18 +82,18 @@ function assertStatus(answer: RawAnswer | Http2Answer, status: number, cluster: 
   assert.deepEqual(answer.values('retry-after'), []);
   assert.deepEqual(answer.values('www-authenticate'), []);
   assert.match(answer.values('audit-id')[0] ?? '', /^[0-9a-f-]{36}$/);
-  const told = JSON.parse(answer.body) as Told;
-  assert.equal(told.kind, 'Status');
-  assert.equal(told.status, 'Failure');
-  assert.equal(told.code, status);
-  assert.match(told.message, why);
-  assert.match(told.message, new RegExp(`"${cluster}"`));
+  const reported = JSON.parse(answer.body) as Told;
+  assert.equal(reported.kind, 'Status');
+  assert.equal(reported.status, 'Failure');
+  assert.equal(reported.code, status);
+  assert.match(reported.message, why);
+  assert.match(reported.message, new RegExp(`"${cluster}"`));
   const warnings = answer.values('warning');
   assert.equal(warnings.length, 1);
   const [warning = ''] = warnings;
   assert.ok(warning.startsWith(`299 - "cluster ${cluster}: `), warning);
   assert.match(warning, why);
-  return told;
+  return reported;
 }
 
 /** Asks a cluster in every way: list, write, watch and upgrade over HTTP/1.1, list and watch over HTTP/2. */

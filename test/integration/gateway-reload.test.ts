@@ -74,8 +74,8 @@ for (const [name, file, bad, why] of edits) {
     const before = site.log().length;
     site.replace(path, bad(good));
     await waitFor(async () => (await failedFiles()).includes(path));
-    const told = site.log().slice(before);
-    const lines = told
+    const reported = site.log().slice(before);
+    const lines = reported
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as { level: string; fault?: string });
@@ -83,7 +83,7 @@ for (const [name, file, bad, why] of edits) {
       lines.some(
         ({ level, fault }) => level === 'error' && fault !== undefined && why.test(fault.replaceAll('\n', ' ')),
       ),
-      told,
+      reported,
     );
     const details = await verbose();
     assert.match(details.replaceAll('\n', ' '), why);

@@ -31,7 +31,7 @@ test('a mistake in a file is told as by one process, and ends the gateway with 2
   writeFileSync(rules, 'rules: 5\n');
   const users = [{ token: 't', name: 'alice' }];
   const args = ['--authorization-rules', rules];
-  const told = async (more: readonly string[]): Promise<string> => {
+  const reported = async (more: readonly string[]): Promise<string> => {
     try {
       await (await startGatewayProcess({ kubeconfigs: [kubeconfig], users, args: [...args, ...more] })).stop('SIGKILL');
     } catch (error) {
@@ -42,9 +42,9 @@ test('a mistake in a file is told as by one process, and ends the gateway with 2
     }
     return assert.fail('it serves');
   };
-  const one = await told([]);
+  const one = await reported([]);
   assert.match(one, /ended with 2[^]*rules\.yaml/);
-  assert.equal(await told(workers), one);
+  assert.equal(await reported(workers), one);
 });
 
 test('one person has one token at both workers, and the rights of the kubeconfig', async () => {

@@ -103,7 +103,7 @@ test('karmadactl shows nobody what the member does not let them read, and says s
 
 test('karmadactl describes the object of the one member that is named', async () => {
   const member = members[1]!;
-  await member.request('PATCH', `${configMaps}/same`, { data: { told: 'by m2' } }, merge);
+  await member.request('PATCH', `${configMaps}/same`, { data: { reported: 'by m2' } }, merge);
   const { stdout, stderr } = await run(alice, 'describe', 'configmap', 'same', ...scoped, '--cluster', 'm2');
   assert.match(stdout, /^Name:\s+same\nNamespace:\s+team-a\n[^]*\ntold:\n----\nby m2\n/, stderr);
 });

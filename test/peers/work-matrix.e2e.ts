@@ -77,11 +77,11 @@ test('objects of all kinds stay under both where the cluster refuses to delete t
   const { theirs, ours } = sides!;
   // The agent lets go of the work; the gateway keeps it and says why.
   await eventually('the agent has ended', async () => (await read(theirs.hub, workPath(name, 'm1'))) === undefined);
-  const told = await eventually('the gateway tells of the refusal', async () => {
+  const reported = await eventually('the gateway tells of the refusal', async () => {
     const conditions = (await read(ours.hub, workPath(name, 'm2')))?.status?.conditions ?? [];
     return conditions.find((each: Json) => each.message.includes(refused.message));
   });
-  assert.equal(told.reason, 'DeletionFailed', JSON.stringify(told));
+  assert.equal(reported.reason, 'DeletionFailed', JSON.stringify(reported));
   // No policy stands before the objects that admission itself consists of.
   const kept = objects.filter((path) => !path.includes('/admissionregistration.k8s.io/'));
   for (const path of kept)

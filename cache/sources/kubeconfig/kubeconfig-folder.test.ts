@@ -23,12 +23,12 @@ async function scene(t: TestContext) {
   await mkdir(folder);
   t.after(() => rm(root, { recursive: true, force: true }));
   const store = createClusterStore();
-  const told: string[] = [];
+  const reported: string[] = [];
   return {
     root,
     folder,
     store,
-    told,
+    reported,
     at: (name: string): string => join(folder, name),
     names: () => store.list().map(({ spec }) => spec.name),
     async start(files: readonly string[] = [folder], options: Partial<KubeconfigSourceOptions> = {}) {
@@ -36,8 +36,9 @@ async function scene(t: TestContext) {
         files,
         store,
         watch: { pollMs: 15, restMs: 5 },
-        onProblem: ({ message, stale }) => void told.push(`${stale ? 'stale ' : ''}${message.replaceAll(root, '')}`),
-        onRecovered: () => void told.push('recovered'),
+        onProblem: ({ message, stale }) =>
+          void reported.push(`${stale ? 'stale ' : ''}${message.replaceAll(root, '')}`),
+        onRecovered: () => void reported.push('recovered'),
         ...options,
       });
       t.after(() => source.close());
@@ -62,7 +63,7 @@ test('a folder stands for every regular file in it, by name; what is hidden, a f
 });
 
 test('files that come, change and go in a folder are clusters that come, change and go', async (t) => {
-  const { at, start, store, names, told } = await scene(t);
+  const { at, start, store, names, reported } = await scene(t);
   await start();
   assert.deepEqual(names(), []);
   await writeFile(at('one'), kubeconfig('one'));
@@ -77,21 +78,21 @@ test('files that come, change and go in a folder are clusters that come, change 
   assert.equal(store.get('two'), two, 'the very same record');
   await rename(at('two'), at('renamed'));
   await until(() => store.get('two')?.spec.sourceDetail.includes('renamed') === true);
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
 });
 
 test('a file of a folder that cannot be parsed is reported and does not keep the others away, neither at start nor later', async (t) => {
-  const { at, start, names, told, store } = await scene(t);
+  const { at, start, names, reported, store } = await scene(t);
   await writeFile(at('bad'), 'users: 1\nx: hunter2');
   await writeFile(at('good'), kubeconfig('good'));
   const source = await start();
   assert.deepEqual(names(), ['good']);
-  assert.deepEqual(told, ['/clusters/bad:1:8: users: must be a list']);
+  assert.deepEqual(reported, ['/clusters/bad:1:8: users: must be a list']);
   await writeFile(at('bad'), kubeconfig('mended'));
   await until(() => names().join() === 'good,mended');
   await writeFile(at('good'), '{');
-  await until(() => told.length === 3);
-  assert.match(told[2] ?? '', /^stale \/clusters\/good:/);
+  await until(() => reported.length === 3);
+  assert.match(reported[2] ?? '', /^stale \/clusters\/good:/);
   assert.ok(store.get('good') !== undefined, 'the last good state is served');
   assert.equal(source.problems().length, 1);
   await rm(at('good'));
@@ -100,11 +101,11 @@ test('a file of a folder that cannot be parsed is reported and does not keep the
 });
 
 test('a folder that goes away or cannot be read keeps what it held, and is followed again when it is back', async (t) => {
-  const { root, folder, at, start, names, told } = await scene(t);
+  const { root, folder, at, start, names, reported } = await scene(t);
   await writeFile(at('one'), kubeconfig('one'));
   await start();
   await rename(folder, join(root, 'moved'));
-  await until(() => told.some((line) => line.includes('the folder cannot be read (ENOENT)')));
+  await until(() => reported.some((line) => line.includes('the folder cannot be read (ENOENT)')));
   assert.deepEqual(names(), ['one']);
   await mkdir(folder);
   await writeFile(at('two'), kubeconfig('two'));

@@ -33,13 +33,13 @@ async function scene(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), 'kubeconfig-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const store = createClusterStore();
-  const told: string[] = [];
+  const reported: string[] = [];
   const events: string[] = [];
   store.subscribe(({ type, record }) => void events.push(`${type} ${record.spec.name}`));
   const at = (name: string): string => join(folder, name);
   return {
     store,
-    told,
+    reported,
     events,
     at,
     write: (name: string, text: string) => writeFile(at(name), text),
@@ -49,8 +49,8 @@ async function scene(t: TestContext) {
         store,
         watch: { notices: false, pollMs: 3_600_000 },
         onProblem: ({ message, stale }) =>
-          void told.push(`problem${stale ? ' stale' : ''}: ${message.replaceAll(folder, '')}`),
-        onRecovered: ({ message }) => void told.push(`recovered: ${message.replaceAll(folder, '')}`),
+          void reported.push(`problem${stale ? ' stale' : ''}: ${message.replaceAll(folder, '')}`),
+        onRecovered: ({ message }) => void reported.push(`recovered: ${message.replaceAll(folder, '')}`),
         ...options,
       });
       t.after(() => source.close());
@@ -65,7 +65,7 @@ async function scene(t: TestContext) {
 }
 
 test('the first context of a name keeps it, changed names give way to it, later ones are conflicts, stale ones have a problem', async (t) => {
-  const { store, told, write, start } = await scene(t);
+  const { store, reported, write, start } = await scene(t);
   await write(
     'one',
     kubeconfig({ clusters: { a: {} }, contexts: { Prod: ['a', ''], 'PROD!': ['a', ''], stale: ['gone', ''] } }),
@@ -84,7 +84,7 @@ test('the first context of a name keeps it, changed names give way to it, later 
     ['prod-jsut4t1muw', 'Prod', 'a', undefined],
     ['stale', 'stale', undefined, 'InvalidConfiguration'],
   ]);
-  assert.deepEqual(told, ['problem: /one: context "stale": the cluster "gone" is not in this file']);
+  assert.deepEqual(reported, ['problem: /one: context "stale": the cluster "gone" is not in this file']);
   assert.equal(source.problems().length, 1);
 });
 
@@ -150,7 +150,7 @@ test('a reload adds and removes, and what did not change keeps its very record',
 });
 
 test('a bad edit keeps the last good state, is reported once, and recovers', async (t) => {
-  const { store, told, events, write, start } = await scene(t);
+  const { store, reported, events, write, start } = await scene(t);
   const good = kubeconfig({
     clusters: { a: {} },
     users: { u: { token: 'SECRETsecret' } },
@@ -166,26 +166,26 @@ test('a bad edit keeps the last good state, is reported once, and recovers', asy
     await source.reload();
     assert.equal(store.list(), before);
     assert.equal(
-      told.filter((line) => line.startsWith('problem stale: /k')).length,
+      reported.filter((line) => line.startsWith('problem stale: /k')).length,
       1,
       'once, however often it is read',
     );
-    assert.equal(source.problems().length, told.filter((line) => line.startsWith('problem')).length);
+    assert.equal(source.problems().length, reported.filter((line) => line.startsWith('problem')).length);
     await write('k', good);
     await source.reload();
     assert.deepEqual(source.problems(), []);
-    assert.doesNotMatch(told.join('\n'), /SECRET/);
-    told.length = 0;
+    assert.doesNotMatch(reported.join('\n'), /SECRET/);
+    reported.length = 0;
   }
   await rm(join(store.get('a')?.spec.sourceDetail.split(' context')[0] ?? ''));
   await source.reload();
   assert.equal(store.list(), before);
-  assert.deepEqual(told, ['problem stale: /k: no such file']);
+  assert.deepEqual(reported, ['problem stale: /k: no such file']);
   assert.deepEqual(events, []);
 });
 
 test('one broken context of a good file keeps its last good state too, until it is deleted', async (t) => {
-  const { store, told, events, write, start } = await scene(t);
+  const { store, reported, events, write, start } = await scene(t);
   const clusters = { a: {}, b: {} };
   const contexts = { a: ['a', 'u'], b: ['b', ''] } as const;
   await write('k', kubeconfig({ clusters, users: { u: { token: 't' } }, contexts }));
@@ -195,15 +195,15 @@ test('one broken context of a good file keeps its last good state too, until it 
   await write('k', kubeconfig({ clusters, contexts }));
   await source.reload();
   assert.equal(store.get('a'), before);
-  assert.deepEqual(told, ['problem stale: /k: context "a": the user "u" is not in this file']);
+  assert.deepEqual(reported, ['problem stale: /k: context "a": the user "u" is not in this file']);
   await write('k', kubeconfig({ clusters, contexts: { b: ['b', ''] } }));
   await source.reload();
   assert.deepEqual(events, ['DELETED a']);
-  assert.deepEqual(told.slice(1), ['recovered: /k: context "a": the user "u" is not in this file']);
+  assert.deepEqual(reported.slice(1), ['recovered: /k: context "a": the user "u" is not in this file']);
 });
 
 test('a rotated token file is in the next record, connections are kept, and a missing file keeps the last token', async (t) => {
-  const { store, told, events, at, write, start, credential } = await scene(t);
+  const { store, reported, events, at, write, start, credential } = await scene(t);
   await write('tok', 'one\n');
   await write(
     'k',
@@ -234,7 +234,7 @@ test('a rotated token file is in the next record, connections are kept, and a mi
     await break_();
     await source.reload();
     assert.equal(store.get('a'), after);
-    assert.match(told.at(-1) ?? '', reason);
+    assert.match(reported.at(-1) ?? '', reason);
   }
   await write('tok', 'three\n');
   await source.reload();
@@ -244,7 +244,7 @@ test('a rotated token file is in the next record, connections are kept, and a mi
 });
 
 test('a client certificate rotated by two renames is taken when both halves fit, never in between', async (t) => {
-  const { store, told, at, write, start, credential } = await scene(t);
+  const { store, reported, at, write, start, credential } = await scene(t);
   const [one, two] = [await testKeyPair('one'), await testKeyPair('two')];
   await write('c.pem', one.cert);
   await write('k.pem', one.key);
@@ -256,14 +256,14 @@ test('a client certificate rotated by two renames is taken when both halves fit,
   await rename(at('new'), at('c.pem'));
   await source.reload();
   assert.equal(store.get('a'), before);
-  assert.match(told.at(-1) ?? '', /^problem stale: .*key belongs to another certificate/);
+  assert.match(reported.at(-1) ?? '', /^problem stale: .*key belongs to another certificate/);
   await write('new', two.key);
   await rename(at('new'), at('k.pem'));
   await source.reload();
   assert.deepEqual(credential('a').clientCertificate, two);
   assert.notEqual(store.get('a')?.spec.transportKey, before?.spec.transportKey);
   assert.equal(store.get('a')?.spec.uid, before?.spec.uid);
-  assert.match(told.at(-1) ?? '', /^recovered/);
+  assert.match(reported.at(-1) ?? '', /^recovered/);
 });
 
 test('a context that could not be used at start works once its file is there', async (t) => {
@@ -343,7 +343,7 @@ test(
 );
 
 test('nothing a person may see or log of a record, problem or error holds a secret', async (t) => {
-  const { store, told, write, start } = await scene(t);
+  const { store, reported, write, start } = await scene(t);
   const users = {
     u: { token: 'SECRETtoken' },
     v: { username: 'x', password: 'SECRETpassword' },
@@ -353,5 +353,5 @@ test('nothing a person may see or log of a record, problem or error holds a secr
   const contexts = { a: ['a', 'u'], b: ['a', 'v'], c: ['a', 'bad'], d: ['a', 'both'] } as const;
   await write('k', kubeconfig({ clusters: { a: {} }, users, contexts }));
   const source = await start(['k']);
-  assert.doesNotMatch(JSON.stringify([store.list(), told, source.problems()]), /SECRET/);
+  assert.doesNotMatch(JSON.stringify([store.list(), reported, source.problems()]), /SECRET/);
 });

@@ -46,8 +46,8 @@ test('readiness of the kinds of operators follows their rules', () => {
   assert.ok(cases.length > 500);
   for (const { apiVersion, kind, parts, is } of cases) {
     const { state, ...rest } = readinessOf({ apiVersion, kind, ...parts });
-    const told = 'reason' in rest ? `${state}: ${rest.reason}` : state;
-    assert.equal(told, is, `${apiVersion} ${kind} ${JSON.stringify(parts)}`);
+    const reported = 'reason' in rest ? `${state}: ${rest.reason}` : state;
+    assert.equal(reported, is, `${apiVersion} ${kind} ${JSON.stringify(parts)}`);
   }
 });
 

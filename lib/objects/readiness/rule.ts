@@ -144,14 +144,14 @@ function fieldFault(demands: Demands, place: Place): string | undefined {
   for (const [path, values] of Object.entries(wanted)) {
     const value = scalarAt(place, path);
     if (value === undefined) return `has no ${path} yet`;
-    if (!values.includes(value as string)) return `${path} is ${told(value)}`;
+    if (!values.includes(value as string)) return `${path} is ${reported(value)}`;
   }
   const reason = firstOf(unwanted, place);
   if (reason !== undefined) return reason;
   const missing = typesOf(has).find((path) => isEmpty(scalarAt(place, path)));
   if (missing !== undefined) return `has no ${missing} yet`;
   const there = typesOf(lacks).find((path) => !isEmpty(scalarAt(place, path)));
-  if (there !== undefined) return `${there} is ${told(scalarAt(place, there))}`;
+  if (there !== undefined) return `${there} is ${reported(scalarAt(place, there))}`;
   return pairFault(demands, place);
 }
 
@@ -167,7 +167,7 @@ function pairFault({ equal = [], same = [], ratio }: Demands, place: Place): str
   }
   if (ratio === undefined) return undefined;
   const [, part, all] = /^(\d+)\/(\d+)$/.exec(textAt(place, ratio) ?? '') ?? [];
-  return part !== undefined && part === all ? undefined : `${ratio} is ${told(scalarAt(place, ratio))}`;
+  return part !== undefined && part === all ? undefined : `${ratio} is ${reported(scalarAt(place, ratio))}`;
 }
 
 function hasReason(conditions: Conditions, type: string, reasons: readonly string[]): boolean {
@@ -178,7 +178,7 @@ function hasReason(conditions: Conditions, type: string, reasons: readonly strin
 function firstOf(values: Values, place: Place): string | undefined {
   for (const [path, some] of Object.entries(values)) {
     const value = valueAt(place, path);
-    if (some.includes(value as string)) return `${path} is ${told(value)}`;
+    if (some.includes(value as string)) return `${path} is ${reported(value)}`;
   }
   return undefined;
 }
@@ -188,7 +188,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** A value in a reason. */
-function told(value: unknown): string {
+function reported(value: unknown): string {
   return String(value ?? 'not there');
 }
 

@@ -93,7 +93,7 @@ before(async () => {
       /in-alpha/.test(found.text) &&
       /in-beta/.test(found.text) &&
       canaries.status === 200 &&
-      /forbidden/.test(told(widgets))
+      /forbidden/.test(reported(widgets))
     );
   });
 });
@@ -102,7 +102,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const told = ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }): string =>
+const reported = ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }): string =>
   String(headers['warning'] ?? '');
 
 interface Question extends AskOptions {
@@ -115,7 +115,7 @@ describe('faults of types that a caller may not list', () => {
   test('who may list a type is told why its rows are missing (ATT-51)', async () => {
     const answer = await site.ask(`${proxy}/api/v1/secrets`, 'admin');
     assert.match(
-      told(answer),
+      reported(answer),
       /299 - "cluster alpha: secrets not indexed yet: the list of secrets of cluster \\"alpha\\" is forbidden to /,
     );
   });
@@ -125,9 +125,9 @@ describe('faults of types that a caller may not list', () => {
       /cluster gamma: not indexed yet: the Namespace kube-system of cluster \\"gamma\\" is forbidden to portcullis:index/;
     const warned = await eventually('it is asked', async () => {
       const answer = await site.ask(`${proxy}/api/v1/secrets`, 'admin');
-      return fault.test(told(answer)) ? answer : undefined;
+      return fault.test(reported(answer)) ? answer : undefined;
     });
-    assert.doesNotMatch(told(warned), /cluster gamma: [^,]*secrets/);
+    assert.doesNotMatch(reported(warned), /cluster gamma: [^,]*secrets/);
   });
 
   test('no Warning tells a fault of a type to a caller whom its cluster does not let list it (ATT-51)', async () => {
@@ -150,7 +150,7 @@ describe('faults of types that a caller may not list', () => {
     for (const user of ['viewer', 'narrow']) {
       for (const { target, ...options } of questions) {
         const answer = await site.ask(target, user, options);
-        assert.doesNotMatch(told(answer), /forbidden|not indexed yet|as of/, `${user}: ${target}`);
+        assert.doesNotMatch(reported(answer), /forbidden|not indexed yet|as of/, `${user}: ${target}`);
         // That a cluster cannot be followed is for whoever may ask it; which types it is about is not.
         if (!target.includes('freshness')) continue;
         assert.doesNotMatch(answer.text, /secrets|widgets|canaries|phase":"failing/, `${user}: ${target}`);
@@ -183,7 +183,10 @@ describe('faults of types that a caller may not list', () => {
         const hidden = await site.ask(`${collections}/any?groups=canary.example.org${more}`, user);
         const missing = await site.ask(`${collections}/any?groups=nowhere.example.org${more}`, user);
         const all = (answer: typeof hidden): string =>
-          `${answer.status} ${told(answer)} ${answer.text}`.replaceAll(/"(?:resourceVersion|continue)":"[^"]*"/g, '');
+          `${answer.status} ${reported(answer)} ${answer.text}`.replaceAll(
+            /"(?:resourceVersion|continue)":"[^"]*"/g,
+            '',
+          );
         assert.equal(all(hidden), all(missing), `${user} ${more}`);
       }
     }
@@ -195,7 +198,7 @@ describe('faults of types that a caller may not list', () => {
       const ask = (type: string) => site.ask(`${index}/${way}resource=configmaps,${type}`, 'narrow');
       const hidden = await ask('canaries.v1.canary.example.org');
       const missing = await ask('canaries.v1.nowhere.example.org');
-      const all = (answer: typeof hidden): string => `${answer.status} ${told(answer)} ${answer.text}`;
+      const all = (answer: typeof hidden): string => `${answer.status} ${reported(answer)} ${answer.text}`;
       assert.equal(all(hidden).replaceAll('canary.example', 'nowhere.example'), all(missing), way);
     }
   });

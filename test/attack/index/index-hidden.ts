@@ -90,8 +90,8 @@ const changing: readonly (readonly [RegExp, string])[] = [
 async function answerTo(world: IndexWorld, user: string, { target, ...options }: Question): Promise<string> {
   const { status, headers, text } = await world.ask(target, user, options);
   assert.notEqual(status, 500, `${target}: ${text}`);
-  const told = JSON.stringify([status, headers['warning'], headers['content-length'] === undefined]);
-  return changing.reduce((said, [pattern, mark]) => said.replaceAll(pattern, mark), `${told} ${text}`);
+  const reported = JSON.stringify([status, headers['warning'], headers['content-length'] === undefined]);
+  return changing.reduce((said, [pattern, mark]) => said.replaceAll(pattern, mark), `${reported} ${text}`);
 }
 
 async function answersTo(world: IndexWorld, user: string, asked: readonly Question[]): Promise<readonly string[]> {
@@ -181,10 +181,10 @@ export function hiddenTests(world: () => IndexWorld): void {
         await world().change('alpha', '/api/v1/namespaces/shop/configmaps', { method: 'POST', body });
         for (const watching of watches) {
           const events = await watching.until(4);
-          const told = events.map(({ type, object }) =>
+          const reported = events.map(({ type, object }) =>
             type === 'BOOKMARK' ? type : `${type} ${object.metadata.name}`,
           );
-          assert.deepEqual(told.slice(0, 5), ['ADDED one', 'ADDED three', 'ADDED two', 'BOOKMARK', 'ADDED own']);
+          assert.deepEqual(reported.slice(0, 5), ['ADDED one', 'ADDED three', 'ADDED two', 'BOOKMARK', 'ADDED own']);
         }
         await world().change('alpha', '/api/v1/namespaces/shop/configmaps/own', { method: 'DELETE' });
       } finally {
@@ -193,7 +193,7 @@ export function hiddenTests(world: () => IndexWorld): void {
     });
 
     test('OpenAPI describes the types of which a user may see something, though it is read for everybody (ATT-25)', async () => {
-      const told = async (user: string, path: string): Promise<readonly string[] | number> => {
+      const reported = async (user: string, path: string): Promise<readonly string[] | number> => {
         const { status, text, json, headers } = await world().ask(`${proxy}/openapi/v3/${path}`, user);
         if (user !== 'admin')
           assert.doesNotMatch(`${String(headers['warning'])}${text}`, /canar|"kind":"Secret|\/status"/i);
@@ -210,13 +210,13 @@ export function hiddenTests(world: () => IndexWorld): void {
         ...['replicationcontrollers', 'resourcequotas', 'serviceaccounts', 'services'],
       ];
       const others = ['nodes', 'persistentvolumes', 'podtemplates', 'secrets'];
-      assert.deepEqual(await told('admin', 'api/v1'), [...viewed, ...others].toSorted());
-      assert.deepEqual(await told('admin', canaries), ['canaries']);
+      assert.deepEqual(await reported('admin', 'api/v1'), [...viewed, ...others].toSorted());
+      assert.deepEqual(await reported('admin', canaries), ['canaries']);
       for (const user of ['bare', 'walled']) {
-        assert.deepEqual(await told(user, 'api/v1'), viewed);
-        assert.equal(await told(user, canaries), 404);
+        assert.deepEqual(await reported(user, 'api/v1'), viewed);
+        assert.equal(await reported(user, canaries), 404);
       }
-      for (const path of ['api/v1', canaries]) assert.equal(await told('outside', path), 404);
+      for (const path of ['api/v1', canaries]) assert.equal(await reported('outside', path), 404);
     });
 
     test('a watch that is asked to begin with versions tells nothing of what it may not see (ATT-25)', async () => {

@@ -67,12 +67,12 @@ describe('Roles with names that the index cannot store', () => {
   });
 
   test('lists name them to who may see all of them, and tell others only that some may be missing (ATT-51, ATT-59)', async () => {
-    const told = await eventually('both are counted', async () => {
+    const reported = await eventually('both are counted', async () => {
       const warning = await warningOf('admin');
       return /2 objects are missing/.test(warning) ? warning : undefined;
     });
     assert.match(
-      told,
+      reported,
       /^299 - "cluster alpha: 2 objects are missing in roles\.rbac\.authorization\.k8s\.io, the index cannot store such: shop\/a{55}\.\.\. \(its name has 600 bytes, more than 512\)"$/,
     );
     assert.equal(

@@ -26,11 +26,11 @@ export function tokenTests(world: () => IndexWorld): void {
   describe('continue tokens', () => {
     test('a token of the index is good for its user, its question and its bytes alone; every refusal is the same words (ATT-26)', async () => {
       const token = (await page(list)).metadata.continue!;
-      const told = new Set<string>();
+      const reported = new Set<string>();
       const refuse = async (path: string, user = 'admin', headers = {}): Promise<void> => {
         const answer = await ask(path, user, headers);
         assert.equal(answer.status, 400, `${path}: ${answer.text}`);
-        told.add(answer.text);
+        reported.add(answer.text);
       };
       for (const user of ['walled', 'bare']) await refuse(`${list}&continue=${token}`, user);
       await refuse(`${list}&continue=${token}`, 'boss', { 'impersonate-user': 'bare' });
@@ -63,8 +63,8 @@ export function tokenTests(world: () => IndexWorld): void {
         `p1.${'A'.repeat(2000)}`,
       ])
         await refuse(`${list}&continue=${made}`);
-      assert.equal(told.size, 1);
-      assert.match([...told][0]!, refused);
+      assert.equal(reported.size, 1);
+      assert.match([...reported][0]!, refused);
 
       // The same user and question in another spelling, on the other path, is the same list.
       const again = await page(`${resources}/api/v1/configmaps?continue=${token}&limit=2&labelSelector=%20mine`);

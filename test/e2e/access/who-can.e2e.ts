@@ -98,11 +98,14 @@ class Differences {
 async function rightsOf(user: User): Promise<readonly (readonly [string, AccessAnswer])[]> {
   // As the Impersonate-Group headers of the user's requests: an API server adds to them what it adds to those.
   const { groups } = outgoingUser(user);
-  const told = await site.asked(root.token, 'whatcan', { user: user.name, groups: groups.length === 0 ? '' : groups });
+  const reported = await site.asked(root.token, 'whatcan', {
+    user: user.name,
+    groups: groups.length === 0 ? '' : groups,
+  });
   const own = await site.asked(site.tokenOf(user), 'whatcan', {});
-  assert.deepEqual(told.incomplete, [], user.name);
+  assert.deepEqual(reported.incomplete, [], user.name);
   return [
-    ['what-can', told],
+    ['what-can', reported],
     ['what-can about oneself', own],
   ];
 }
@@ -143,20 +146,20 @@ async function compare(count: number, round: string): Promise<Tally> {
   return tally;
 }
 
-function told(text: string): void {
+function reported(text: string): void {
   process.stderr.write(`${text}, ${members.reduce((sum, member) => sum + member.asked(), 0)} questions to members\n`);
 }
 
 describe('who-can and what-can say what the members say', () => {
   test(`to ${Math.ceil(questionCount / 2)} random questions`, async () => {
     const { asked, allowed } = await compare(Math.ceil(questionCount / 2), 'first');
-    told(`${asked} answers compared, ${allowed} allowed`);
+    reported(`${asked} answers compared, ${allowed} allowed`);
   });
 
   test(`to ${Math.floor(questionCount / 2)} more, after roles and bindings have changed`, async () => {
     await site.change('second');
     const { asked, allowed } = await compare(Math.floor(questionCount / 2), 'second');
-    told(`${asked} answers compared after changes, ${allowed} allowed`);
+    reported(`${asked} answers compared after changes, ${allowed} allowed`);
   });
 
   test('to questions about any name or any namespace, which one request of those they stand for allows', async () => {

@@ -158,9 +158,9 @@ test('the gateway serves from it as its user, writing only where the chart gives
       file('tokens.csv', 'secret,alice,1\n'),
     ],
   );
-  let told = '';
+  let reported = '';
   for (const stream of [child.stdout!, child.stderr!])
-    stream.setEncoding('utf8').on('data', (part: string) => (told += part));
+    stream.setEncoding('utf8').on('data', (part: string) => (reported += part));
   const get = (path: string, ca: Buffer, token?: string): Promise<{ status: number; text: string }> =>
     new Promise((resolve, reject) => {
       const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
@@ -173,8 +173,8 @@ test('the gateway serves from it as its user, writing only where the chart gives
         .end();
     });
   await until('the gateway of the image', async () => {
-    assert.equal(child!.exitCode, null, told);
-    return /"msg":"serving"/.test(told);
+    assert.equal(child!.exitCode, null, reported);
+    return /"msg":"serving"/.test(reported);
   });
   const ca = readFileSync(join(rootfs, 'var/lib/portcullis/ca.crt'));
   assert.deepEqual(await get('/readyz', ca), { status: 200, text: 'ok' });
@@ -187,5 +187,5 @@ test('the gateway serves from it as its user, writing only where the chart gives
   }
   child.kill('SIGTERM');
   const [code] = (await once(child, 'close')) as [number];
-  assert.equal(code, 0, told);
+  assert.equal(code, 0, reported);
 });

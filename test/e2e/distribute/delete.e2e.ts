@@ -174,14 +174,14 @@ test('a record without a work is marked, and goes after a while; those of others
 test('a work of another agent in the same cluster is noticed, told and not touched', async () => {
   await make('before-agent', ['before-agent']);
   await m1.apply(record(`${site.hubHash}-agents`, site.hubHash));
-  const told = await hasCondition(
+  const reported = await hasCondition(
     hub,
     workPath('before-agent'),
     'gateway.portcullis.io/Executed',
     'False',
     'OtherAgent',
   );
-  assert.equal(conditionIn(told.status, 'Applied').status, 'True');
+  assert.equal(conditionIn(reported.status, 'Applied').status, 'True');
   await put(hub, manifestWork('not-ours', [configMap('not-ours')]));
   await hasCondition(hub, workPath('not-ours'), 'gateway.portcullis.io/Executed', 'False', 'OtherAgent');
   assert.equal((await read(hub, workPath('not-ours'))).metadata.finalizers, undefined);

@@ -233,10 +233,10 @@ async function isBelieved(prefix: string): Promise<void> {
     const name = `${prefix}-${Math.random().toString(36).slice(2)}`;
     // While one policy is in force and the other is not yet, works are refused.
     if ((await post('alice', manifestWork(name, [configMap(name)], executed))).status !== 200) return false;
-    const told = await eventually('an answer', async () =>
+    const reported = await eventually('an answer', async () =>
       conditionIn((await read(hub, workPath(name)))?.status, 'Applied'),
     );
-    return told.status === 'True';
+    return reported.status === 'True';
   });
 }
 

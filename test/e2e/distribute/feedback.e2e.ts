@@ -236,13 +236,13 @@ test('conditions by expressions are told with their messages, and faults of expr
   };
   await put(hub, manifestWork('rules', [configMap('rules', { a: 'yes' })], settings(configFor('rules', rules))));
   const work = await isAvailable('rules');
-  const told = (type: string): Json => conditionIn(manifestAt(work, 0), type);
-  assert.deepEqual([told('Holds').status, told('Holds').message], ['True', 'a is yes']);
-  assert.deepEqual([told('Fails').status, told('Fails').message], ['False', 'said so']);
-  assert.equal(told('Library').status, 'True');
+  const reported = (type: string): Json => conditionIn(manifestAt(work, 0), type);
+  assert.deepEqual([reported('Holds').status, reported('Holds').message], ['True', 'a is yes']);
+  assert.deepEqual([reported('Fails').status, reported('Fails').message], ['False', 'said so']);
+  assert.equal(reported('Library').status, 'True');
   for (const type of ['Text', 'Broken']) {
-    assert.deepEqual([told(type).status, told(type).reason], ['False', 'ConditionRuleExpressionError'], type);
-    assert.notEqual(told(type).message, '');
+    assert.deepEqual([reported(type).status, reported(type).reason], ['False', 'ConditionRuleExpressionError'], type);
+    assert.notEqual(reported(type).message, '');
   }
   assert.equal(conditionIn(work.status, 'Holds').reason, 'ConditionRulesAggregated');
   assert.equal(conditionIn(work.status, 'Holds').message, 'a is yes');
@@ -256,9 +256,9 @@ test('a rule that would never end is a condition of its work, and other works ar
     manifestWork('dear', [configMap('dear', { t: 'a'.repeat(50_000) })], settings(configFor('dear', dear))),
   );
   await put(hub, manifestWork('cheap', [configMap('cheap', { t: 'x' })], settings(configFor('cheap', cheap))));
-  const told = conditionIn(manifestAt(await isAvailable('dear'), 0), 'Dear');
-  assert.deepEqual([told.status, told.reason], ['False', 'ConditionRuleExpressionError']);
-  assert.match(told.message, /took longer than/);
+  const reported = conditionIn(manifestAt(await isAvailable('dear'), 0), 'Dear');
+  assert.deepEqual([reported.status, reported.reason], ['False', 'ConditionRuleExpressionError']);
+  assert.match(reported.message, /took longer than/);
   assert.equal(conditionIn(manifestAt(await isAvailable('cheap'), 0), 'Cheap').status, 'True');
 });
 

@@ -38,13 +38,13 @@ test('a work says that the Lease cannot be used, and is executed once it can', a
   const work = manifestWork('waits', [configMap('waited', { a: 'b' })]);
   await put(hub, work);
   await put(hub, manifestWork('of-an-agent', [configMap('waited', { a: 'b' })], {}, { namespace: 'm2' }));
-  const told = await eventually('the condition', async () => {
+  const reported = await eventually('the condition', async () => {
     const { status } = await read(hub, workPath('waits'));
     return status?.conditions?.[0];
   });
-  assert.deepEqual([told.type, told.status, told.reason], ['Applied', 'False', 'LeaseUnavailable']);
+  assert.deepEqual([reported.type, reported.status, reported.reason], ['Applied', 'False', 'LeaseUnavailable']);
   assert.match(
-    told.message,
+    reported.message,
     /^no gateway does anything about this, because the Lease absent\/works cannot be used: .*"absent"/,
   );
   assert.equal((await read(hub, workPath('of-an-agent', 'm2'))).status, undefined, 'it is the agent’s');

@@ -82,7 +82,7 @@ async function worksNow(): Promise<Json> {
 }
 
 /** Waits until hub and cluster are as the model says. */
-async function converges(life: WorksLife, told: string): Promise<void> {
+async function converges(life: WorksLife, reported: string): Promise<void> {
   const expected = {
     works: [...life.works.keys()].map((name) => `${name}: Applied Available`).toSorted(),
     records: [...life.works].map(([name, { objects }]) => `${name}: ${objects.toSorted().join(' ')}`).toSorted(),
@@ -95,7 +95,7 @@ async function converges(life: WorksLife, told: string): Promise<void> {
     const [found, recorded, objects] = await Promise.all([worksNow(), recordsNow(), objectsNow()]);
     now = { works: found.toSorted(), records: recorded.toSorted(), objects: objects.toSorted() };
     return JSON.stringify(now) === JSON.stringify(expected);
-  }).catch((error: unknown) => assert.deepEqual(now, expected, `${String(error)}, ${told}`));
+  }).catch((error: unknown) => assert.deepEqual(now, expected, `${String(error)}, ${reported}`));
 }
 
 test('however often the executor is killed, the next one finishes what the works ask for, and touches nothing else', async (t) => {
@@ -104,7 +104,7 @@ test('however often the executor is killed, the next one finishes what the works
   const done: string[] = [];
   for (let round = 1; round <= kills; round += 1) {
     const changes = life.round(round);
-    const told = changes.map(({ work, does }) => `${does} ${work}`).join(', ');
+    const reported = changes.map(({ work, does }) => `${does} ${work}`).join(', ');
     const change = async (): Promise<void> => {
       for (const { work, manifest } of changes) {
         if (manifest === undefined) await remove(hub, workPath(work));
@@ -117,7 +117,7 @@ test('however often the executor is killed, the next one finishes what the works
     await last.stop('SIGKILL');
     last = await site.startGateway();
     await changing;
-    await converges(life, `round ${round} of seed ${seed}: ${told}`);
+    await converges(life, `round ${round} of seed ${seed}: ${reported}`);
     done.push(...changes.map(({ does }) => does));
   }
   for (const [index, name] of ['foreign', 'w0'].entries())

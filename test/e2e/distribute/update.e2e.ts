@@ -242,9 +242,9 @@ test('integers of 64 bits reach the cluster and come back with all their digits,
   );
   const { body } = await hub.request('GET', workPath('big'));
   assert.match(body, /"integer":9007199254740993,.*"integer":9223372036854775807/);
-  const [told] = (JSON.parse(body) as Json).status.resourceStatus.manifests;
-  const synced = conditionIn(told, 'StatusFeedbackSynced');
-  assert.deepEqual([synced.status, told.statusFeedback.values.length], ['False', 2]);
+  const [reported] = (JSON.parse(body) as Json).status.resourceStatus.manifests;
+  const synced = conditionIn(reported, 'StatusFeedbackSynced');
+  assert.deepEqual([synced.status, reported.statusFeedback.values.length], ['False', 2]);
   assert.match(synced.message, /float64 of the value for n/);
 });
 

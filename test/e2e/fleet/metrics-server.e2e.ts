@@ -119,8 +119,10 @@ test('while the metrics-server is down its types stay listed, and kubectl top na
   const outcome = await eventually(
     'kubectl top says so',
     async () => {
-      const told = await top();
-      return /m1.*(?:503|unavailable|no endpoints|trying to reach|service unavailable)/i.test(told.stderr) && told;
+      const reported = await top();
+      return (
+        /m1.*(?:503|unavailable|no endpoints|trying to reach|service unavailable)/i.test(reported.stderr) && reported
+      );
     },
     within,
   );

@@ -125,11 +125,11 @@ test('an annotation that cannot be read closes the cluster, tells why, and the f
     const other = await ask(site.gateway, alice.token, 'GET', `${clusterPath('m1')}/api/v1/namespaces/never-seen`);
     assert.equal(other.status, 503);
     const args = ['get', 'clusters.gateway.portcullis.io', 'm1', '-o', 'jsonpath={.status.conditions}'];
-    const told = await eventually('the condition is there', async () => {
+    const reported = await eventually('the condition is there', async () => {
       const { stdout } = await kubectlAs(site.plane.binaries['kubectl']!, site.gateway, alice.token, '', args);
       return stdout.includes('InvalidIdentityExchange') ? stdout : undefined;
     });
-    assert.match(told, /annotation cluster\.core\.oam\.dev\/cluster-gateway-proxy-configuration/);
+    assert.match(reported, /annotation cluster\.core\.oam\.dev\/cluster-gateway-proxy-configuration/);
     const passed = (await member.audit(mark)).filter(({ objectRef }) => objectRef?.name === 'never-seen');
     assert.deepEqual(passed, []);
   }

@@ -36,7 +36,7 @@ let client: ApiClient;
 let handle: HubSourcesHandle;
 const store = createClusterStore();
 const events: string[] = [];
-const told: SourceProblem[] = [];
+const reported: SourceProblem[] = [];
 /** Every path the reflectors asked for, and the first line of every watch. */
 const asked: string[] = [];
 const firstLines: string[] = [];
@@ -68,7 +68,7 @@ before(async () => {
       managedServiceAccount: 'portcullis',
       clusterProxy: undefined,
     }),
-    onProblem: (problem) => void told.push(problem),
+    onProblem: (problem) => void reported.push(problem),
   });
 });
 
@@ -170,7 +170,7 @@ test('a hub without any of the kinds is a whole answer; their clusters come when
   await applyCustomResources(hub);
   await hub.apply(...cluster('one'), ...cluster('two.with.dots'));
   await eventually('the clusters', () => usable() === 'one,two.with.dots');
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
 });
 
 test('what is changed, deleted or created anew on the hub is so here, a new UID being another cluster', async () => {

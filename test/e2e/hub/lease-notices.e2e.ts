@@ -83,9 +83,9 @@ test('objects of every kind say that the Lease cannot be used, and are looked af
   const found = async (path: string, condition: string): Promise<Json> =>
     conditionIn((await read(hub, path)).status, condition);
   for (const { path, condition } of waiting) {
-    const told = await eventually(`${path} says it`, () => found(path, condition));
-    assert.deepEqual([told.status, told.reason], ['False', 'LeaseUnavailable'], path);
-    assert.match(told.message, /because the Lease absent\/\S+ cannot be used: .*"absent"/, path);
+    const reported = await eventually(`${path} says it`, () => found(path, condition));
+    assert.deepEqual([reported.status, reported.reason], ['False', 'LeaseUnavailable'], path);
+    assert.match(reported.message, /because the Lease absent\/\S+ cannot be used: .*"absent"/, path);
   }
   const ready = await (await fetch(`${gateway.opsUrl}/readyz?verbose`)).text();
   for (const what of ['join', 'tenants', 'import']) assert.match(ready, new RegExp(`${what}: the Lease absent/`));

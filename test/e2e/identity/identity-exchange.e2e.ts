@@ -165,11 +165,11 @@ test('an edited file is in force without a restart; a bad edit keeps the last go
   assert.equal((await seenAs(ann.token, 'm2')).username, 'member-ann-2');
   assert.equal((await seenAs(operator.token)).username, 'opal');
   replace(rules(mapped({ user: '' }, { user: 'ann' }, 'ann')));
-  const told = await eventually('the fault is told', async () => {
+  const reported = await eventually('the fault is told', async () => {
     const ready = (await ask(gateway, ann.token, 'GET', '/readyz?verbose')).body.toString();
     return ready.includes('must not be empty') ? ready : undefined;
   });
-  assert.match(told, /exchange\.yaml:1:\d+: spec\.clientIdentityExchanger\.rules\[0\]\.target\.user/);
+  assert.match(reported, /exchange\.yaml:1:\d+: spec\.clientIdentityExchanger\.rules\[0\]\.target\.user/);
   assert.equal((await seenAs(ann.token)).username, 'member-ann-2');
 });
 

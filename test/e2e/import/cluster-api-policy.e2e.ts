@@ -74,9 +74,9 @@ async function isHere(cluster?: string): Promise<boolean> {
 
 test('a policy whose type is not installed yet says so, and works soon after it is, without an edit', async () => {
   await hub.apply(samplePolicy('cluster-api'));
-  const told = await hasReason(hub, policy, 'Validated', 'FailedNegotiateSourceResource');
-  assert.equal(told.status, 'False');
-  assert.match(told.message, /does not serve clusters\.cluster\.x-k8s\.io/);
+  const reported = await hasReason(hub, policy, 'Validated', 'FailedNegotiateSourceResource');
+  assert.equal(reported.status, 'False');
+  assert.match(reported.message, /does not serve clusters\.cluster\.x-k8s\.io/);
   assert.equal(await condition(hub, policy, 'Reconciling'), undefined);
   await hub.apply(definitionFile('cluster-api-clusters.yaml'));
   await hasReason(hub, policy, 'Validated', 'Success');

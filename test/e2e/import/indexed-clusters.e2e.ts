@@ -214,9 +214,9 @@ test('a PediaCluster that is deleted leaves no rows in any gateway, one that was
 });
 
 test('the credential of an administrator is told, because a copy of it stands on the hub', async () => {
-  const told = await eventually('the condition', async () => {
+  const reported = await eventually('the condition', async () => {
     const { object } = await get(site.gateway, '/apis/gateway.portcullis.io/v1alpha1/clusters/unsharded');
     return object.status?.conditions?.find(({ type }: Json) => type === 'Overprivileged');
   });
-  assert.equal(told.status, 'True');
+  assert.equal(reported.status, 'True');
 });

@@ -78,7 +78,7 @@ function otherRequests(events: readonly AuditEvent[]): readonly string[] {
     .map(({ verb, requestURI }) => `${verb} ${requestURI}`);
 }
 
-function told(t: TestContext, what: string, events: readonly AuditEvent[]): void {
+function reported(t: TestContext, what: string, events: readonly AuditEvent[]): void {
   const counts = Map.groupBy(
     events,
     ({ verb, objectRef }) => `${verb} ${objectRef?.resource ?? ''}${objectRef?.subresource ? '/status' : ''}`,
@@ -111,7 +111,7 @@ test('hundreds of sources that are there at once are all imported', async (t) =>
   await hasReason(hub, `${paths.policies}/many`, 'Reconciling', 'ReconcileSourceResourceAndLifecycle');
   for (let index = 0; index < answering; index += 1)
     await hasReason(hub, `${paths.clusters}/s-${index}`, 'Ready', 'Ready');
-  told(t, 'until then', await requestsSince(mark));
+  reported(t, 'until then', await requestsSince(mark));
 });
 
 test('at rest the hub is asked for nothing but the Leases and watches, however many clusters there are', async (t) => {
@@ -125,6 +125,6 @@ test('at rest the hub is asked for nothing but the Leases and watches, however m
   const mark = await hub.auditMark();
   await delay(restSeconds * 1000);
   const events = await requestsSince(mark);
-  told(t, `at rest, ${restSeconds} s, ${Math.round((events.length / restSeconds) * 60)} a minute`, events);
+  reported(t, `at rest, ${restSeconds} s, ${Math.round((events.length / restSeconds) * 60)} a minute`, events);
   assert.deepEqual(otherRequests(events), []);
 });

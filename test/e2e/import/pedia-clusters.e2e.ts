@@ -136,8 +136,8 @@ test('a credential may stand in a Secret, and follows it', async () => {
 test('what is synced follows a ClusterSyncResources, and its lack is a warning', async () => {
   await put('refers', { ...address(), tokenData: base64(token), syncResourcesRefName: 'shared' });
   const validated = await eventually('the warning', async () => {
-    const told = await condition(hub, cluster('refers'), 'Validated');
-    return told?.message === 'Warning: sync resource ref is not found' && told;
+    const reported = await condition(hub, cluster('refers'), 'Validated');
+    return reported?.message === 'Warning: sync resource ref is not found' && reported;
   });
   assert.equal(validated.status, 'True');
   const shared = (resource: string): object => ({

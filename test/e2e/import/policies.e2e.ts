@@ -254,11 +254,11 @@ test('what is no PediaCluster is told with its line, and never with its text', a
   ] as const) {
     await putPolicy('p34', { template });
     await eventually(`${template} is told`, async () => {
-      const told = await condition(hub, lifecycle('p34-bad'), 'Created');
+      const reported = await condition(hub, lifecycle('p34-bad'), 'Created');
       return (
-        told?.reason === 'FailedResolveAndDecodePediaCluster' &&
-        words.test(told.message) &&
-        !/SECRET/.test(told.message)
+        reported?.reason === 'FailedResolveAndDecodePediaCluster' &&
+        words.test(reported.message) &&
+        !/SECRET/.test(reported.message)
       );
     });
   }
@@ -360,9 +360,9 @@ test('a template without end fails at once, and the gateway serves meanwhile', a
   const many = '{{ range 9999 }}{{ range 9999 }}{{ range 9999 }}x{{ end }}{{ end }}{{ end }}';
   await putThing('endless', { of: 'p44', host: 'a' });
   await putPolicy('p44', { template: many });
-  const told = hasReason(hub, lifecycle('p44-endless'), 'Created', 'FailedResolveAndDecodePediaCluster');
+  const reported = hasReason(hub, lifecycle('p44-endless'), 'Created', 'FailedResolveAndDecodePediaCluster');
   assert.equal((await fetch(`${site.gateway.opsUrl}/livez`)).status, 200);
-  assert.match((await told).message, /^template: /);
+  assert.match((await reported).message, /^template: /);
 });
 
 test('a type that the gateway may not read is told with the missing rule, and read once it is granted', async () => {

@@ -91,11 +91,11 @@ test('auto: rows appear, read as the credential itself and decided by the rights
 test('impersonate: nothing is read; the 404, its Warning, the column, freshness and the start of serve say why and what mends it', async () => {
   const { gateway, printed } = await serve('impersonate');
   try {
-    const told = await eventually('told', async () => {
+    const reported = await eventually('told', async () => {
       const cells = await column(gateway);
       return cells['m1'] === 'Forbidden' && cells['m2'] === 'Forbidden';
     });
-    assert.ok(told);
+    assert.ok(reported);
     const { status, body, headers } = await ask(gateway, alice.token, 'GET', listPath);
     assert.equal(status, 404);
     for (const text of [body.toString('utf8'), String(headers['warning'])]) {

@@ -123,10 +123,10 @@ test('an annotation narrows one cluster on the side of its API server; a watch i
     [options[1]!]: 'configmaps{labels=index!=no}',
   });
   await prints(all.alice, names, ['m1/team-a/m1-one', ...rowsOf('m2')]);
-  const told = await watching.until(
+  const reported = await watching.until(
     /DELETED\s+team-b\s+m1\s+m1-one[^]*DELETED|DELETED[^]*DELETED\s+team-b\s+m1\s+m1-one/,
   );
-  assert.doesNotMatch(told, /DELETED\s+\S+\s+m2/);
+  assert.doesNotMatch(reported, /DELETED\s+\S+\s+m2/);
   const selectors =
     /labelSelector=index!=no&fieldSelector=metadata\.namespace!=kube-system,metadata\.namespace!=team-b&/;
   const narrowed = (await asked(m1, mark)).filter((path) => selectors.test(path));

@@ -134,7 +134,7 @@ describe('what the index answers over HTTP is made of the rows each user may see
   });
 
   test('a get without a cluster answers, is not found or names exactly the clusters from which the caller may get it', async () => {
-    const told = new Map<number, number>();
+    const reported = new Map<number, number>();
     await eachCaller(async (caller) => {
       for (const type of worldTypes.filter((each) => each.owned !== true)) {
         const there = rows.get(type)!.filter(({ name }) => ['a', 'b', 'c', ...worldNamespaces].includes(name));
@@ -147,7 +147,7 @@ describe('what the index answers over HTTP is made of the rows each user may see
           const text = body.toString('utf8');
           const what = `${caller.user.name} ${type.resource} ${namespace}/${name}, seed ${seed}: ${text}`;
           assert.equal(status, clusters.length === 0 ? 404 : clusters.length === 1 ? 200 : 409, what);
-          told.set(status, (told.get(status) ?? 0) + 1);
+          reported.set(status, (reported.get(status) ?? 0) + 1);
           if (status === 200) {
             const { annotations } = (JSON.parse(text) as Annotated).metadata;
             assert.equal(annotations[clusterAnnotation], clusters[0], what);
@@ -159,7 +159,7 @@ describe('what the index answers over HTTP is made of the rows each user may see
         }
       }
     });
-    assert.deepEqual([...told.keys()].toSorted(), [200, 404, 409], 'the world has every outcome');
+    assert.deepEqual([...reported.keys()].toSorted(), [200, 404, 409], 'the world has every outcome');
   });
 
   test('owners are followed through objects that the caller may see', async () => {
@@ -214,15 +214,15 @@ describe('what the index answers over HTTP is made of the rows each user may see
         .toString('utf8')
         .split('\n')
         .filter((line) => line !== '');
-      const told = events.map((line) => keyOf((JSON.parse(line) as { readonly object: Collected }).object));
-      assert.deepEqual(told.toSorted(), await expected('watch'), `watch of ${who}`);
+      const reported = events.map((line) => keyOf((JSON.parse(line) as { readonly object: Collected }).object));
+      assert.deepEqual(reported.toSorted(), await expected('watch'), `watch of ${who}`);
     });
     assert.ok(visible > 0);
   });
 
   test('numbers of the fleet are of the rows that each user may list, and name no other cluster', async () => {
     const deployments = worldTypes.find(({ resource }) => resource === 'deployments')!;
-    let told = 0;
+    let reported = 0;
     await eachCaller(async (caller) => {
       const { status, body } = await ask(gateway, caller.token, 'GET', '/metrics/fleet');
       assert.equal(status, 200);
@@ -231,7 +231,7 @@ describe('what the index answers over HTTP is made of the rows each user may see
       const found = [...text.matchAll(line)].map(([, cluster, namespace, name]) => `${cluster}/${namespace}/${name}`);
       const seen = await caller.seen('list', deployments);
       assert.deepEqual(found.toSorted(), keysOf(seen), `${caller.user.name}, seed ${seed}`);
-      told += found.length;
+      reported += found.length;
       const samples = text.split('\n').filter((each) => each.startsWith('kube_'));
       for (const { name } of members) {
         const mayKnow = seen.some(({ cluster }) => cluster === name);
@@ -242,7 +242,7 @@ describe('what the index answers over HTTP is made of the rows each user may see
         );
       }
     });
-    assert.ok(told > 0);
+    assert.ok(reported > 0);
   });
 
   test('discovery holds every type of which the caller sees a row, and nothing for who may see nothing', async () => {

@@ -245,7 +245,7 @@ async function gatewayAllows(
 }
 
 const sinceStart = performance.now();
-const told = (text: string): void => {
+const reported = (text: string): void => {
   const asked = members.reduce((sum, member) => sum + member.asked(), 0);
   process.stderr.write(
     `${text}; ${asked} questions to members, ${Math.round((performance.now() - sinceStart) / 1000)} s\n`,
@@ -256,7 +256,7 @@ describe('rows of the index are those the members themselves let each user see',
   test(`for ${userCount} random users, get, list and watch`, async () => {
     const scopes = openScopes();
     const tally = await compare(scopes, users);
-    told(`${tally.users} users, ${tally.rows} rows judged, ${tally.visible} visible`);
+    reported(`${tally.users} users, ${tally.rows} rows judged, ${tally.visible} visible`);
     scopes.close();
   });
 
@@ -285,7 +285,7 @@ describe('rows of the index are those the members themselves let each user see',
       await copyMember(store, member);
     }
     const tally = await compare(scopes, some);
-    told(`${tally.users} users, ${tally.rows} rows judged after changes, ${tally.visible} visible`);
+    reported(`${tally.users} users, ${tally.rows} rows judged after changes, ${tally.visible} visible`);
     scopes.close();
   });
 
@@ -294,7 +294,7 @@ describe('rows of the index are those the members themselves let each user see',
     const scopes = openScopes({ authorizer: gatekeeper });
     const some = users.filter((_, index) => index % 3 === 1);
     const tally = await compare(scopes, some, gatekeeper);
-    told(`${tally.users} users, ${tally.rows} rows judged with rules of the gateway, ${tally.visible} visible`);
+    reported(`${tally.users} users, ${tally.rows} rows judged with rules of the gateway, ${tally.visible} visible`);
     scopes.close();
   });
 

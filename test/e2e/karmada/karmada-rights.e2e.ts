@@ -94,7 +94,7 @@ test('lists, pages, lists of a name and watches hold the rows that the members s
 });
 
 test('a get, and a write, finds the one cluster from which the user may get the object, and the member decides of the write', async () => {
-  const told = new Map<string, number>();
+  const reported = new Map<string, number>();
   await site.eachCaller(async (caller) => {
     for (const type of worldTypes.filter((each) => each.owned !== true)) {
       const same = sameNamed(caller, type);
@@ -115,11 +115,11 @@ test('a get, and a write, finds the one cluster from which the user may get the 
         const mayKnow = own.some(({ cluster }) => cluster === name);
         assert.ok(mayKnow || !text.includes(`"${name}"`), `${about(caller, type)}: ${text}`);
       }
-      told.set(`${expected} ${wrote.status}`, (told.get(`${expected} ${wrote.status}`) ?? 0) + 1);
+      reported.set(`${expected} ${wrote.status}`, (reported.get(`${expected} ${wrote.status}`) ?? 0) + 1);
     }
   });
-  process.stderr.write(`gets and writes: ${[...told].map(([what, count]) => `${what}: ${count}`).join(', ')}\n`);
-  assert.deepEqual([...told.keys()].toSorted(), ['200 200', '200 403', '404 404', '409 409'], 'every outcome');
+  process.stderr.write(`gets and writes: ${[...reported].map(([what, count]) => `${what}: ${count}`).join(', ')}\n`);
+  assert.deepEqual([...reported.keys()].toSorted(), ['200 200', '200 403', '404 404', '409 409'], 'every outcome');
 });
 
 /** A selection that both sides can make of a row. */
@@ -180,14 +180,18 @@ test('an object that the user may get from no cluster is answered, and cannot be
       const missing = 'z'.repeat(name.length);
       const merge = { 'content-type': 'application/merge-patch+json' };
       for (const [method, body, headers] of [['GET'], ['PATCH', '{}', merge], ['DELETE'], ['PUT', '{}']] as const) {
-        const told = async (asked: string): Promise<string> => {
+        const reported = async (asked: string): Promise<string> => {
           const path = `${pathBelow(proxying, type, namespace, asked)}?dryRun=All`;
           const answer = await ask(site.gateway, caller.token, method, path, body, headers);
           const { 'audit-id': _id, date: _date, ...rest } = answer.headers;
           const text = answer.body.toString('utf8').replaceAll(`\\"${asked}\\"`, 'N').replaceAll(`"${asked}"`, 'N');
           return JSON.stringify([answer.status, rest, text]);
         };
-        assert.equal(await told(name), await told(missing), `${about(caller, type)} ${method} ${namespace}/${name}`);
+        assert.equal(
+          await reported(name),
+          await reported(missing),
+          `${about(caller, type)} ${method} ${namespace}/${name}`,
+        );
       }
     }
   });

@@ -223,15 +223,15 @@ async function forwardToNothing(side: Side, namespace: string): Promise<void> {
     silent: true,
   });
   const port = localPort(await forward.until(/Forwarding from/));
-  const told = /an error occurred forwarding.*/;
+  const reported = /an error occurred forwarding.*/;
   for (let attempt = 1; attempt <= 10; attempt++) {
     await exchangeTcp(port, 'nobody hears this\n').catch(() => undefined);
     const resets = `(?:error creating forwarding stream[^]*){${attempt}}`;
-    const output = await forward.until(new RegExp(`${told.source}|${resets}`));
-    if (told.test(output)) break;
+    const output = await forward.until(new RegExp(`${reported.source}|${resets}`));
+    if (reported.test(output)) break;
   }
   const outcome = await forward.finish();
-  const error = told.exec(outcome.stderr)?.[0] ?? 'the error of the pod was never told';
+  const error = reported.exec(outcome.stderr)?.[0] ?? 'the error of the pod was never told';
   side.outcomes.push({ ...outcome, stdout: '', stderr: error });
 }
 

@@ -32,25 +32,25 @@ export function stepsIn(side: Side, namespace: string): Steps {
     namespace,
     async ok(args, options) {
       const outcome = await run(args, options);
-      if (outcome.code !== 0) throw new Error(told(side, outcome, 'failed'));
+      if (outcome.code !== 0) throw new Error(reported(side, outcome, 'failed'));
       return outcome;
     },
     async shows(args, pattern, options) {
       const outcome = await run(args, options);
-      if (outcome.code !== 0) throw new Error(told(side, outcome, 'failed'));
-      if (!pattern.test(outcome.stdout)) throw new Error(told(side, outcome, `did not show ${String(pattern)}`));
+      if (outcome.code !== 0) throw new Error(reported(side, outcome, 'failed'));
+      if (!pattern.test(outcome.stdout)) throw new Error(reported(side, outcome, `did not show ${String(pattern)}`));
       return outcome;
     },
     async sorted(args) {
       const outcome = await run(args, { silent: true });
-      if (outcome.code !== 0) throw new Error(told(side, outcome, 'failed'));
+      if (outcome.code !== 0) throw new Error(reported(side, outcome, 'failed'));
       side.outcomes.push({ ...outcome, stdout: outcome.stdout.split('\n').toSorted().join('\n') });
       return outcome;
     },
     async fails(args, pattern, code = 1, options) {
       const outcome = await run(args, options);
-      if (outcome.code !== code) throw new Error(told(side, outcome, `did not exit with ${code}`));
-      if (!pattern.test(outcome.stderr)) throw new Error(told(side, outcome, `did not say ${String(pattern)}`));
+      if (outcome.code !== code) throw new Error(reported(side, outcome, `did not exit with ${code}`));
+      if (!pattern.test(outcome.stderr)) throw new Error(reported(side, outcome, `did not say ${String(pattern)}`));
       return outcome;
     },
     async prepare(...args) {
@@ -73,7 +73,7 @@ export function stepsIn(side: Side, namespace: string): Steps {
   };
 }
 
-function told(side: Side, { command, code, stdout, stderr }: Outcome, what: string): string {
+function reported(side: Side, { command, code, stdout, stderr }: Outcome, what: string): string {
   return `${side.name}: kubectl ${command} ${what} (${String(code)})\n${stdout}\n${stderr}`;
 }
 

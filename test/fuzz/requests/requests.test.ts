@@ -83,7 +83,7 @@ test('a watch over all clusters goes on, and is no request without an answer; a 
 });
 
 /** What is said of a request that was judged as `asked` and went out as `went`, each but for a change. */
-function told(change: Partial<GoRequest>, question: Partial<Attributes> = {}, requests = 1): string {
+function reported(change: Partial<GoRequest>, question: Partial<Attributes> = {}, requests = 1): string {
   const user = asked.user;
   const bytes = `GET /clusters/m1/proxy${went.target} HTTP/1.1\r\n`;
   const played: Played = {
@@ -103,17 +103,17 @@ function told(change: Partial<GoRequest>, question: Partial<Attributes> = {}, re
 }
 
 test('a request that goes out as another one than was judged is a finding: user, verb, name, cluster, credential, one more', () => {
-  assert.equal(told({}), '');
+  assert.equal(reported({}), '');
   const other = { ...went.user, name: 'root' };
-  assert.match(told({ user: other }), /the user is .*alice.* to us and .*root.* to the member/);
-  assert.match(told({ user: { ...went.user, groups: ['system:masters'] } }), /the user is/);
-  assert.match(told({ user: { ...went.user, name: 'the credential itself' } }), /without an identity/);
-  assert.match(told({ info: { ...went.info, verb: 'watch' } }), /verb is "get" to us and "watch" to Go/);
-  assert.match(told({ info: { ...went.info, name: 'c' } }), /name is "b" to us and "c" to Go/);
-  assert.match(told({ info: { ...went.info, subresource: 'exec' } }), /subresource is/);
-  assert.match(told({}, { cluster: { name: 'm2', uid: '', labels: {} } }), /nobody was asked about/);
-  assert.match(told({ headers: { Authorization: ['Bearer alice-token'] } }), /Authorization is/);
-  assert.match(told({ headers: { ...went.headers, 'X-Remote-User': ['root'] } }), /X-Remote-User went out/);
-  assert.match(told({ target: '/api/v1/secrets' }), /none the client sent/);
-  assert.match(told({}, {}, 2), /2 requests went upstream, and 1 were let through/);
+  assert.match(reported({ user: other }), /the user is .*alice.* to us and .*root.* to the member/);
+  assert.match(reported({ user: { ...went.user, groups: ['system:masters'] } }), /the user is/);
+  assert.match(reported({ user: { ...went.user, name: 'the credential itself' } }), /without an identity/);
+  assert.match(reported({ info: { ...went.info, verb: 'watch' } }), /verb is "get" to us and "watch" to Go/);
+  assert.match(reported({ info: { ...went.info, name: 'c' } }), /name is "b" to us and "c" to Go/);
+  assert.match(reported({ info: { ...went.info, subresource: 'exec' } }), /subresource is/);
+  assert.match(reported({}, { cluster: { name: 'm2', uid: '', labels: {} } }), /nobody was asked about/);
+  assert.match(reported({ headers: { Authorization: ['Bearer alice-token'] } }), /Authorization is/);
+  assert.match(reported({ headers: { ...went.headers, 'X-Remote-User': ['root'] } }), /X-Remote-User went out/);
+  assert.match(reported({ target: '/api/v1/secrets' }), /none the client sent/);
+  assert.match(reported({}, {}, 2), /2 requests went upstream, and 1 were let through/);
 });

@@ -222,7 +222,7 @@ function readFrames(bytes: Buffer, pieceBytes: number): readonly string[] {
   const events: string[] = [];
   let data = '';
   let expected = 0;
-  let told = 0;
+  let reported = 0;
   const reader = new FrameReader({
     onDataBegin(stream, flags, length) {
       data = '';
@@ -235,12 +235,12 @@ function readFrames(bytes: Buffer, pieceBytes: number): readonly string[] {
     },
     onDataEnd(length) {
       must(length === expected && data.length <= length, 'a body of another length than its frame says');
-      told += length;
+      reported += length;
       events.push(`end ${JSON.stringify(data)}`);
     },
     onFrame(type, flags, stream, from, start, end) {
       must(end - start <= 16_384 && start <= end && end <= from.length, 'a frame outside of its bytes');
-      told += end - start;
+      reported += end - start;
       events.push(`${type} ${flags} ${stream} ${from.toString('latin1', start, end)}`);
     },
   });
@@ -251,7 +251,7 @@ function readFrames(bytes: Buffer, pieceBytes: number): readonly string[] {
     },
     (error) => error instanceof ConnectionFault,
   );
-  must(told <= bytes.length, 'more bytes than came');
+  must(reported <= bytes.length, 'more bytes than came');
   if ('refused' in read) events.push(`fault ${read.refused}`);
   return events;
 }

@@ -212,7 +212,7 @@ test('the audit log says what was done in which cluster, not that a path was ask
  * What a caller is told: everything but what differs from request to request by itself. The resource version of a list
  * is the index's own, which grows with each object that it writes meanwhile.
  */
-function told({ status, headers, text }: Answer): object {
+function reported({ status, headers, text }: Answer): object {
   const { 'audit-id': _id, date: _date, ...rest } = headers;
   return { status, headers: rest, text: text.replaceAll(/"resourceVersion":"\d+"/g, '"resourceVersion":"0"') };
 }
@@ -245,14 +245,14 @@ test('an object of a cluster that the caller may not reach is answered exactly l
   for (const [path, options] of requests) {
     // `two` and `web` are in beta, which the deputy may not reach. Names are of one length, so that headers compare.
     const there = path('N').includes('/pods/') ? 'web' : 'two';
-    const hidden = told(await ask(path(there), 'deputy', options));
-    const missing = told(await ask(path('zzz'), 'deputy', options));
+    const hidden = reported(await ask(path(there), 'deputy', options));
+    const missing = reported(await ask(path('zzz'), 'deputy', options));
     const text = JSON.stringify(hidden).replaceAll(there, 'zzz');
     assert.equal(text, JSON.stringify(missing), `${options?.method} ${path('N')}`);
     assert.doesNotMatch(text, /beta/);
   }
   const list = async (name: string): Promise<string> =>
-    JSON.stringify(told(await site.ask(`${cache}${configMaps}/${name}`, 'deputy')));
+    JSON.stringify(reported(await site.ask(`${cache}${configMaps}/${name}`, 'deputy')));
   assert.equal(await list('two'), await list('zzz'));
   assert.deepEqual(heard('beta'), []);
 });

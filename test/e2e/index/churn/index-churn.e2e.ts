@@ -311,8 +311,8 @@ test('each watcher has in the end what the members have, after kills of gateway 
       },
       { timeoutMs: 60_000, everyMs: 500 },
     );
-    for (const { name, faults: told, counts } of watchers) {
-      assert.deepEqual(told, [], name);
+    for (const { name, faults: reported, counts } of watchers) {
+      assert.deepEqual(reported, [], name);
       assert.ok(counts.events > 0 && counts.watches > 2, `${name}: ${JSON.stringify(counts)}`);
     }
     const counted = watchers.map(({ name, counts }) => `${name} ${JSON.stringify(counts)}`).join(', ');

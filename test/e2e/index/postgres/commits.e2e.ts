@@ -102,10 +102,10 @@ test(
 
 test('a process is told of the commits of others, each time with what it can read', needsPostgres, async (t) => {
   const [one, two] = [await open(t), await open(t)];
-  const told: string[] = [];
-  two!.onCommit((resourceVersion) => told.push(resourceVersion));
+  const reported: string[] = [];
+  two!.onCommit((resourceVersion) => reported.push(resourceVersion));
   const { resourceVersion } = await one!.apply(batchOf('a', 'web'));
-  await eventually('the commit of another process', () => told.includes(resourceVersion));
+  await eventually('the commit of another process', () => reported.includes(resourceVersion));
   assert.equal(two!.resourceVersion(), resourceVersion);
   assert.equal(await two!.isInLog(resourceVersion), true);
 });
