@@ -30,7 +30,7 @@ export const defaultBodyLimits: BodyLimits = { bodies: 1500, bytes: 8 << 20, cpu
  * The budget of a question, and what happens when the budget is used up (`over`). Without `over` the question reads
  * beyond the budget.
  */
-export interface BodyLooks {
+export interface BodyAllowance {
   readonly budget: BodyBudget;
   readonly over: PageRequest['overBudget'];
 }

@@ -6,12 +6,12 @@ import { allOf, type FieldRequirement, type LabelRequirement, type ListQuery } f
 import { compileMatcher, type Matcher } from '../query/match.ts';
 import { printPath } from '../query/path.ts';
 import type { ResourceType } from '../query/types.ts';
-import { anyHolds, type Piece } from './sql-piece.ts';
+import { anyHolds, type SqlFragment } from './sql-fragment.ts';
 import { fieldLookup, labelLookup, type TermLookup, type TermSet } from './term-lookups.ts';
 import { labelKey, labelOperators, labelSteps } from './term-paths.ts';
 
 /** SQL for a condition on columns of `o`. */
-export interface ConditionPiece<Value, Id> extends Piece<Value> {
+export interface ConditionPiece<Value, Id> extends SqlFragment<Value> {
   /** The terms that the SQL tests for; absent when it tests something else. */
   readonly terms?: TermSet<Id>;
 }
@@ -19,7 +19,7 @@ export interface ConditionPiece<Value, Id> extends Piece<Value> {
 /** The conditions of a query for one type, as SQL as far as SQL can test them. */
 export interface Conditions<Value, Id> {
   /** SQL conditions on `o`. A row must satisfy all of them. */
-  readonly pieces: readonly ConditionPiece<Value, Id>[];
+  readonly fragments: readonly ConditionPiece<Value, Id>[];
   /** Among the conditions that require a term, the terms of the one with the fewest rows. */
   readonly best: TermSet<Id> | undefined;
   /** Tests the body for those conditions that SQL cannot answer; undefined when there are none. */
@@ -34,12 +34,12 @@ type TextColumn = 'o.name' | 'o.uid';
 
 /** The SQL of single conditions in a store. */
 export interface ConditionSql<Value, Id> {
-  readonly isOneOf: (column: TextColumn, texts: readonly string[]) => Piece<Value>;
-  readonly isNoneOf: (column: TextColumn, texts: readonly string[]) => Piece<Value>;
-  readonly contains: (column: TextColumn, part: string) => Piece<Value>;
-  readonly isCreated: (operator: '>=' | '<', ms: number) => Piece<Value>;
+  readonly isOneOf: (column: TextColumn, texts: readonly string[]) => SqlFragment<Value>;
+  readonly isNoneOf: (column: TextColumn, texts: readonly string[]) => SqlFragment<Value>;
+  readonly contains: (column: TextColumn, part: string) => SqlFragment<Value>;
+  readonly isCreated: (operator: '>=' | '<', ms: number) => SqlFragment<Value>;
   /** That the name contains the text in upper or lower case, or that the row has certain terms. */
-  readonly nameContains: (lower: string, orTerms: Piece<Value>) => Piece<Value>;
+  readonly nameContains: (lower: string, orTerms: SqlFragment<Value>) => SqlFragment<Value>;
   readonly hasTerms: (terms: TermSet<Id>) => ConditionPiece<Value, Id>;
 }
 
@@ -69,7 +69,7 @@ export function compileQuery<Value, Id>(
 class Compiler<Value, Id> {
   readonly #indexed: ReadonlySet<string>;
   readonly #sql: ConditionSql<Value, Id>;
-  readonly #pieces: ConditionPiece<Value, Id>[] = [];
+  readonly #fragments: ConditionPiece<Value, Id>[] = [];
   readonly #rechecked: string[] = [];
   #best: TermSet<Id> | undefined;
   #isNever = false;
@@ -93,24 +93,24 @@ class Compiler<Value, Id> {
         labels.push(requirement);
       } else {
         this.#prefer(terms);
-        this.#pieces.push(this.#sql.hasTerms(terms));
+        this.#fragments.push(this.#sql.hasTerms(terms));
       }
     }
     for (const text of query.text) {
       const inTerms = this.#sql.hasTerms((yield { text })!);
-      this.#pieces.push(this.#sql.nameContains(text.toLowerCase(), inTerms));
+      this.#fragments.push(this.#sql.nameContains(text.toLowerCase(), inTerms));
     }
     const fields: FieldRequirement[] = [];
     for (const field of query.fields) {
-      const piece = yield* this.#field(field, true);
-      if (piece === undefined) fields.push(field);
-      else this.#pieces.push(piece);
+      const fragment = yield* this.#field(field, true);
+      if (fragment === undefined) fields.push(field);
+      else this.#fragments.push(fragment);
     }
     const anyOf: (readonly FieldRequirement[])[] = [];
     for (const any of query.anyOf) if (!(yield* this.#anyOf(any))) anyOf.push(any);
     const isWhole = labels.length === 0 && fields.length === 0 && anyOf.length === 0;
     return {
-      pieces: this.#pieces,
+      fragments: this.#fragments,
       best: this.#best,
       recheck: isWhole ? undefined : compileMatcher({ ...allOf(type), labels, fields, anyOf }),
       rechecked: this.#rechecked,
@@ -119,13 +119,13 @@ class Compiler<Value, Id> {
   }
 
   #columns({ names, notNames, nameContains, uids, createdSinceMs, createdBeforeMs }: ListQuery): void {
-    const [sql, pieces] = [this.#sql, this.#pieces];
-    if (names !== undefined) pieces.push(sql.isOneOf('o.name', names));
-    if (notNames !== undefined) pieces.push(sql.isNoneOf('o.name', notNames));
-    for (const part of nameContains) pieces.push(sql.contains('o.name', part));
-    if (uids !== undefined) pieces.push(sql.isOneOf('o.uid', uids));
-    if (createdSinceMs !== undefined) pieces.push(sql.isCreated('>=', createdSinceMs));
-    if (createdBeforeMs !== undefined) pieces.push(sql.isCreated('<', createdBeforeMs));
+    const [sql, fragments] = [this.#sql, this.#fragments];
+    if (names !== undefined) fragments.push(sql.isOneOf('o.name', names));
+    if (notNames !== undefined) fragments.push(sql.isNoneOf('o.name', notNames));
+    for (const part of nameContains) fragments.push(sql.contains('o.name', part));
+    if (uids !== undefined) fragments.push(sql.isOneOf('o.uid', uids));
+    if (createdSinceMs !== undefined) fragments.push(sql.isCreated('>=', createdSinceMs));
+    if (createdBeforeMs !== undefined) fragments.push(sql.isCreated('<', createdBeforeMs));
     if (names?.length === 0 || uids?.length === 0) this.#isNever = true;
   }
 
@@ -148,15 +148,15 @@ class Compiler<Value, Id> {
    * @returns false when only the body can answer one of them
    */
   *#anyOf(any: readonly FieldRequirement[]): Lookups<Id, boolean> {
-    const pieces: Piece<Value>[] = [];
+    const fragments: SqlFragment<Value>[] = [];
     // All conditions are compiled even after one has no SQL, so that the answer names every path without an index.
     for (const field of any) {
-      const piece = yield* this.#field(field, false);
-      if (piece !== undefined) pieces.push(piece);
+      const fragment = yield* this.#field(field, false);
+      if (fragment !== undefined) fragments.push(fragment);
     }
-    if (pieces.length < any.length) return false;
-    if (pieces.length === 0) this.#isNever = true;
-    else this.#pieces.push(anyHolds(pieces));
+    if (fragments.length < any.length) return false;
+    if (fragments.length === 0) this.#isNever = true;
+    else this.#fragments.push(anyHolds(fragments));
     return true;
   }
 
@@ -164,7 +164,7 @@ class Compiler<Value, Id> {
    * SQL for conditions on `metadata.name` and `metadata.uid`, which are columns; undefined for other paths and
    * operators.
    */
-  #columnPiece({ path, operator, values }: FieldRequirement): Piece<Value> | undefined {
+  #columnPiece({ path, operator, values }: FieldRequirement): SqlFragment<Value> | undefined {
     const text = printPath(path);
     if (text !== 'metadata.name' && text !== 'metadata.uid') return undefined;
     const column = text === 'metadata.name' ? 'o.name' : 'o.uid';

@@ -52,15 +52,15 @@ test('what is left out of a batch is deleted by it, and the last version of an o
 function written(batch: WriteBatch, bad: readonly string[]) {
   const names: string[] = [];
   const texts: string[] = [];
-  const pieces = piecesOf(batch);
-  let next = pieces.next();
+  const fragments = piecesOf(batch);
+  let next = fragments.next();
   while (next.done !== true) {
     const { upserts, deletes, position } = next.value;
     const isFine = !upserts.some(({ name }) => bad.includes(name));
     if (isFine) names.push(...upserts.map(({ name }) => name));
     const at = position === undefined ? '' : ` at ${position.resourceVersion}`;
     texts.push(`+${upserts.map(({ name }) => name).join()} -${deletes.map(({ name }) => name).join()}${at}`);
-    next = pieces.next(isFine);
+    next = fragments.next(isFine);
   }
   return { names, texts, leftOut: next.value?.map(({ name }) => name) };
 }
@@ -85,7 +85,7 @@ test('the objects for which a database refuses a batch are found, deleted, and a
 });
 
 test('a batch that is refused even without its objects is not split', () => {
-  const pieces = piecesOf(life.batch([life.row('a', 1)]));
-  assert.equal(pieces.next().done, false);
-  assert.deepEqual(pieces.next(false), { done: true, value: undefined });
+  const fragments = piecesOf(life.batch([life.row('a', 1)]));
+  assert.equal(fragments.next().done, false);
+  assert.deepEqual(fragments.next(false), { done: true, value: undefined });
 });

@@ -74,17 +74,17 @@ const refusedByDatabase = 'the database of the index refuses it';
  */
 export function* piecesOf(batch: WriteBatch): Generator<WriteBatch, readonly LeftOut[] | undefined, boolean> {
   const { incarnation, type, deletes, position } = batch;
-  const piece = { incarnation, type, upserts: [], deletes: [] };
-  if (!(yield { ...piece, deletes })) return undefined;
+  const fragment = { incarnation, type, upserts: [], deletes: [] };
+  if (!(yield { ...fragment, deletes })) return undefined;
   const leftOut: LeftOut[] = [];
   const waiting = [lastOfEach(batch.upserts)];
   for (let rows = waiting.pop(); rows !== undefined; rows = waiting.pop()) {
-    if (rows.length === 0 || (yield { ...piece, upserts: rows })) continue;
+    if (rows.length === 0 || (yield { ...fragment, upserts: rows })) continue;
     const half = rows.length >> 1;
     if (half > 0) waiting.push(rows.slice(half), rows.slice(0, half));
     else leftOut.push({ namespace: rows[0]!.namespace, name: rows[0]!.name, reason: refusedByDatabase });
   }
-  const end = { ...piece, deletes: keysOf(leftOut), ...(position === undefined ? {} : { position }) };
+  const end = { ...fragment, deletes: keysOf(leftOut), ...(position === undefined ? {} : { position }) };
   return (yield end) ? leftOut : undefined;
 }
 

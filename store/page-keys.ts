@@ -1,7 +1,7 @@
 // Takes the rows of a page from a stream of keys: passes over the offset, stops when the page is full, and says where
 // the next page begins. Every store reads its pages with this.
 import type { ResourceType } from '../query/types.ts';
-import { BodyBudget, TooManyBodies, type BodyLimits, type BodyLooks } from './body-budget.ts';
+import { BodyBudget, TooManyBodies, type BodyLimits, type BodyAllowance } from './body-budget.ts';
 import { makeCursor, type KeyRow, type RowOrder } from './row-order.ts';
 import type { Page, PageRequest } from './store.ts';
 
@@ -27,7 +27,7 @@ export interface Wanted {
 
 export class PageKeys<Row extends KeyRow> {
   /** The budget of bodies for the page, and what happens when it is used up. */
-  readonly looks: BodyLooks;
+  readonly allowance: BodyAllowance;
   readonly wanted: Wanted;
   readonly #page: PageRequest;
   readonly #add: (row: Row) => void;
@@ -45,7 +45,7 @@ export class PageKeys<Row extends KeyRow> {
   ) {
     this.#page = page;
     this.#add = add;
-    this.looks = { budget: new BodyBudget(types, bodyLimits), over: overBudgetOf(page) };
+    this.allowance = { budget: new BodyBudget(types, bodyLimits), over: overBudgetOf(page) };
     this.wanted = { offset: page.offset ?? 0, limit: page.limit };
   }
 
@@ -79,7 +79,7 @@ export class PageKeys<Row extends KeyRow> {
    * @throws TooManyBodies when the stream has ended early and the page may not
    */
   check({ cutAt }: PageSource): void {
-    const { budget, over } = this.looks;
+    const { budget, over } = this.allowance;
     if (over === 'refuse' && cutAt !== undefined && this.#isShort) throw budget.tooManyForPage();
   }
 
@@ -88,7 +88,7 @@ export class PageKeys<Row extends KeyRow> {
    * @param countAll counts all rows of the query; rejects with TooManyBodies when that would read too many bodies
    */
   async end(source: PageSource, countAll: () => Promise<number>): Promise<PageEnd> {
-    const { budget } = this.looks;
+    const { budget } = this.allowance;
     const rowsUpTo = source.rowsBefore + this.#skipped + this.#count;
     const end = this.#hasMore ? this.#last : source.cutAt;
     const next = end === undefined ? undefined : makeCursor(source.order, end, rowsUpTo);

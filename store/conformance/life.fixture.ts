@@ -166,7 +166,7 @@ export function testLife(name: string, open: OpenStore): void {
       assert.equal((await tested.store.count(allOf(pods), life.scope)).count, 3000);
     });
 
-    test('an offset beyond what the store walks is refused with the way on', async () => {
+    test('an offset beyond what the store scans is refused with the way on', async () => {
       const limit = tested.store.limits.maxOffset;
       await assert.rejects(
         tested.store.list(allOf(pods), life.scope, { offset: limit + 1 }),

@@ -69,7 +69,7 @@ function counting(text: string): string {
   return text.includes(' WHERE ') ? text.replace(' WHERE ', ` WHERE ${condition} AND `) : `${text} WHERE ${condition}`;
 }
 
-/** Of the index that is walked, so that counting looks nothing up. */
+/** Of the index that is scanned, so that counting looks nothing up. */
 function columnOf(alias: string): string {
   return alias === 'c' ? 'c.place' : `${alias}.id`;
 }

@@ -45,20 +45,20 @@ export async function askInTurns(
 ): Promise<ReadonlyMap<Target, Asked>> {
   const rows = new Map<Target, number>();
   for (const target of targets) rows.set(target, await rowsOf(site, target, question));
-  const turns = new Map<Target, Turn[]>(targets.map((target) => [target, []]));
+  const timeSlices = new Map<Target, Turn[]>(targets.map((target) => [target, []]));
   for (let round = 0; round < rounds; round++) {
     for (const target of round % 2 === 0 ? targets : targets.toReversed()) {
       const warmUp = round === 0 ? firstWarmUpSeconds : warmUpSeconds;
-      turns.get(target)!.push(await takeTurn(site, target, question, warmUp));
+      timeSlices.get(target)!.push(await takeTurn(site, target, question, warmUp));
     }
   }
   return new Map(
     targets.map((target) => {
-      const of = (what: keyof Turn): number => median(turns.get(target)!.map((turn) => turn[what]));
+      const of = (what: keyof Turn): number => median(timeSlices.get(target)!.map((turn) => turn[what]));
       const [ms, cpuMs] = [of('ms'), of('cpuMs')];
       const client = `${Math.round(100 * of('clientShare'))} % of the machine`;
       const text = `${ms.toFixed(2)} ms (CPU ${cpuMs.toFixed(2)} ms, client ${client})`;
-      const cpuMsOfRounds = turns.get(target)!.map((turn) => turn.cpuMs);
+      const cpuMsOfRounds = timeSlices.get(target)!.map((turn) => turn.cpuMs);
       return [target, { rows: rows.get(target)!, ms, cpuMs, cpuMsOfRounds, text }];
     }),
   );

@@ -88,8 +88,8 @@ async function commits(client: Client): Promise<number> {
  */
 async function lookAtConnections(client: Client, signal: AbortSignal): Promise<string> {
   const counts = new Map<string, number>();
-  let looks = 0;
-  for (; !signal.aborted; looks++) {
+  let allowance = 0;
+  for (; !signal.aborted; allowance++) {
     const { rows } = await client.query<{ state: string; n: string }>(
       `SELECT CASE WHEN state = 'active' THEN coalesce(wait_event_type || ' ' || wait_event, 'on CPU')
           WHEN state = 'idle in transaction' THEN 'waiting for the process' ELSE 'idle' END AS state, count(*) AS n
@@ -99,7 +99,7 @@ async function lookAtConnections(client: Client, signal: AbortSignal): Promise<s
     await delay(lookEveryMs);
   }
   return [...counts]
-    .map(([state, n]) => ({ state, mean: n / looks }))
+    .map(([state, n]) => ({ state, mean: n / allowance }))
     .filter(({ state, mean }) => state !== 'idle' && mean >= 0.05)
     .toSorted((one, other) => other.mean - one.mean)
     .map(({ state, mean }) => `${mean.toFixed(1)} ${state}`)

@@ -6,7 +6,7 @@ import { changeKind } from '../connection/schema.ts';
 import type { CopyRow } from '../connection/script.ts';
 import type { FoundRow } from './key-order.ts';
 import type { Snapshot } from './snapshot.ts';
-import { piece } from './sql.ts';
+import { fragment } from './sql.ts';
 
 /** Ids of rows and, in the same order, the numbers of their incarnations. */
 interface RowIds {
@@ -42,7 +42,7 @@ export async function readRaw(
   const incs = Int32Array.from(rows, ({ slot }) => slot.incarnation.number);
   const list = listed(snapshot, { ids, incs });
   const copied = await snapshot.copied(
-    piece(`SELECT j.id, b.raw FROM ${list.from} CROSS JOIN ${lookUp('body', 'b', list)}`),
+    fragment(`SELECT j.id, b.raw FROM ${list.from} CROSS JOIN ${lookUp('body', 'b', list)}`),
   );
   return new Map(copied.map(([id, raw]) => [Number(id!.readBigInt64BE()), raw!]));
 }
@@ -58,7 +58,7 @@ export async function readBodies(snapshot: Snapshot, page: PageRows, sequence: n
   // When the change log no longer reaches back to `sequence`, rows are read as they are now.
   const now = await snapshot.moment();
   const isNow = now.sequence === sequence || now.trimmed > sequence;
-  const copied = await snapshot.copied(piece(isNow ? rowsNow(list) : rowsBefore(list, sequence)));
+  const copied = await snapshot.copied(fragment(isNow ? rowsNow(list) : rowsBefore(list, sequence)));
   return { rows: copied.map((row) => rowRead(snapshot, row)), done };
 }
 
@@ -70,7 +70,7 @@ function countOfChunk(lengths: Int32Array): number {
   return count;
 }
 
-/** The rows that one statement reads, as pieces of SQL. These are made from numbers only. */
+/** The rows that one statement reads, as fragments of SQL. These are made from numbers only. */
 interface ListedRows {
   /**
    * SQL for use after FROM: a table `j(shard, id, place)` with one entry for each row; `place` is the row's position.

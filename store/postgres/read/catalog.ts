@@ -2,7 +2,7 @@
 // the cluster name of an incarnation.
 import type { TypeKey } from '../../../query/types.ts';
 import { shardOfIncarnation } from '../connection/shard.ts';
-import { piece, type Piece } from './sql.ts';
+import { fragment, type SqlFragment } from './sql.ts';
 
 export interface IncarnationRecord {
   readonly number: number;
@@ -25,14 +25,14 @@ export interface Catalog {
   readonly oldestForm: number | undefined;
 }
 
-export type RunPiece = <Row extends readonly unknown[]>(statement: Piece) => Promise<readonly Row[]>;
+export type RunFragment = <Row extends readonly unknown[]>(statement: SqlFragment) => Promise<readonly Row[]>;
 
-export async function readCatalog(rows: RunPiece, version: number): Promise<Catalog> {
-  const types = await rows<readonly [number, string]>(piece('SELECT id, key FROM type'));
+export async function readCatalog(rows: RunFragment, version: number): Promise<Catalog> {
+  const types = await rows<readonly [number, string]>(fragment('SELECT id, key FROM type'));
   const records = await rows<readonly [number, string, string]>(
-    piece('SELECT id, incarnation, cluster FROM incarnation'),
+    fragment('SELECT id, incarnation, cluster FROM incarnation'),
   );
-  const [oldest] = await rows<readonly [number | null]>(piece('SELECT min(form) FROM follow'));
+  const [oldest] = await rows<readonly [number | null]>(fragment('SELECT min(form) FROM follow'));
   const incarnations = records.map(([number, id, cluster]): IncarnationRecord => {
     return { number, id, cluster, shard: shardOfIncarnation(id) };
   });

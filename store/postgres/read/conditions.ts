@@ -4,7 +4,7 @@ import type { ResourceType } from '../../../query/types.ts';
 import { compileQuery, type ConditionSql, type Conditions as SqlConditions } from '../../conditions.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
 import type { TermSet } from '../../term-lookups.ts';
-import { bytes, isOneOf, numberPiece, piece, wholeTexts, type Piece } from './sql.ts';
+import { bytes, isOneOf, numberFragment, fragment, wholeTexts, type SqlFragment } from './sql.ts';
 import { lookUpTerms, type TermsOf } from './term-sets.ts';
 
 /** Numbers of terms have 64 bits, and are kept as decimal text. */
@@ -24,28 +24,28 @@ export async function compileConditions(of: TermsOf, query: ListQuery, type: Res
 
 const conditionSql: ConditionSql<unknown, string> = {
   isOneOf: (column, texts) => isOneOf(column, 'bytea', wholeTexts(texts)),
-  isNoneOf: (column, texts) => piece(`${column} <> ALL(?::bytea[])`, wholeTexts(texts)),
-  contains: (column, part) => piece(`position(?::bytea in ${column}) > 0`, bytes(part)),
+  isNoneOf: (column, texts) => fragment(`${column} <> ALL(?::bytea[])`, wholeTexts(texts)),
+  contains: (column, part) => fragment(`position(?::bytea in ${column}) > 0`, bytes(part)),
   isCreated: (operator, ms) => {
-    const { text, values } = numberPiece(ms);
+    const { text, values } = numberFragment(ms);
     return { text: `o.created ${operator} ${text}`, values };
   },
   nameContains: (lower, { text, values }) => {
     const inName = 'position(?::bytea in coalesce(o.fold, o.name)) > 0';
-    return piece(`(${inName} OR ${text})`, bytes(lower), ...values);
+    return fragment(`(${inName} OR ${text})`, bytes(lower), ...values);
   },
-  hasTerms: termPiece,
+  hasTerms: termFragment,
 };
 
 /** Up to this many terms are found through the database index; more are compared through a hash table. */
 const mostInIndex = 100;
 
-function termPiece({ ids, isNegative }: TermSet<string>): Piece {
-  if (ids.length === 0) return piece(isNegative ? 'true' : 'false');
+function termFragment({ ids, isNegative }: TermSet<string>): SqlFragment {
+  if (ids.length === 0) return fragment(isNegative ? 'true' : 'false');
   const not = isNegative ? 'NOT ' : '';
   const test =
     ids.length <= mostInIndex
       ? 'o.terms && ?::int8[]'
       : 'EXISTS (SELECT FROM unnest(o.terms) x(id) WHERE x.id = ANY(?::int8[]))';
-  return piece(`${not}(${test})`, ids);
+  return fragment(`${not}(${test})`, ids);
 }

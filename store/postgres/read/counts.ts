@@ -1,6 +1,6 @@
 // Counts the rows of a question, in total or by cluster, namespace or type. The stored counters (table `counter`) are
 // used only where they give the same result as reading the rows.
-import type { BodyLooks } from '../../body-budget.ts';
+import type { BodyAllowance } from '../../body-budget.ts';
 import type { NamedFacet } from '../../store.ts';
 import { placeValue } from '../../value-counts.ts';
 import { countExtent, countExtents, isWithoutParts } from './extent-counts.ts';
@@ -14,9 +14,9 @@ import type { Snapshot } from './snapshot.ts';
  * Counts the rows.
  * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
-export async function countRows(snapshot: Snapshot, question: Question, looks: BodyLooks): Promise<number> {
+export async function countRows(snapshot: Snapshot, question: Question, allowance: BodyAllowance): Promise<number> {
   let sum = 0;
-  await eachPlan(snapshot, question, looks, {
+  await eachPlan(snapshot, question, allowance, {
     plan: async (plan) => void (sum += await countPlan(snapshot, plan)),
     rows: async (rows) => void (sum += rows.length),
   });
@@ -30,13 +30,13 @@ export async function countRows(snapshot: Snapshot, question: Question, looks: B
 export async function countBy(
   snapshot: Snapshot,
   question: Question,
-  looks: BodyLooks,
+  allowance: BodyAllowance,
   by: NamedFacet,
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
   const add = (value: string, n: number): unknown => n > 0 && counts.set(value, (counts.get(value) ?? 0) + n);
   const { byNumber } = snapshot.catalog;
-  await eachPlan(snapshot, question, looks, {
+  await eachPlan(snapshot, question, allowance, {
     plan: async (plan) => {
       if (by === 'type') add(plan.type, await countPlan(snapshot, plan));
       else {
@@ -66,12 +66,12 @@ export interface PlanVisitor {
 export async function eachPlan(
   snapshot: Snapshot,
   question: Question,
-  looks: BodyLooks,
+  allowance: BodyAllowance,
   visitor: PlanVisitor,
 ): Promise<void> {
   const plans = await planTypes(snapshot, question);
   if (plans.some(({ conditions }) => conditions.recheck !== undefined)) {
-    await eachRows(snapshot, question, looks, visitor.rows);
+    await eachRows(snapshot, question, allowance, visitor.rows);
     return;
   }
   for (const plan of plans) await visitor.plan(plan);
@@ -84,23 +84,23 @@ export async function eachPlan(
 export async function eachRows(
   snapshot: Snapshot,
   question: Question,
-  looks: BodyLooks,
+  allowance: BodyAllowance,
   visit: (rows: readonly FoundRow[]) => Promise<void>,
 ): Promise<void> {
   const query = { ...question.query, order: [] };
-  const stream = new KeyStream(snapshot, { ...question, query }, undefined, { offset: 0, limit: undefined }, looks);
+  const stream = new KeyStream(snapshot, { ...question, query }, undefined, { offset: 0, limit: undefined }, allowance);
   await stream.open();
-  if (looks.over !== undefined) {
+  if (allowance.over !== undefined) {
     // The least number of bodies that will be read is compared with the budget before any body is read.
     const checked = stream.plans.filter((plan) => isExtentOnly(plan) && plan.conditions.recheck !== undefined);
-    looks.budget.expect(await countExtents(snapshot, checked));
+    allowance.budget.expect(await countExtents(snapshot, checked));
   }
   for (;;) {
     const rows = await stream.next();
     if (rows === undefined) break;
     await visit(rows);
   }
-  if (stream.cutAt !== undefined) throw looks.budget.tooMany();
+  if (stream.cutAt !== undefined) throw allowance.budget.tooMany();
 }
 
 async function countPlan(snapshot: Snapshot, plan: TypePlan): Promise<number> {

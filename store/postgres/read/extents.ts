@@ -6,8 +6,8 @@ import type { Grant } from '../../../query/scope/scope.ts';
 import type { TypeKey } from '../../../query/types.ts';
 import type { IncarnationRecord } from './catalog.ts';
 import type { Snapshot } from './snapshot.ts';
-import { anyHolds } from '../../sql-piece.ts';
-import { allHold, bytes, bytesOf, concat, isOneOf, piece, wholeTexts, type Piece } from './sql.ts';
+import { anyHolds } from '../../sql-fragment.ts';
+import { allHold, bytes, bytesOf, concat, isOneOf, fragment, wholeTexts, type SqlFragment } from './sql.ts';
 
 /** What a user may see: the grants by incarnation id, then by type. */
 export type Grants = ReadonlyMap<string, ReadonlyMap<TypeKey, Grant>>;
@@ -88,7 +88,11 @@ export async function isOfAllRows(
   { t, whole, namespaces, notNamespaces }: Extent,
 ): Promise<boolean> {
   if (whole.length === 0 || namespaces !== undefined || notNamespaces.length > 0) return false;
-  const others = piece('SELECT 1 FROM follow WHERE t = ? AND objects > 0 AND inc <> ALL(?::int4[]) LIMIT 1', t, whole);
+  const others = fragment(
+    'SELECT 1 FROM follow WHERE t = ? AND objects > 0 AND inc <> ALL(?::int4[]) LIMIT 1',
+    t,
+    whole,
+  );
   return (await rows(others)).length === 0;
 }
 
@@ -124,8 +128,8 @@ async function findNamed(snapshot: Snapshot, t: number, named: readonly NamedObj
     const names = bytesOf(some.map(({ name }) => name));
     const text = `SELECT o.id, o.inc, o.namespace FROM unnest(?::int4[], ?::bytea[], ?::bytea[]) g(inc, namespace, name)
       JOIN obj o ON o.t = ? AND o.inc = g.inc ${on} AND o.name = g.name WHERE`;
-    const there = allHold([piece('true'), ...inShards(snapshot, incs)]);
-    const statement = concat(piece(text, incs, namespaces, names, t), there);
+    const there = allHold([fragment('true'), ...inShards(snapshot, incs)]);
+    const statement = concat(fragment(text, incs, namespaces, names, t), there);
     const rows = await snapshot.rows<readonly [number, number, Buffer]>(statement);
     for (const [id, inc, namespace] of rows) found.set(id, { id, inc, namespace: namespace.toString() });
   };
@@ -138,8 +142,8 @@ async function findNamed(snapshot: Snapshot, t: number, named: readonly NamedObj
 
 /** A source of rows `o` for an SQL statement: the text after FROM, and conditions. */
 export interface Part {
-  readonly from: Piece;
-  readonly where: readonly Piece[];
+  readonly from: SqlFragment;
+  readonly where: readonly SqlFragment[];
 }
 
 /**
@@ -148,19 +152,19 @@ export interface Part {
  */
 export function partsOf(snapshot: Snapshot, extent: Extent, table: 'obj' | 'counter' = 'obj'): readonly Part[] {
   const { whole, places, singles, namespaces } = extent;
-  const ofType = (incs: readonly number[]): readonly Piece[] => [
-    piece('o.t = ?', extent.t),
+  const ofType = (incs: readonly number[]): readonly SqlFragment[] => [
+    fragment('o.t = ?', extent.t),
     ...inShards(snapshot, incs),
   ];
   const parts: Part[] = [];
   if (whole.length > 0 && namespaces?.length !== 0) {
-    const where = [...ofType(whole), isOneOf('o.inc', 'int4', whole), ...namespacePieces(extent)];
-    parts.push({ from: piece(`${table} o`), where });
+    const where = [...ofType(whole), isOneOf('o.inc', 'int4', whole), ...namespaceFragments(extent)];
+    parts.push({ from: fragment(`${table} o`), where });
   }
   if (places.length > 0) {
     const incs = places.map(({ inc }) => inc);
     const text = `unnest(?::int4[], ?::bytea[]) g(inc, namespace) JOIN ${table} o ON o.inc = g.inc AND o.namespace = g.namespace`;
-    const from = piece(text, incs, bytesOf(places.map(({ namespace }) => namespace)));
+    const from = fragment(text, incs, bytesOf(places.map(({ namespace }) => namespace)));
     parts.push({ from, where: ofType(incs) });
   }
   if (singles.length > 0 && table === 'obj') {
@@ -173,35 +177,38 @@ export function partsOf(snapshot: Snapshot, extent: Extent, table: 'obj' | 'coun
 const mostShards = 32;
 
 /** A condition on shards that lets the planner leave out partitions without rows of these incarnations. */
-function inShards({ catalog }: Snapshot, incs: readonly number[]): readonly Piece[] {
+function inShards({ catalog }: Snapshot, incs: readonly number[]): readonly SqlFragment[] {
   const shards = new Set(incs.map((inc) => catalog.byNumber.get(inc)!.shard));
   return shards.size > mostShards ? [] : [isOneOf('o.shard', 'int2', [...shards])];
 }
 
 /** A source of the rows with these ids, named `o`. */
-export function rowsById({ catalog }: Snapshot, rows: readonly { readonly id: number; readonly inc: number }[]): Piece {
+export function rowsById(
+  { catalog }: Snapshot,
+  rows: readonly { readonly id: number; readonly inc: number }[],
+): SqlFragment {
   const shards = rows.map(({ inc }) => catalog.byNumber.get(inc)!.shard);
   // Because of the SELECT around them, the planner does not see how long the arrays are. Otherwise it would choose to
   // read whole tables for a thousand rows.
   const text =
     'unnest((SELECT ?::int2[]), (SELECT ?::int8[])) g(shard, id) JOIN obj o ON o.shard = g.shard AND o.id = g.id';
   const ids = rows.map(({ id }) => id);
-  return piece(text, shards, ids);
+  return fragment(text, shards, ids);
 }
 
-function namespacePieces({ namespaces, notNamespaces }: Extent): readonly Piece[] {
-  const pieces: Piece[] = [];
-  if (namespaces !== undefined) pieces.push(isOneOf('o.namespace', 'bytea', wholeTexts(namespaces)));
-  if (notNamespaces.length > 0) pieces.push(piece('o.namespace <> ALL(?::bytea[])', wholeTexts(notNamespaces)));
-  return pieces;
+function namespaceFragments({ namespaces, notNamespaces }: Extent): readonly SqlFragment[] {
+  const fragments: SqlFragment[] = [];
+  if (namespaces !== undefined) fragments.push(isOneOf('o.namespace', 'bytea', wholeTexts(namespaces)));
+  if (notNamespaces.length > 0) fragments.push(fragment('o.namespace <> ALL(?::bytea[])', wholeTexts(notNamespaces)));
+  return fragments;
 }
 
 /** A condition on `o` that is true for the rows of the extent, and only for these. */
-export function memberPiece(extent: Extent): Piece {
-  const any: Piece[] = [];
+export function memberFragment(extent: Extent): SqlFragment {
+  const any: SqlFragment[] = [];
   const { whole, places, singles } = extent;
   if (whole.length > 0) {
-    const inside = [isOneOf('o.inc', 'int4', whole), ...namespacePieces(extent)];
+    const inside = [isOneOf('o.inc', 'int4', whole), ...namespaceFragments(extent)];
     const { text, values } = allHold(inside);
     any.push({ text: `(${text})`, values });
   }
@@ -210,7 +217,7 @@ export function memberPiece(extent: Extent): Piece {
     // would lose their order.
     const text = '((o.inc, o.namespace) IN (SELECT * FROM unnest(?::int4[], ?::bytea[]))) IS TRUE';
     any.push(
-      piece(
+      fragment(
         text,
         places.map(({ inc }) => inc),
         places.map(({ namespace }) => bytes(namespace)),
@@ -219,10 +226,10 @@ export function memberPiece(extent: Extent): Piece {
   }
   if (singles.length > 0)
     any.push(
-      piece(
+      fragment(
         'o.id = ANY(?::int8[])',
         singles.map(({ id }) => id),
       ),
     );
-  return any.length === 0 ? piece('false') : anyHolds(any);
+  return any.length === 0 ? fragment('false') : anyHolds(any);
 }

@@ -1,6 +1,6 @@
 // Counts rows by the values of a label or a path, and completes the beginning of a value. A row with several values is
 // counted once for each of them. A row without a value is not counted.
-import { BodyBudget, type BodyLimits, type BodyLooks } from '../../body-budget.ts';
+import { BodyBudget, type BodyLimits, type BodyAllowance } from '../../body-budget.ts';
 import { beginningWith, bodyCounter, mostFrequent, valuesAt, type AddCount } from '../../value-counts.ts';
 import type { FacetBy, FacetCount } from '../../store.ts';
 import { readRaw } from './bodies.ts';
@@ -9,7 +9,7 @@ import { countExtents } from './extent-counts.ts';
 import { isOfAllRows, rowsById } from './extents.ts';
 import { isExtentOnly, planTypes, rowParts, selectRows, type Question } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
-import { allHold, bytes, piece, type Piece } from './sql.ts';
+import { allHold, bytes, fragment, type SqlFragment } from './sql.ts';
 import { ofPath } from './term-sets.ts';
 
 /** How many bodies one statement reads. */
@@ -55,20 +55,20 @@ async function countValues(
 ): Promise<ReadonlyMap<string, number>> {
   const { by, prefix, query } = question;
   // Testing conditions and counting values share one budget, so a body that is read for both is counted twice.
-  const looks: BodyLooks = { budget: new BodyBudget(query.types, bodyLimits), over: 'refuse' };
-  if (typeof by === 'string') return countBy(snapshot, question, looks, by);
+  const allowance: BodyAllowance = { budget: new BodyBudget(query.types, bodyLimits), over: 'refuse' };
+  if (typeof by === 'string') return countBy(snapshot, question, allowance, by);
   const counts = new Map<string, number>();
   const add: AddCount = (value, n) => void counts.set(value, (counts.get(value) ?? 0) + n);
   const at = valuesAt(by, query.types, snapshot.catalog.oldestForm);
   if ('inBodies' in at) {
-    await countInBodies(snapshot, question, looks, at.inBodies, add);
+    await countInBodies(snapshot, question, allowance, at.inBodies, add);
     return counts;
   }
   const term = { path: at.term, prefix };
-  const addTerms = async (t: number, rows: Piece | 'all'): Promise<void> => {
+  const addTerms = async (t: number, rows: SqlFragment | 'all'): Promise<void> => {
     for (const [value, n] of await countTerms(snapshot, t, rows, term)) add(value, n);
   };
-  await eachPlan(snapshot, question, looks, {
+  await eachPlan(snapshot, question, allowance, {
     plan: async (plan) => {
       const isWhole = isExtentOnly(plan) && (await isOfAllRows(snapshot, plan.extent));
       await addTerms(plan.extent.t, isWhole ? 'all' : selectRows('o.terms', rowParts(snapshot, plan)));
@@ -88,13 +88,13 @@ async function countValues(
 async function countTerms(
   snapshot: Snapshot,
   t: number,
-  rows: Piece | 'all',
+  rows: SqlFragment | 'all',
   { path, prefix }: { readonly path: string; readonly prefix: string },
 ): Promise<readonly (readonly [value: string, count: number])[]> {
   const wanted = allHold([
-    piece('k.t = ?', t),
+    fragment('k.t = ?', t),
     ...ofPath(path),
-    ...(prefix === '' ? [] : [piece('substr(k.value, 1, length(?::bytea)) = ?', bytes(prefix), bytes(prefix))]),
+    ...(prefix === '' ? [] : [fragment('substr(k.value, 1, length(?::bytea)) = ?', bytes(prefix), bytes(prefix))]),
   ]);
   if (rows === 'all') {
     const counted = `SELECT k.value, sum(k.n)::int8 FROM term k WHERE ${wanted.text} GROUP BY k.value`;
@@ -114,11 +114,11 @@ function valuesOf(rows: readonly (readonly [Buffer, number])[]): readonly (reado
 async function countInBodies(
   snapshot: Snapshot,
   question: Question,
-  looks: BodyLooks,
+  allowance: BodyAllowance,
   path: string,
   add: AddCount,
 ): Promise<void> {
-  const { budget } = looks;
+  const { budget } = allowance;
   const count = bodyCounter(path, budget, add);
   const plans = await planTypes(snapshot, question);
   budget.expect(
@@ -127,7 +127,7 @@ async function countInBodies(
       plans.filter((plan) => isExtentOnly(plan) && !plan.conditions.recheck),
     ),
   );
-  await eachRows(snapshot, question, looks, async (rows) => {
+  await eachRows(snapshot, question, allowance, async (rows) => {
     for (let at = 0; at < rows.length; at += bodiesAtOnce) {
       const some = rows.slice(at, at + bodiesAtOnce);
       for (const raw of (await readRaw(snapshot, some)).values()) count(raw);

@@ -2,7 +2,7 @@
 import type { KeyRow, RowOrder, RowPlace } from '../../row-order.ts';
 import { compareText } from '../../text-order.ts';
 import type { IncarnationRecord } from './catalog.ts';
-import { bytes, join, numberPiece, piece, type Piece } from './sql.ts';
+import { bytes, join, numberFragment, fragment, type SqlFragment } from './sql.ts';
 
 /** A namespace in an incarnation, with the incarnation's number and shard. */
 export interface FoundPlace extends RowPlace {
@@ -18,10 +18,10 @@ export interface FoundRow extends KeyRow<FoundPlace> {
 
 /** One expression to sort rows by. */
 interface SqlKey {
-  readonly by: Piece;
+  readonly by: SqlFragment;
   readonly isDescending: boolean;
   /** SQL for the value that a given row has for this expression. */
-  readonly of: (row: KeyRow) => Piece;
+  readonly of: (row: KeyRow) => SqlFragment;
 }
 
 /** The order of the rows of one type in some incarnations. */
@@ -39,22 +39,22 @@ export class KeyOrder {
     this.#type = type;
     this.#keys = order.keys.flatMap(({ by, direction }): readonly SqlKey[] => {
       const key = (text: string, of: SqlKey['of']): SqlKey => {
-        return { by: piece(text), isDescending: direction === -1, of };
+        return { by: fragment(text), isDescending: direction === -1, of };
       };
       switch (by) {
         case 'cluster':
-          return isOfOne ? [] : [{ ...key('', (row) => ranks.of(row)), by: ranks.piece }];
+          return isOfOne ? [] : [{ ...key('', (row) => ranks.of(row)), by: ranks.fragment }];
         case 'namespace':
-          return [key('o.namespace', ({ slot }) => piece('?::bytea', bytes(slot.namespace)))];
+          return [key('o.namespace', ({ slot }) => fragment('?::bytea', bytes(slot.namespace)))];
         case 'name':
-          return [key('o.name', ({ name }) => piece('?::bytea', bytes(name)))];
+          return [key('o.name', ({ name }) => fragment('?::bytea', bytes(name)))];
         case 'created_at':
-          return [key('o.created', ({ created }) => numberPiece(created))];
+          return [key('o.created', ({ created }) => numberFragment(created))];
         case 'resource_version':
           // The values are decimal numbers as text, so a longer one is larger.
           return [
-            key('length(o.rv)', ({ rv }) => piece('?::int4', bytes(rv).length)),
-            key('o.rv', ({ rv }) => piece('?::bytea', bytes(rv))),
+            key('length(o.rv)', ({ rv }) => fragment('?::int4', bytes(rv).length)),
+            key('o.rv', ({ rv }) => fragment('?::bytea', bytes(rv))),
           ];
         default:
           // All rows here have the same type, so the type needs no key. Values at paths are sorted outside of the
@@ -64,7 +64,7 @@ export class KeyOrder {
     });
   }
 
-  get orderBy(): Piece {
+  get orderBy(): SqlFragment {
     return join(
       this.#keys.map(({ by, isDescending }) => ({ ...by, text: `${by.text}${isDescending ? ' DESC' : ''}` })),
       ', ',
@@ -72,10 +72,10 @@ export class KeyOrder {
   }
 
   /** Conditions for the rows that come after `row`. `row` may be of another type. */
-  after(row: KeyRow): readonly Piece[] {
+  after(row: KeyRow): readonly SqlFragment[] {
     // The type is the last sort key of every order. It decides when all other keys are equal.
     const isEqualAfter = compareText(this.#type, row.type) > 0;
-    let rest: Piece = isEqualAfter ? piece('true') : piece('false');
+    let rest: SqlFragment = isEqualAfter ? fragment('true') : fragment('false');
     for (const { by, isDescending, of } of this.#keys.toReversed()) {
       const value = of(row);
       const than = compared(by, isDescending ? '<' : '>', value);
@@ -91,7 +91,7 @@ export class KeyOrder {
   }
 }
 
-function compared(one: Piece, operator: string, other: Piece): Piece {
+function compared(one: SqlFragment, operator: string, other: SqlFragment): SqlFragment {
   return { text: `${one.text} ${operator} ${other.text}`, values: [...one.values, ...other.values] };
 }
 
@@ -104,30 +104,30 @@ const mostGap = 64;
 /** Ranks of incarnations in the order of their clusters' names, as SQL and for a given row. */
 class ClusterRanks {
   readonly #sorted: readonly IncarnationRecord[];
-  readonly piece: Piece;
+  readonly fragment: SqlFragment;
 
   constructor(incarnations: readonly IncarnationRecord[]) {
     this.#sorted = incarnations.toSorted(compareIncarnations);
     const largest = Math.max(0, ...incarnations.map(({ number }) => number));
     if (largest > mostGap * (incarnations.length + 1)) {
       const numbers = this.#sorted.map(({ number }) => number);
-      this.piece = piece('2 * array_position(?::int4[], o.inc)', numbers);
+      this.fragment = fragment('2 * array_position(?::int4[], o.inc)', numbers);
       return;
     }
     const ranks = Array.from({ length: largest }, () => 0);
     for (const [at, { number }] of this.#sorted.entries()) ranks[number - 1] = 2 * (at + 1);
-    this.piece = piece('(?::int4[])[o.inc]', ranks);
+    this.fragment = fragment('(?::int4[])[o.inc]', ranks);
   }
 
   /**
    * The rank of a row's incarnation: even for an incarnation of the list, odd for one that would stand between two of
    * them.
    */
-  of({ slot }: KeyRow): Piece {
+  of({ slot }: KeyRow): SqlFragment {
     const { incarnation } = slot;
     const before = this.#sorted.filter((one) => compareIncarnations(one, incarnation) < 0).length;
     const isKnown = this.#sorted[before]?.id === incarnation.id;
-    return piece('?::int4', 2 * before + (isKnown ? 2 : 1));
+    return fragment('?::int4', 2 * before + (isKnown ? 2 : 1));
   }
 }
 

@@ -11,7 +11,7 @@ import { extentIn, incarnationsOf } from './extents.ts';
 import { compareIncarnations, isByCluster, KeyOrder, type FoundRow } from './key-order.ts';
 import { isExtentOnly, passedPart, rowParts, selectRows, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
-import { allHold, concat, isOneOf, piece, type Piece } from './sql.ts';
+import { allHold, concat, isOneOf, fragment, type SqlFragment } from './sql.ts';
 
 /** Gives rows in order. `next` returns some rows at a time; undefined when there are no more. */
 export interface RowSource {
@@ -65,7 +65,7 @@ export async function keySource(snapshot: Snapshot, plan: TypePlan, options: Sou
 }
 
 /** A plan. With `isPassed`, all rows of the type are read in order, and those that the user may not see are skipped. */
-type WalkedPlan = TypePlan & { readonly isPassed?: boolean };
+type ScannedPlan = TypePlan & { readonly isPassed?: boolean };
 
 /** When the user sees fewer namespaces than this, the rows of all of them are read and sorted. */
 const manyPlaces = 256;
@@ -84,7 +84,7 @@ async function passesRows(
   if (isSelective(plan) || extent.places.length < manyPlaces) return false;
   if (first!.by !== 'name' && first!.by !== 'created_at') return false;
   const [[all] = [0]] = await snapshot.rows<readonly [number]>(
-    piece('SELECT coalesce(sum(objects), 0)::int8 FROM follow WHERE t = ?', extent.t),
+    fragment('SELECT coalesce(sum(objects), 0)::int8 FROM follow WHERE t = ?', extent.t),
   );
   const own = Math.max(1, await countExtents(snapshot, [plan]));
   return ((most + offset) * all) / own < own;
@@ -157,11 +157,14 @@ function clusterSource(snapshot: Snapshot, plan: TypePlan, options: SourceOption
   };
 }
 
-function statementSource(snapshot: Snapshot, plan: WalkedPlan, options: SourceOptions, order: KeyOrder): RowSource {
+function statementSource(snapshot: Snapshot, plan: ScannedPlan, options: SourceOptions, order: KeyOrder): RowSource {
   const { most, offset, shown } = options;
   const sorted = sortedRows(snapshot, plan, order, options);
   if (most <= mostAtOnce) {
-    const statement: Piece = { text: `${sorted.text} LIMIT ? OFFSET ?`, values: [...sorted.values, most, offset] };
+    const statement: SqlFragment = {
+      text: `${sorted.text} LIMIT ? OFFSET ?`,
+      values: [...sorted.values, most, offset],
+    };
     if (shown !== undefined) {
       const bodies = withBodies(statement, shown, shardsOf(recordsOf(snapshot.catalog, plan)));
       return onceSource(async () => wholeRows(snapshot, plan, await snapshot.copied(bodies)));
@@ -175,10 +178,10 @@ function statementSource(snapshot: Snapshot, plan: WalkedPlan, options: SourceOp
 /** Makes a statement for the plan's rows in order. */
 function sortedRows(
   snapshot: Snapshot,
-  plan: WalkedPlan,
+  plan: ScannedPlan,
   order: KeyOrder,
   { after, shown }: Pick<SourceOptions, 'after' | 'shown'>,
-): Piece {
+): SqlFragment {
   const selected = shown === undefined ? columns : wholeColumns;
   const parts = plan.isPassed === true ? [passedPart(plan)] : rowParts(snapshot, plan);
   const behind = after === undefined ? [] : order.after(after);
@@ -187,7 +190,7 @@ function sortedRows(
   // in order and test each one for the term.
   if (isSelective(plan)) {
     const rows = selectRows(selected, parts);
-    const where = behind.length === 0 ? piece('') : concat(piece('WHERE'), allHold(behind));
+    const where = behind.length === 0 ? fragment('') : concat(fragment('WHERE'), allHold(behind));
     return {
       text: `WITH o AS MATERIALIZED (${rows.text}) SELECT ${selected} FROM o ${where.text} ORDER BY ${orderBy.text}`,
       values: [...rows.values, ...where.values, ...orderBy.values],
@@ -209,7 +212,7 @@ function keyRows({ catalog }: Snapshot, plan: TypePlan, rows: readonly KeyColumn
  * Adds bodies to a statement for some rows in order: the bodies of the first `shown` rows, until they fill a chunk. So
  * one statement reads a short page.
  */
-function withBodies(sorted: Piece, shown: number, shards: Piece): Piece {
+function withBodies(sorted: SqlFragment, shown: number, shards: SqlFragment): SqlFragment {
   const counted = `SELECT *, row_number() OVER () AS place, sum(o.bytes) OVER (ROWS UNBOUNDED PRECEDING) AS up_to`;
   const body = `SELECT b.raw FROM body b WHERE ${shards.text} AND b.shard = o.shard AND b.id = o.id`;
   return {
@@ -239,7 +242,7 @@ function wholeRows({ catalog }: Snapshot, plan: TypePlan, rows: readonly CopyRow
 }
 
 /** A condition on `b.shard` that lets the planner leave out partitions without rows of these incarnations. */
-function shardsOf(records: readonly IncarnationRecord[]): Piece {
+function shardsOf(records: readonly IncarnationRecord[]): SqlFragment {
   const shards = new Set(records.map(({ shard }) => shard));
   return isOneOf('b.shard', 'int2', [...shards]);
 }
@@ -261,7 +264,7 @@ function onceSource(read: () => Promise<readonly FoundRow[]>): RowSource {
 /**
  * Reads the rows of a statement through a database cursor, which is open until its last row or the transaction's end.
  */
-function cursorSource(snapshot: Snapshot, plan: TypePlan, statement: Piece): RowSource {
+function cursorSource(snapshot: Snapshot, plan: TypePlan, statement: SqlFragment): RowSource {
   const name = `rows_${snapshot.newNumber()}`;
   let isOpen = false;
   let isOver = false;
@@ -275,9 +278,9 @@ function cursorSource(snapshot: Snapshot, plan: TypePlan, statement: Piece): Row
         });
       }
       isOpen = true;
-      const rows = await snapshot.rows<KeyColumns>(piece(`FETCH ${want} FROM ${name}`));
+      const rows = await snapshot.rows<KeyColumns>(fragment(`FETCH ${want} FROM ${name}`));
       isOver = rows.length < want;
-      if (isOver) await snapshot.rows(piece(`CLOSE ${name}`));
+      if (isOver) await snapshot.rows(fragment(`CLOSE ${name}`));
       return rows.length === 0 ? undefined : keyRows(snapshot, plan, rows);
     },
   };
@@ -299,7 +302,7 @@ export async function sortedByPaths(
 ): Promise<RowSource> {
   const all = selectRows(columns, rowParts(snapshot, plan));
   // One row more than the budget allows is enough to refuse the question.
-  const some: Piece = { text: `SELECT * FROM (${all.text}) o LIMIT ?`, values: [...all.values, budget.left + 1] };
+  const some: SqlFragment = { text: `SELECT * FROM (${all.text}) o LIMIT ?`, values: [...all.values, budget.left + 1] };
   const found = keyRows(snapshot, plan, await snapshot.rows<KeyColumns>(some));
   budget.expect(found.length);
   const paths = documentPaths(order.paths);

@@ -1,7 +1,7 @@
 // All rows of a question in order. It merges the sorted rows of each type, and reads bodies where a condition needs
 // them.
 import { printPath } from '../../../query/path.ts';
-import type { BodyLooks } from '../../body-budget.ts';
+import type { BodyAllowance } from '../../body-budget.ts';
 import type { Wanted } from '../../page-keys.ts';
 import { matchKey, readCursor, rowOrder, type KeyRow, type RowOrder } from '../../row-order.ts';
 import type { Cursor } from '../../../query/continue.ts';
@@ -12,7 +12,7 @@ import { planTypes, type Question, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** One of the sorted sequences of rows that are merged: the rows of one type, some of them read ahead. */
-interface Lane {
+interface MergeInput {
   readonly plan: TypePlan;
   readonly source: RowSource;
   rows: readonly FoundRow[];
@@ -41,8 +41,8 @@ export class KeyStream {
   readonly #wanted: number;
   readonly #offset: number;
   /** The budget of bodies, which all types share. */
-  readonly #looks: BodyLooks;
-  #lanes: readonly Lane[] = [];
+  readonly #allowance: BodyAllowance;
+  #inputs: readonly MergeInput[] = [];
   #isRechecked = false;
   #given = 0;
   #readAhead = recheckedAtOnce;
@@ -52,8 +52,8 @@ export class KeyStream {
   #isCut = false;
 
   /**
-   * @param looks the budget of bodies, and what happens when it is used up: the stream ends early, or the question is
-   *   refused. A question that is sorted by paths is always refused, because its first row is known only after all
+   * @param allowance the budget of bodies, and what happens when it is used up: the stream ends early, or the question
+   *   is refused. A question that is sorted by paths is always refused, because its first row is known only after all
    *   bodies were read
    * @throws GatewayError BAD_REQUEST for a cursor that belongs to another order
    */
@@ -62,18 +62,18 @@ export class KeyStream {
     question: Question,
     cursor: Cursor | undefined,
     { offset, limit }: Wanted,
-    looks: BodyLooks,
+    allowance: BodyAllowance,
   ) {
     this.#snapshot = snapshot;
     this.#question = question;
-    this.#looks = looks;
+    this.#allowance = allowance;
     this.order = rowOrder(question.query);
     const start = cursor === undefined ? undefined : readCursor(this.order, cursor);
     this.#after = start?.row;
     this.rowsBefore = start?.rowsUpTo ?? 0;
     this.#offset = offset;
     this.#wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit + 1;
-    looks.budget.isFor(this.order.paths.map(printPath));
+    allowance.budget.isFor(this.order.paths.map(printPath));
   }
 
   /**
@@ -81,7 +81,7 @@ export class KeyStream {
    * @returns how many rows of the offset the database skips; the caller must skip the others
    */
   async open(): Promise<number> {
-    const { budget } = this.#looks;
+    const { budget } = this.#allowance;
     const plans = await planTypes(this.#snapshot, this.#question);
     for (const { conditions } of plans) budget.isFor(conditions.rechecked);
     const isOfBodies = plans.some(({ conditions }) => conditions.recheck !== undefined);
@@ -95,14 +95,14 @@ export class KeyStream {
     // With several types, or when rows are skipped here, bodies would be read of rows that are not on the page.
     const isWhole = plans.length === 1 && !isOfBodies && this.#offset === offset && most <= mostWithBodies;
     const options = { order: this.order, after: this.#after, most, offset, shown: isWhole ? most - 1 : undefined };
-    const lanes: Lane[] = [];
+    const inputs: MergeInput[] = [];
     for (const plan of plans) {
       const source = isByPaths
         ? await sortedByPaths(this.#snapshot, plan, options, budget)
         : await keySource(this.#snapshot, plan, options);
-      lanes.push({ plan, source, rows: [], at: 0, isOver: false });
+      inputs.push({ plan, source, rows: [], at: 0, isOver: false });
     }
-    this.#lanes = lanes;
+    this.#inputs = inputs;
     return offset;
   }
 
@@ -112,7 +112,7 @@ export class KeyStream {
   }
 
   get plans(): readonly TypePlan[] {
-    return this.#lanes.map(({ plan }) => plan);
+    return this.#inputs.map(({ plan }) => plan);
   }
 
   /**
@@ -133,10 +133,10 @@ export class KeyStream {
 
   /** Keeps the rows whose body matches. Stops when the budget is used up. */
   async #matching(rows: readonly FoundRow[]): Promise<readonly FoundRow[]> {
-    const { budget, over } = this.#looks;
+    const { budget, over } = this.#allowance;
     this.#readAhead = Math.min(this.#readAhead * 4, mostReadAhead);
     if (over !== undefined) this.#readAhead = Math.max(recheckedAtOnce, Math.min(this.#readAhead, budget.left));
-    const rechecks = new Map(this.#lanes.map(({ plan }) => [plan.type, plan.conditions.recheck]));
+    const rechecks = new Map(this.#inputs.map(({ plan }) => [plan.type, plan.conditions.recheck]));
     const checked = rows.filter(({ type }) => rechecks.get(type) !== undefined);
     const most = over === undefined ? checked.length : Math.min(checked.length, budget.left);
     const bodies = await readRaw(this.#snapshot, checked.slice(0, most));
@@ -166,7 +166,7 @@ export class KeyStream {
    */
   #isLate(fromMs: number): boolean {
     if (++this.#checked % checkedAtOnce !== 0) return false;
-    return this.#looks.budget.isLate(this.#checkedMs + performance.now() - fromMs);
+    return this.#allowance.budget.isLate(this.#checkedMs + performance.now() - fromMs);
   }
 
   /**
@@ -176,10 +176,10 @@ export class KeyStream {
   async #merged(want: number, readAhead: number): Promise<readonly FoundRow[] | undefined> {
     const rows: FoundRow[] = [];
     while (rows.length < want) {
-      let best: Lane | undefined;
-      for (const lane of this.#lanes) {
-        if (lane.at >= lane.rows.length && !(await fill(lane, readAhead))) continue;
-        if (best === undefined || this.order.compare(lane.rows[lane.at]!, best.rows[best.at]!) < 0) best = lane;
+      let best: MergeInput | undefined;
+      for (const input of this.#inputs) {
+        if (input.at >= input.rows.length && !(await fill(input, readAhead))) continue;
+        if (best === undefined || this.order.compare(input.rows[input.at]!, best.rows[best.at]!) < 0) best = input;
       }
       if (best === undefined) return rows.length === 0 ? undefined : rows;
       rows.push(best.rows[best.at++]!);
@@ -189,13 +189,13 @@ export class KeyStream {
 }
 
 /**
- * Reads more rows into the lane.
- * @returns whether the lane has a next row
+ * Reads more rows into the input.
+ * @returns whether the input has a next row
  */
-async function fill(lane: Lane, want: number): Promise<boolean> {
-  if (lane.isOver) return false;
-  lane.rows = (await lane.source.next(want)) ?? [];
-  lane.at = 0;
-  lane.isOver = lane.rows.length === 0;
-  return !lane.isOver;
+async function fill(input: MergeInput, want: number): Promise<boolean> {
+  if (input.isOver) return false;
+  input.rows = (await input.source.next(want)) ?? [];
+  input.at = 0;
+  input.isOver = input.rows.length === 0;
+  return !input.isOver;
 }

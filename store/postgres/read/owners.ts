@@ -6,7 +6,7 @@ import { grantAllows, noGrant } from '../../../query/scope/grants.ts';
 import { typeKey } from '../../../query/types.ts';
 import type { Grants, SingleRow } from './extents.ts';
 import type { Snapshot } from './snapshot.ts';
-import { bytes, piece, wholeTexts, type Piece } from './sql.ts';
+import { bytes, fragment, wholeTexts, type SqlFragment } from './sql.ts';
 
 interface OwnedRow extends SingleRow {
   readonly t: number;
@@ -22,7 +22,7 @@ export async function ownedRows(snapshot: Snapshot, owner: OwnerQuery, grants: G
   let rows =
     owner.uid === undefined
       ? await children(snapshot, (await namedOwners(snapshot, owner)).filter(isVisible))
-      : await read(snapshot, piece(`${columns} FROM obj o WHERE o.owner = ?`, bytes(owner.uid)));
+      : await read(snapshot, fragment(`${columns} FROM obj o WHERE o.owner = ?`, bytes(owner.uid)));
   for (let step = 0; step < owner.seniority && rows.length > 0; step++) {
     rows = await children(snapshot, rows.filter(isVisible));
   }
@@ -35,7 +35,7 @@ async function children(snapshot: Snapshot, owners: readonly OwnedRow[]): Promis
     JOIN obj o ON o.owner = g.uid AND o.inc = g.inc`;
   const incs = owners.map(({ inc }) => inc);
   const uids = owners.map(({ uid }) => uid);
-  return read(snapshot, piece(text, incs, uids));
+  return read(snapshot, fragment(text, incs, uids));
 }
 
 async function namedOwners(snapshot: Snapshot, { name, type, namespaces }: OwnerQuery): Promise<readonly OwnedRow[]> {
@@ -45,10 +45,10 @@ async function namedOwners(snapshot: Snapshot, { name, type, namespaces }: Owner
   const where = namespaces === undefined ? '' : 'AND o.namespace = ANY(?::bytea[])';
   const wanted = namespaces === undefined ? [] : [wholeTexts(['', ...namespaces])];
   const text = `${columns} FROM obj o WHERE o.t = ANY(?::int4[]) AND o.name = ? ${where}`;
-  return read(snapshot, piece(text, known, bytes(name), ...wanted));
+  return read(snapshot, fragment(text, known, bytes(name), ...wanted));
 }
 
-async function read(snapshot: Snapshot, statement: Piece): Promise<readonly OwnedRow[]> {
+async function read(snapshot: Snapshot, statement: SqlFragment): Promise<readonly OwnedRow[]> {
   const rows = await snapshot.rows<readonly [number, number, Buffer, number, Buffer, Buffer]>(statement);
   return rows.map(([id, inc, namespace, t, name, uid]) => {
     return { id, inc, namespace: namespace.toString(), t, name: name.toString(), uid };

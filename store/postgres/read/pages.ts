@@ -30,14 +30,14 @@ export async function readKeys(
 ): Promise<KeyPage> {
   const rows = new Rows();
   const keys = new PageKeys<FoundRow>(question.query.types, page, bodyLimits, (row) => rows.add(row));
-  const stream = new KeyStream(snapshot, question, page.after, keys.wanted, keys.looks);
+  const stream = new KeyStream(snapshot, question, page.after, keys.wanted, keys.allowance);
   keys.skip(await stream.open());
   for (;;) {
     const found = await stream.next();
     if (found === undefined || keys.take(found)) break;
   }
   keys.check(stream);
-  const end = await keys.end(stream, () => countRows(snapshot, question, keys.looks));
+  const end = await keys.end(stream, () => countRows(snapshot, question, keys.allowance));
   return { ids: rows.packed(), first: rows.first, ...end };
 }
 

@@ -6,7 +6,7 @@ import { narrowNamespaces } from '../../narrow-namespaces.ts';
 import { compileConditions, type Conditions } from './conditions.ts';
 import {
   extentOf,
-  memberPiece,
+  memberFragment,
   partsOf,
   rowsById,
   type Extent,
@@ -16,7 +16,7 @@ import {
 } from './extents.ts';
 import { ownedRows } from './owners.ts';
 import type { Snapshot } from './snapshot.ts';
-import { allHold, join, piece, type Piece } from './sql.ts';
+import { allHold, join, fragment, type SqlFragment } from './sql.ts';
 
 /** A query and the grants of the user who asks. */
 export interface Question {
@@ -54,7 +54,7 @@ export async function planTypes(snapshot: Snapshot, { query, grants }: Question)
 
 /** Whether all rows of the plan's extent match, as far as SQL can tell. A condition on bodies may remain. */
 export function isExtentOnly({ conditions, only }: TypePlan): boolean {
-  return conditions.pieces.length === 0 && only === undefined;
+  return conditions.fragments.length === 0 && only === undefined;
 }
 
 /** SQL sources that together give all rows of a plan, each row once. Conditions that need bodies are not applied. */
@@ -62,17 +62,17 @@ export function rowParts(snapshot: Snapshot, { extent, conditions, only }: TypeP
   const parts: readonly Part[] =
     only === undefined
       ? partsOf(snapshot, extent)
-      : [{ from: rowsById(snapshot, only), where: [piece('o.t = ?', extent.t), memberPiece(extent)] }];
-  return parts.map(({ from, where }) => ({ from, where: [...where, ...conditions.pieces] }));
+      : [{ from: rowsById(snapshot, only), where: [fragment('o.t = ?', extent.t), memberFragment(extent)] }];
+  return parts.map(({ from, where }) => ({ from, where: [...where, ...conditions.fragments] }));
 }
 
 /**
  * A statement for the rows of all sources, joined with UNION ALL.
  * @param and more conditions for each source
  */
-export function selectRows(columns: string, parts: readonly Part[], and: readonly Piece[] = []): Piece {
-  if (parts.length === 0) return piece(`SELECT ${columns} FROM obj o WHERE false`);
-  const selects = parts.map(({ from, where }): Piece => {
+export function selectRows(columns: string, parts: readonly Part[], and: readonly SqlFragment[] = []): SqlFragment {
+  if (parts.length === 0) return fragment(`SELECT ${columns} FROM obj o WHERE false`);
+  const selects = parts.map(({ from, where }): SqlFragment => {
     const all = allHold([...where, ...and]);
     return { text: `SELECT ${columns} FROM ${from.text} WHERE ${all.text}`, values: [...from.values, ...all.values] };
   });
@@ -81,5 +81,8 @@ export function selectRows(columns: string, parts: readonly Part[], and: readonl
 
 /** A source that reads all rows of the type, with a condition that keeps only the rows of the plan. */
 export function passedPart({ extent, conditions }: TypePlan): Part {
-  return { from: piece('obj o'), where: [piece('o.t = ?', extent.t), memberPiece(extent), ...conditions.pieces] };
+  return {
+    from: fragment('obj o'),
+    where: [fragment('o.t = ?', extent.t), memberFragment(extent), ...conditions.fragments],
+  };
 }

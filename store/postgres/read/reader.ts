@@ -15,7 +15,7 @@ import { readFacets, readFacetValues } from './facets.ts';
 import { readKeys } from './pages.ts';
 import type { Question } from './plans.ts';
 import { snapshotsOf, type InSnapshot, type Moment, type Snapshot } from './snapshot.ts';
-import { piece } from './sql.ts';
+import { fragment } from './sql.ts';
 
 /** The read methods of a store. */
 export type Reader = Pick<IndexStore, 'types' | 'versions' | 'list' | 'count' | 'facets' | 'values'>;
@@ -133,7 +133,7 @@ async function storedTypes({ rows, catalog }: Snapshot, incarnation?: string): P
   const only = incarnation === undefined ? undefined : catalog.incarnations.get(incarnation);
   if (incarnation !== undefined && only === undefined) return [];
   const found = await rows<FollowRow>(
-    piece(`SELECT i.incarnation, i.cluster, f.info, f.version, f.confirmed, f.objects, f.resume
+    fragment(`SELECT i.incarnation, i.cluster, f.info, f.version, f.confirmed, f.objects, f.resume
       FROM follow f JOIN incarnation i ON i.id = f.inc
       ${only === undefined ? '' : `WHERE f.shard = ${only.shard} AND f.inc = ${only.number}`} ORDER BY f.t, f.inc`),
   );
@@ -153,10 +153,10 @@ async function storedVersions(
   if (t === undefined || inc === undefined) return [];
   const name = `versions_${newNumber()}`;
   const text = 'SELECT o.namespace, o.name, o.uid, o.rv FROM obj o WHERE o.t = ? AND o.inc = ?';
-  await rows(piece(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`, t, inc));
+  await rows(fragment(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`, t, inc));
   const found: StoredVersion[] = [];
   for (;;) {
-    const some = await rows<readonly Buffer[]>(piece(`FETCH ${versionsAtOnce} FROM ${name}`));
+    const some = await rows<readonly Buffer[]>(fragment(`FETCH ${versionsAtOnce} FROM ${name}`));
     for (const [namespace, of, uid, rv] of some) {
       const resourceVersion = rv!.toString();
       found.push({ namespace: namespace!.toString(), name: of!.toString(), uid: uid!.toString(), resourceVersion });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Database, ReadSession } from '../connection/database.ts';
 import type { Answered } from '../connection/script.ts';
 import { snapshotsOf, type Snapshot } from './snapshot.ts';
-import { piece } from './sql.ts';
+import { fragment } from './sql.ts';
 
 /** A database that notes what it is sent. Its catalog has the type `pods.` with the number of the catalog's version. */
 function fakeDatabase() {
@@ -33,7 +33,7 @@ function fakeDatabase() {
 }
 
 const askType = async ({ rows, catalog }: Snapshot): Promise<string> => {
-  const [row] = await rows<readonly [string]>(piece('type ?', catalog.types.get('pods.')));
+  const [row] = await rows<readonly [string]>(fragment('type ?', catalog.types.get('pods.')));
   return row![0];
 };
 

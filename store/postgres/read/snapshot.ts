@@ -5,7 +5,7 @@
 import type { Database, ReadSession } from '../connection/database.ts';
 import { copyOf, type Answered, type CopyRow } from '../connection/script.ts';
 import { readCatalog, type Catalog } from './catalog.ts';
-import { withLiterals, type Piece } from './sql.ts';
+import { withLiterals, type SqlFragment } from './sql.ts';
 import { TermCounts } from './term-counts.ts';
 
 /** A transaction, and the state of the index that it sees. */
@@ -14,9 +14,9 @@ export interface Snapshot {
   /** What state of the index the transaction sees. When called before any other statement, it costs a round trip. */
   readonly moment: () => Promise<Moment>;
   /** Runs a statement. Each row is an array of its columns; bytea is a Buffer and int8 a number. */
-  rows<Row extends readonly unknown[]>(statement: Piece): Promise<readonly Row[]>;
+  rows<Row extends readonly unknown[]>(statement: SqlFragment): Promise<readonly Row[]>;
   /** Runs a query through COPY, which gives bytes without conversion. */
-  copied(query: Piece): Promise<readonly CopyRow[]>;
+  copied(query: SqlFragment): Promise<readonly CopyRow[]>;
   /** How many rows have a term. The numbers are at most half a minute old. */
   readonly termCounts: TermCounts;
   /** A number that is unique in this transaction, for the name of a cursor. */
@@ -145,14 +145,14 @@ class Transaction implements Snapshot {
     return this.#moment!;
   };
 
-  readonly rows = async <Row extends readonly unknown[]>(statement: Piece): Promise<readonly Row[]> => {
+  readonly rows = async <Row extends readonly unknown[]>(statement: SqlFragment): Promise<readonly Row[]> => {
     const { rows, columnTypes } = await this.#run(withLiterals(statement));
     const readers = columnTypes.map((type) => this.#session.readerOf(type));
     const read = (value: string | null, column: number): unknown => (value === null ? null : readers[column]!(value));
     return rows.map((row) => row.map(read)) as unknown as readonly Row[];
   };
 
-  readonly copied = async (query: Piece): Promise<readonly CopyRow[]> =>
+  readonly copied = async (query: SqlFragment): Promise<readonly CopyRow[]> =>
     (await this.#run(copyOf(withLiterals(query)))).copied;
 
   readonly newNumber = (): number => ++this.#number;

@@ -1,29 +1,29 @@
-// Pieces of SQL for PostgreSQL. Their values replace the `?` when the statement is complete. They become literals and
-// not parameters, because a text with several statements can have no parameters, and neither can COPY.
-import { join, type Piece } from '../../sql-piece.ts';
+// Fragments of SQL for PostgreSQL. Their values replace the `?` when the statement is complete. They become literals
+// and not parameters, because a text with several statements can have no parameters, and neither can COPY.
+import { join, type SqlFragment } from '../../sql-fragment.ts';
 
-export { join, type Piece };
+export { join, type SqlFragment };
 
-/** Makes a piece from a text and its values. */
-export function piece(text: string, ...values: readonly unknown[]): Piece {
+/** Makes a fragment from a text and its values. */
+export function fragment(text: string, ...values: readonly unknown[]): SqlFragment {
   return { text, values };
 }
 
-/** Joins pieces with a space. */
-export function concat(...pieces: readonly Piece[]): Piece {
-  return join(pieces, ' ');
+/** Joins fragments with a space. */
+export function concat(...fragments: readonly SqlFragment[]): SqlFragment {
+  return join(fragments, ' ');
 }
 
 /** Joins conditions into one that is true when all of them are true. */
-export function allHold(pieces: readonly Piece[]): Piece {
-  return pieces.length === 0 ? piece('true') : join(pieces, ' AND ');
+export function allHold(fragments: readonly SqlFragment[]): SqlFragment {
+  return fragments.length === 0 ? fragment('true') : join(fragments, ' AND ');
 }
 
 /**
  * Replaces each `?` by its value as a literal. Bytes become hexadecimal digits, and all other values are numbers. So no
  * text of a caller can end a literal early.
  */
-export function withLiterals({ text, values }: Piece): string {
+export function withLiterals({ text, values }: SqlFragment): string {
   let at = 0;
   return text.replaceAll('?', () => literal(values[at++]));
 }
@@ -48,10 +48,10 @@ function numberText(value: unknown): string {
 }
 
 /** A condition that a column has one of some values. */
-export function isOneOf(column: string, type: 'int2' | 'int4' | 'bytea', values: readonly unknown[]): Piece {
+export function isOneOf(column: string, type: 'int2' | 'int4' | 'bytea', values: readonly unknown[]): SqlFragment {
   // A database index gives rows in order only for a comparison with one value.
-  if (values.length === 1) return piece(`${column} = ?::${type}`, values[0]);
-  return piece(`${column} = ANY(?::${type}[])`, values);
+  if (values.length === 1) return fragment(`${column} = ?::${type}`, values[0]);
+  return fragment(`${column} = ANY(?::${type}[])`, values);
 }
 
 /**
@@ -67,8 +67,8 @@ export function bytesOf(texts: Iterable<string>): readonly Buffer[] {
 }
 
 /** A number as SQL, for a comparison with a column of integers. */
-export function numberPiece(value: number): Piece {
-  return piece(Number.isSafeInteger(value) ? '?::int8' : '?::float8', String(value));
+export function numberFragment(value: number): SqlFragment {
+  return fragment(Number.isSafeInteger(value) ? '?::int8' : '?::float8', String(value));
 }
 
 /**

@@ -3,7 +3,7 @@ import { mostEnumerated, termSet, type TermLookup, type TermSet } from '../../te
 import { indexedPathBytes } from '../connection/schema.ts';
 import { termId } from '../write/terms.ts';
 import type { Snapshot } from './snapshot.ts';
-import { allHold, bytes, piece, type Piece } from './sql.ts';
+import { allHold, bytes, fragment, type SqlFragment } from './sql.ts';
 
 /** What terms are looked up for: a transaction, and the type with the number `t`. */
 export interface TermsOf {
@@ -26,7 +26,9 @@ export async function lookUpTerms(of: TermsOf, lookup: TermLookup): Promise<Term
     );
   }
   if ('part' in values)
-    return termSet(await terms(of, [...ofPath(path), piece('position(?::bytea in k.value) > 0', bytes(values.part))]));
+    return termSet(
+      await terms(of, [...ofPath(path), fragment('position(?::bytea in k.value) > 0', bytes(values.part))]),
+    );
   return termSet(await valueTerms(of, path, values), isNegative);
 }
 
@@ -36,18 +38,18 @@ async function textTerms(of: TermsOf, text: string): Promise<TermSet<string>> {
   const found = `(position(?::bytea in substr(coalesce(k.path_fold, k.path), 3)) > 0
     OR position(?::bytea in coalesce(k.value_fold, k.value)) > 0)`;
   const isLabel = `substr(k.path, 1, ${indexedPathBytes}) >= ? AND substr(k.path, 1, ${indexedPathBytes}) < ?`;
-  return termSet(await terms(of, [piece(isLabel, bytes('l:'), bytes('l;')), piece(found, lower, lower)]));
+  return termSet(await terms(of, [fragment(isLabel, bytes('l:'), bytes('l;')), fragment(found, lower, lower)]));
 }
 
 /**
  * SQL conditions for terms `k` of a path. The database index `term_text` holds only the first bytes of a path. So the
  * beginning is compared for the index, and then the whole path.
  */
-export function ofPath(path: string): readonly Piece[] {
+export function ofPath(path: string): readonly SqlFragment[] {
   const text = bytes(path);
   return [
-    piece(`substr(k.path, 1, ${indexedPathBytes}) = ?`, text.subarray(0, indexedPathBytes)),
-    piece('k.path = ?', text),
+    fragment(`substr(k.path, 1, ${indexedPathBytes}) = ?`, text.subarray(0, indexedPathBytes)),
+    fragment('k.path = ?', text),
   ];
 }
 
@@ -57,7 +59,7 @@ async function valueTerms(of: TermsOf, path: string, values: readonly string[]):
   const ids = [...new Set(values)].map((value) => String(termId(type, path, value)));
   const known = ids.map((id) => termCounts.of(id));
   if (known.every((rows) => rows !== undefined)) return ids.map((id, i) => [id, known[i]!, noBytes]);
-  const found = await terms(of, [piece('k.id = ANY(?::int8[])', ids)]);
+  const found = await terms(of, [fragment('k.id = ANY(?::int8[])', ids)]);
   const rows = new Map(found.map(([id, n]) => [id, n]));
   for (const id of ids) termCounts.note(id, rows.get(id) ?? 0);
   return ids.map((id) => [id, rows.get(id) ?? 0, noBytes]);
@@ -66,8 +68,8 @@ async function valueTerms(of: TermsOf, path: string, values: readonly string[]):
 const noBytes = Buffer.alloc(0);
 
 /** Reads the terms that rows have. Every shard counts its own rows, so the numbers of equal terms are added up. */
-function terms({ snapshot, t }: TermsOf, where: readonly Piece[], limit?: number): Promise<readonly TermRow[]> {
-  const all = allHold([piece('k.t = ?', t), ...where]);
+function terms({ snapshot, t }: TermsOf, where: readonly SqlFragment[], limit?: number): Promise<readonly TermRow[]> {
+  const all = allHold([fragment('k.t = ?', t), ...where]);
   const text = `SELECT k.id::text, sum(k.n)::int8, k.value FROM term k WHERE ${all.text} GROUP BY k.id, k.value`;
   const cut = limit === undefined ? '' : ` LIMIT ${limit}`;
   return snapshot.rows<TermRow>({ text: `${text}${cut}`, values: all.values });

@@ -64,7 +64,7 @@ export function writeRows(set: WriteSet): readonly Statement[] {
   const objects = set.objects.filter(isLeft);
   return [
     ...(objects.length === 0 ? [] : [writeObjects(objects)]),
-    ...pieces(set.bodies.filter(isLeft)).map(writeBodies),
+    ...fragments(set.bodies.filter(isLeft)).map(writeBodies),
   ];
 }
 
@@ -121,7 +121,7 @@ function bodyFields({ id, shard, raw }: BodyRow): readonly Field[] {
 }
 
 /** Splits rows into groups, each for one statement, by the size of their bodies. */
-function pieces(rows: readonly BodyRow[]): readonly (readonly BodyRow[])[] {
+function fragments(rows: readonly BodyRow[]): readonly (readonly BodyRow[])[] {
   const all: BodyRow[][] = [];
   let left = 0;
   for (const row of rows) {

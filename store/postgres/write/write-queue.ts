@@ -134,9 +134,9 @@ export class WriteQueue {
   async #writeInPieces({ batch, writer, resolve, reject }: WaitingBatch, refusal: unknown): Promise<void> {
     const total = { written: 0, deleted: 0 };
     let newestUs: number | undefined;
-    const isWritten = async (piece: WriteBatch): Promise<boolean> => {
+    const isWritten = async (fragment: WriteBatch): Promise<boolean> => {
       try {
-        const { lastUs, counts } = await this.#writer.apply([{ batch: piece, writer }]);
+        const { lastUs, counts } = await this.#writer.apply([{ batch: fragment, writer }]);
         if (lastUs !== undefined) this.#options.onCommit(lastUs);
         newestUs = lastUs ?? newestUs;
         total.written += counts[0]!.written;
@@ -148,9 +148,9 @@ export class WriteQueue {
       }
     };
     try {
-      const pieces = piecesOf(batch);
-      let next = pieces.next();
-      while (next.done !== true) next = pieces.next(await isWritten(next.value));
+      const fragments = piecesOf(batch);
+      let next = fragments.next();
+      while (next.done !== true) next = fragments.next(await isWritten(next.value));
       if (next.value === undefined) throw refusal;
       resolve(withLeftOut({ resourceVersion: this.#options.versionOf(newestUs), ...total }, next.value));
     } catch (error) {

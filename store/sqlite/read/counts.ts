@@ -1,25 +1,29 @@
 // Counts the rows of a question, in total or by cluster, namespace or type. The stored counters (tables `counter` and
 // `follow`) are used only where they give the same result as reading the rows.
 import type { SlotRow } from '../tables/catalog.ts';
-import type { BodyLooks } from '../../body-budget.ts';
+import type { BodyAllowance } from '../../body-budget.ts';
 import type { NamedFacet } from '../../store.ts';
 import { placeValue } from '../../value-counts.ts';
 import { extentRows, rowsBySlot, type Extent } from '../session/extents.ts';
 import { KeyStream } from './key-stream.ts';
 import { countByNames, prepareNames } from '../session/name-search.ts';
-import { sliceMs, type Turns } from '../tables/transaction.ts';
+import { sliceMs, type TimeSlices } from '../tables/transaction.ts';
 import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session/session.ts';
-import { cheapestAccess, inSlots, isOfSingles, joined } from '../walks/sources.ts';
+import { cheapestAccess, inSlots, isOfSingles, joined } from '../scans/sources.ts';
 import { isExtentOnly } from '../session/session.ts';
 
 /**
  * Counts the rows.
  * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
-export async function countRows(turns: Turns<Session>, question: Question, looks: BodyLooks): Promise<number> {
+export async function countRows(
+  timeSlices: TimeSlices<Session>,
+  question: Question,
+  allowance: BodyAllowance,
+): Promise<number> {
   let sum = 0;
-  await prepareNames(turns, question);
-  await eachPlan(turns, question, looks, {
+  await prepareNames(timeSlices, question);
+  await eachPlan(timeSlices, question, allowance, {
     plan: (session, plan) => (sum += countPlan(session, plan, question)),
     row: () => sum++,
   });
@@ -31,15 +35,15 @@ export async function countRows(turns: Turns<Session>, question: Question, looks
  * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
 export async function countBy(
-  turns: Turns<Session>,
+  timeSlices: TimeSlices<Session>,
   question: Question,
-  looks: BodyLooks,
+  allowance: BodyAllowance,
   by: NamedFacet,
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
   const add = (value: string, n: number): unknown => counts.set(value, (counts.get(value) ?? 0) + n);
-  await prepareNames(turns, question);
-  await eachPlan(turns, question, looks, {
+  await prepareNames(timeSlices, question);
+  await eachPlan(timeSlices, question, allowance, {
     plan: (session, plan) => {
       if (by === 'type') {
         const n = countPlan(session, plan, question);
@@ -73,9 +77,9 @@ export interface PlanVisitor {
  * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
 export async function eachPlan(
-  { slice, pause }: Turns<Session>,
+  { slice, pause }: TimeSlices<Session>,
   question: Question,
-  looks: BodyLooks,
+  allowance: BodyAllowance,
   visitor: PlanVisitor,
 ): Promise<void> {
   const isDone = slice((session) => {
@@ -85,7 +89,7 @@ export async function eachPlan(
     return true;
   });
   if (isDone) return;
-  await eachRows({ slice, pause }, question, looks, (session, rows) => {
+  await eachRows({ slice, pause }, question, allowance, (session, rows) => {
     for (const row of rows) visitor.row(session, row);
   });
 }
@@ -95,19 +99,19 @@ export async function eachPlan(
  * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
 export async function eachRows(
-  { slice, pause }: Turns<Session>,
+  { slice, pause }: TimeSlices<Session>,
   question: Question,
-  looks: BodyLooks,
+  allowance: BodyAllowance,
   visit: (session: Session, rows: readonly SlotRow[]) => void,
 ): Promise<void> {
   const query = { ...question.query, order: [] };
-  const stream = new KeyStream({ ...question, query }, undefined, { offset: 0, limit: undefined }, looks);
+  const stream = new KeyStream({ ...question, query }, undefined, { offset: 0, limit: undefined }, allowance);
   let isFirst = true;
   for (let isDone = false; !isDone;) {
     isDone = slice((session) => {
       const untilMs = performance.now() + sliceMs;
       stream.enter(session);
-      if (isFirst && looks.over !== undefined) looks.budget.expect(leastRechecked(session, question));
+      if (isFirst && allowance.over !== undefined) allowance.budget.expect(leastRechecked(session, question));
       isFirst = false;
       do {
         const rows = stream.next(session);
@@ -116,7 +120,7 @@ export async function eachRows(
       } while (performance.now() < untilMs);
       return false;
     });
-    if (stream.cutAt !== undefined) throw looks.budget.tooMany();
+    if (stream.cutAt !== undefined) throw allowance.budget.tooMany();
     if (!isDone) await pause();
   }
 }

@@ -1,15 +1,15 @@
 // Counts rows by the values of a label or a path, and completes the beginning of a value. A row with several values is
 // counted once for each of them. A row without a value is not counted.
 import type { FacetBy, FacetCount } from '../../store.ts';
-import { BodyBudget, type BodyLimits, type BodyLooks } from '../../body-budget.ts';
+import { BodyBudget, type BodyLimits, type BodyAllowance } from '../../body-budget.ts';
 import { isExtentOnly } from '../session/session.ts';
 import { countBy, eachPlan, eachRows } from './counts.ts';
 import { extentRows } from '../session/extents.ts';
 import { beginningWith, bodyCounter, mostFrequent, valuesAt, type AddCount } from '../../value-counts.ts';
-import { type Turns } from '../tables/transaction.ts';
+import { type TimeSlices } from '../tables/transaction.ts';
 import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session/session.ts';
-import type { Piece } from '../tables/sql.ts';
-import { cheapestAccess, inExtent, joined, type Access } from '../walks/sources.ts';
+import type { SqlFragment } from '../tables/sql.ts';
+import { cheapestAccess, inExtent, joined, type Access } from '../scans/sources.ts';
 import type { TermCounts } from '../session/term-counts.ts';
 import { unpackTerms } from '../tables/terms.ts';
 
@@ -28,13 +28,13 @@ const leastRemembered = 300;
  * @throws TooManyBodies (rejects) when too many bodies would have to be read
  */
 export async function readFacets(
-  turns: Turns<Session>,
+  timeSlices: TimeSlices<Session>,
   question: Question,
   by: FacetBy,
   limit: number,
   bodyLimits?: BodyLimits,
 ): Promise<readonly FacetCount[]> {
-  return mostFrequent(await countValues(turns, question, by, '', bodyLimits), limit);
+  return mostFrequent(await countValues(timeSlices, question, by, '', bodyLimits), limit);
 }
 
 /**
@@ -42,35 +42,35 @@ export async function readFacets(
  * @throws TooManyBodies (rejects) when too many bodies would have to be read
  */
 export async function readFacetValues(
-  turns: Turns<Session>,
+  timeSlices: TimeSlices<Session>,
   question: Question,
   by: FacetBy,
   { prefix, limit }: { readonly prefix: string; readonly limit: number },
   bodyLimits?: BodyLimits,
 ): Promise<readonly string[]> {
-  return beginningWith(await countValues(turns, question, by, prefix, bodyLimits), prefix, limit);
+  return beginningWith(await countValues(timeSlices, question, by, prefix, bodyLimits), prefix, limit);
 }
 
 async function countValues(
-  turns: Turns<Session>,
+  timeSlices: TimeSlices<Session>,
   question: Question,
   by: FacetBy,
   prefix: string,
   bodyLimits: BodyLimits | undefined,
 ): Promise<ReadonlyMap<string, number>> {
   // Testing conditions and counting values share one budget, so a body that is read for both is counted twice.
-  const looks: BodyLooks = { budget: new BodyBudget(question.query.types, bodyLimits), over: 'refuse' };
-  if (typeof by === 'string') return countBy(turns, question, looks, by);
+  const allowance: BodyAllowance = { budget: new BodyBudget(question.query.types, bodyLimits), over: 'refuse' };
+  if (typeof by === 'string') return countBy(timeSlices, question, allowance, by);
   const counts = new Map<string, number>();
   const add: AddCount = (value, n) => void counts.set(value, (counts.get(value) ?? 0) + n);
   const at = valuesAt(by, question.query.types);
   if ('inBodies' in at) {
-    await countInBodies(turns, question, looks, at.inBodies, add);
+    await countInBodies(timeSlices, question, allowance, at.inBodies, add);
     return counts;
   }
   const { term } = at;
-  await prepareCounts(turns, question, term);
-  await eachPlan(turns, question, looks, {
+  await prepareCounts(timeSlices, question, term);
+  await eachPlan(timeSlices, question, allowance, {
     plan: (session, plan) => {
       for (const [value, n] of countTerms(session, plan, question, { path: term, prefix })) add(value, n);
     },
@@ -86,11 +86,11 @@ async function countValues(
 }
 
 /** Builds the counts in memory (rows by value and namespace slot), for users who see only some of the namespaces. */
-async function prepareCounts(turns: Turns<Session>, question: Question, path: string): Promise<void> {
-  const { memory, types } = turns.slice((session) => {
+async function prepareCounts(timeSlices: TimeSlices<Session>, question: Question, path: string): Promise<void> {
+  const { memory, types } = timeSlices.slice((session) => {
     return { memory: session.memory, types: planTypes(session, question).filter(isOfSlots) };
   });
-  for (const { extent } of types) await memory.prepareTermCounts(turns, extent.t, path);
+  for (const { extent } of types) await memory.prepareTermCounts(timeSlices, extent.t, path);
 }
 
 /** Whether the counts in memory can answer the plan: it consists of complete slots, and has enough rows. */
@@ -130,8 +130,8 @@ function countTerms(
   const access = cheapestAccess(plan, query);
   if (access.cost >= manyRows && plan.only === undefined) {
     const member = inExtent(extent, 'x');
-    const isBare = plan.conditions.pieces.length === 0;
-    const where = whereOf([range, ...(member === undefined ? [] : [member]), ...plan.conditions.pieces]);
+    const isBare = plan.conditions.fragments.length === 0;
+    const where = whereOf([range, ...(member === undefined ? [] : [member]), ...plan.conditions.fragments]);
     const rows = isBare ? '' : 'CROSS JOIN obj o NOT INDEXED ON o.id = x.id';
     return sql.all(
       `SELECT k.value, count(*) FROM ${terms} CROSS JOIN posting x ON x.term = k.id ${rows} WHERE ${where.text} GROUP BY k.id`,
@@ -153,7 +153,7 @@ function rowsTerms({ sql }: Session, access: Access): readonly Uint8Array[] {
 
 type Values = readonly (readonly [value: string, count: number])[];
 
-function countTermsOfRows(session: Session, rows: readonly Uint8Array[], range: Piece): Values {
+function countTermsOfRows(session: Session, rows: readonly Uint8Array[], range: SqlFragment): Values {
   return valuesOf(session, countIds(rows, new Map(), undefined), range);
 }
 
@@ -172,7 +172,7 @@ function countIds(
 }
 
 /** The values of those terms that match `range` (SQL about table `term`), with their counts. */
-function valuesOf({ sql }: Session, byId: ReadonlyMap<number, number>, range: Piece): Values {
+function valuesOf({ sql }: Session, byId: ReadonlyMap<number, number>, range: SqlFragment): Values {
   return sql
     .all<[number, string]>(
       `SELECT k.id, k.value FROM json_each(?) j CROSS JOIN term k NOT INDEXED ON k.id = j.value WHERE ${range.text}`,
@@ -182,19 +182,19 @@ function valuesOf({ sql }: Session, byId: ReadonlyMap<number, number>, range: Pi
 }
 
 async function countInBodies(
-  turns: Turns<Session>,
+  timeSlices: TimeSlices<Session>,
   question: Question,
-  looks: BodyLooks,
+  allowance: BodyAllowance,
   path: string,
   add: AddCount,
 ): Promise<void> {
-  const { budget } = looks;
+  const { budget } = allowance;
   const count = bodyCounter(path, budget, add);
-  turns.slice((session) => {
+  timeSlices.slice((session) => {
     const plans = planTypes(session, question).filter((plan) => isExtentOnly(plan) && !plan.conditions.recheck);
     budget.expect(plans.reduce((sum, { extent }) => sum + extentRows(session, extent), 0));
   });
-  await eachRows(turns, question, looks, ({ sql }, rows) => {
+  await eachRows(timeSlices, question, allowance, ({ sql }, rows) => {
     for (let at = 0; at < rows.length; at += bodiesAtOnce) {
       const ids = rows.slice(at, at + bodiesAtOnce).map(({ id }) => id);
       const text = 'SELECT b.raw FROM json_each(?) j CROSS JOIN body b ON b.id = j.value';

@@ -1,37 +1,37 @@
 // All rows of a question in order. It merges the sorted rows of each type, and reads bodies where a condition needs
-// them. The rows of a type come from a walk: an iterator that reads rows in order, but only inside a transaction. After
-// a pause the walk continues in the next transaction.
+// them. The rows of a type come from a scan: an iterator that reads rows in order, but only inside a transaction. After
+// a pause the scan continues in the next transaction.
 import type { SlotRow } from '../tables/catalog.ts';
 import type { Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';
 import type { Cursor } from '../../../query/continue.ts';
-import type { BodyLooks } from '../../body-budget.ts';
+import type { BodyAllowance } from '../../body-budget.ts';
 import type { Wanted } from '../../page-keys.ts';
 import type { KeyRow, RowOrder } from '../../row-order.ts';
-import { incarnationsOf, incarnationWalk, isByIncarnation } from '../walks/incarnation-walk.ts';
+import { incarnationsOf, incarnationScan, isByIncarnation } from '../scans/incarnation-scan.ts';
 import { matchKey, readCursor, rowOrder } from '../../row-order.ts';
 import { planTypes, type Question, type Session, type TypePlan } from '../session/session.ts';
-import { isOrderOfSingles, singlesWalk } from '../walks/singles-walk.ts';
-import { accessToSingles, cheapestAccess, isOfSingles, type Access } from '../walks/sources.ts';
+import { isOrderOfSingles, singlesScan } from '../scans/singles-scan.ts';
+import { accessToSingles, cheapestAccess, isOfSingles, type Access } from '../scans/sources.ts';
 import { isPassedInMemory } from '../session/created-skip.ts';
-import { slotWalk } from '../walks/slot-walk.ts';
-import { collect, columnWalk, sortedWalk, walkOf, type Walk } from '../walks/walks.ts';
+import { slotScan } from '../scans/slot-scan.ts';
+import { collect, columnScan, sortedScan, scanOf, type Scan } from '../scans/scans.ts';
 
 /**
- * One of the sorted sequences of rows that are merged: a walk over rows of one type, and the rows it has read ahead.
+ * One of the sorted sequences of rows that are merged: a scan over rows of one type, and the rows it has read ahead.
  */
-interface Lane {
+interface MergeInput {
   readonly type: string;
   /**
-   * Which rows of the type the walk gives: all, those of complete namespace slots, or the single objects granted by
+   * Which rows of the type the scan gives: all, those of complete namespace slots, or the single objects granted by
    * name. `slots` and `singles` occur together, and have no row in common.
    */
   readonly of: 'all' | 'slots' | 'singles';
-  walk: Walk;
+  scan: Scan;
   rows: readonly SlotRow[];
   at: number;
   isOver: boolean;
-  /** The last row that the walk has read. */
+  /** The last row that the scan has read. */
   last: SlotRow | undefined;
   spentMs: number;
 }
@@ -42,16 +42,16 @@ const recheckedAtOnce = 64;
 const checkedAtOnce = 16;
 /** Rows. Smaller offsets are skipped by reading the rows one by one. */
 const leastSkipped = 20;
-/** The most rows that a walk reads ahead at a time. */
+/** The most rows that a scan reads ahead at a time. */
 const mostReadAhead = 2000;
-/** The estimated cost of a walk is multiplied by this, because matching rows are often not spread evenly. */
+/** The estimated cost of a scan is multiplied by this, because matching rows are often not spread evenly. */
 const unevenness = 20;
-/** Cost of a row that is collected and sorted, relative to a row that a walk reads in order. */
+/** Cost of a row that is collected and sorted, relative to a row that a scan reads in order. */
 const collectCost = 1.5;
 /** Cost of one more statement for an incarnation, as a number of rows read. */
 const perIncarnation = 4;
 /**
- * Milliseconds. When a walk whose condition is a part of a name has found no row for this long, a scan of all names
+ * Milliseconds. When a scan whose condition is a part of a name has found no row for this long, a scan of all names
  * replaces it.
  */
 const patienceMs = 20;
@@ -63,10 +63,10 @@ export class KeyStream {
   readonly #wanted: number;
   readonly #offset: number;
   /** The budget of bodies, which all types share. */
-  readonly #looks: BodyLooks;
+  readonly #allowance: BodyAllowance;
   /** How many rows of the query come before the first row of this stream, as its cursor says. */
   readonly rowsBefore: number;
-  #lanes: Lane[] | undefined;
+  #inputs: MergeInput[] | undefined;
   #plans: ReadonlyMap<string, TypePlan> = new Map();
   /** Matchers by type. They are kept to the end, because rows of a type whose plan is gone may have been read ahead. */
   readonly #rechecks = new Map<string, Matcher>();
@@ -81,21 +81,21 @@ export class KeyStream {
   #isCut = false;
 
   /**
-   * @param looks the budget of bodies, and what happens when it is used up: the stream ends early, or the question is
-   *   refused. A question that is sorted by paths is always refused, because its first row is known only after all
+   * @param allowance the budget of bodies, and what happens when it is used up: the stream ends early, or the question
+   *   is refused. A question that is sorted by paths is always refused, because its first row is known only after all
    *   bodies were read
    */
-  constructor(question: Question, cursor: Cursor | undefined, { offset, limit }: Wanted, looks: BodyLooks) {
+  constructor(question: Question, cursor: Cursor | undefined, { offset, limit }: Wanted, allowance: BodyAllowance) {
     this.#question = question;
-    this.#looks = looks;
+    this.#allowance = allowance;
     this.order = rowOrder(question.query);
     const start = cursor === undefined ? undefined : readCursor(this.order, cursor);
     this.#after = start?.row;
     this.rowsBefore = start?.rowsUpTo ?? 0;
     this.#offset = offset;
-    looks.budget.isFor(this.order.paths.map(printPath));
+    allowance.budget.isFor(this.order.paths.map(printPath));
     // No database index has the order of resourceVersions, so each step reads all rows. Many of them are then kept.
-    this.#readAhead = walkOf(this.order) === 'rv' ? mostReadAhead : recheckedAtOnce;
+    this.#readAhead = scanOf(this.order) === 'rv' ? mostReadAhead : recheckedAtOnce;
     this.#wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit + 1;
   }
 
@@ -103,13 +103,13 @@ export class KeyStream {
   enter(session: Session): void {
     this.#plans = new Map(planTypes(session, this.#question).map((plan) => [plan.type, plan]));
     for (const { type, conditions } of this.#plans.values()) {
-      this.#looks.budget.isFor(conditions.rechecked);
+      this.#allowance.budget.isFor(conditions.rechecked);
       if (conditions.recheck !== undefined) this.#rechecks.set(type, conditions.recheck);
     }
     const cpu = this.#cpu;
     cpu.beforeUs += cpu.untilUs - cpu.fromUs;
     cpu.fromUs = cpu.untilUs = this.#rechecks.size > 0 ? threadCpuUs() : 0;
-    this.#lanes ??= [...this.#plans.values()].flatMap((plan) => this.#lanesOf(session, plan));
+    this.#inputs ??= [...this.#plans.values()].flatMap((plan) => this.#inputsOf(session, plan));
   }
 
   /**
@@ -117,11 +117,11 @@ export class KeyStream {
    * @returns how many rows were skipped, between 0 and `count`
    */
   skip(session: Session, count: number): number {
-    const [lane, ...others] = this.#lanes!;
-    const plan = lane && this.#plans.get(lane.type);
+    const [input, ...others] = this.#inputs!;
+    const plan = input && this.#plans.get(input.type);
     if (plan === undefined || others.length > 0 || plan.conditions.recheck !== undefined) return 0;
     if (this.#after !== undefined || count < leastSkipped) return 0;
-    const skipped = lane!.walk.skip?.(session, plan, count) ?? 0;
+    const skipped = input!.scan.skip?.(session, plan, count) ?? 0;
     this.#given += skipped;
     return skipped;
   }
@@ -151,8 +151,8 @@ export class KeyStream {
 
   /** Keeps the rows whose body matches. Stops when the budget is used up. */
   #matching(session: Session, rows: readonly SlotRow[]): readonly SlotRow[] {
-    const { budget, over } = this.#looks;
-    // Reads more rows ahead each time, because one step of a walk may cost as much as reading many rows.
+    const { budget, over } = this.#allowance;
+    // Reads more rows ahead each time, because one step of a scan may cost as much as reading many rows.
     this.#readAhead = Math.min(this.#readAhead * 4, mostReadAhead);
     if (over !== undefined) this.#readAhead = Math.max(recheckedAtOnce, Math.min(this.#readAhead, budget.left));
     const kept: SlotRow[] = [];
@@ -172,28 +172,28 @@ export class KeyStream {
     if (++this.#checked % checkedAtOnce !== 0) return false;
     const cpu = this.#cpu;
     cpu.untilUs = threadCpuUs();
-    return this.#looks.budget.isLate((cpu.beforeUs + cpu.untilUs - cpu.fromUs) / 1000);
+    return this.#allowance.budget.isLate((cpu.beforeUs + cpu.untilUs - cpu.fromUs) / 1000);
   }
 
   #holds({ sql }: Session, row: SlotRow, recheck: Matcher): boolean {
     const body = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [row.id]);
     if (body === undefined) return false;
-    this.#looks.budget.spend(body[0].byteLength);
+    this.#allowance.budget.spend(body[0].byteLength);
     return recheck(body[0], matchKey(row));
   }
 
   /**
-   * Takes the next rows of all lanes in order; undefined at the end.
-   * @param readAhead how many rows a walk reads when it has none left
+   * Takes the next rows of all inputs in order; undefined at the end.
+   * @param readAhead how many rows a scan reads when it has none left
    */
   #merged(session: Session, want: number, readAhead: number): readonly SlotRow[] | undefined {
-    const lanes = this.#lanes!;
+    const inputs = this.#inputs!;
     const rows: SlotRow[] = [];
     while (rows.length < want) {
-      let best: Lane | undefined;
-      for (const lane of lanes) {
-        if (!this.#fill(session, lane, readAhead)) continue;
-        if (best === undefined || this.order.compare(lane.rows[lane.at]!, best.rows[best.at]!) < 0) best = lane;
+      let best: MergeInput | undefined;
+      for (const input of inputs) {
+        if (!this.#fill(session, input, readAhead)) continue;
+        if (best === undefined || this.order.compare(input.rows[input.at]!, best.rows[best.at]!) < 0) best = input;
       }
       if (best === undefined) return rows.length === 0 ? undefined : rows;
       rows.push(best.rows[best.at++]!);
@@ -202,42 +202,42 @@ export class KeyStream {
   }
 
   /**
-   * Reads more rows into the lane when it has none left.
-   * @returns whether the lane has a next row
+   * Reads more rows into the input when it has none left.
+   * @returns whether the input has a next row
    */
-  #fill(session: Session, lane: Lane, want: number): boolean {
-    while (lane.at >= lane.rows.length && !lane.isOver) {
-      const plan = this.#plans.get(lane.type);
+  #fill(session: Session, input: MergeInput, want: number): boolean {
+    while (input.at >= input.rows.length && !input.isOver) {
+      const plan = this.#plans.get(input.type);
       const startedMs = performance.now();
-      const rows = plan === undefined ? undefined : lane.walk.next(session, plan, want);
-      lane.spentMs += performance.now() - startedMs;
-      lane.isOver = rows === undefined;
-      lane.rows = rows ?? [];
-      lane.at = 0;
-      lane.last = rows?.at(-1) ?? lane.last;
-      if (rows?.length === 0 && lane.spentMs > patienceMs && lane.of !== 'singles' && plan?.conditions.scansNames)
-        this.#giveUp(session, lane, plan);
+      const rows = plan === undefined ? undefined : input.scan.next(session, plan, want);
+      input.spentMs += performance.now() - startedMs;
+      input.isOver = rows === undefined;
+      input.rows = rows ?? [];
+      input.at = 0;
+      input.last = rows?.at(-1) ?? input.last;
+      if (rows?.length === 0 && input.spentMs > patienceMs && input.of !== 'singles' && plan?.conditions.scansNames)
+        this.#giveUp(session, input, plan);
     }
-    return lane.at < lane.rows.length;
+    return input.at < input.rows.length;
   }
 
-  #giveUp(session: Session, lane: Lane, plan: TypePlan): void {
+  #giveUp(session: Session, input: MergeInput, plan: TypePlan): void {
     const access = cheapestAccess(plan, this.#question.query);
-    const rows = collect(session, plan, access, this.order, lane.last ?? this.#after);
-    const singles = lane.of === 'all' ? new Set<number>() : new Set(plan.extent.ids);
-    lane.walk = sortedWalk(rows.filter(({ id }) => !singles.has(id)));
-    lane.spentMs = Number.NEGATIVE_INFINITY;
+    const rows = collect(session, plan, access, this.order, input.last ?? this.#after);
+    const singles = input.of === 'all' ? new Set<number>() : new Set(plan.extent.ids);
+    input.scan = sortedScan(rows.filter(({ id }) => !singles.has(id)));
+    input.spentMs = Number.NEGATIVE_INFINITY;
   }
 
-  #lanesOf(session: Session, plan: TypePlan): Lane[] {
+  #inputsOf(session: Session, plan: TypePlan): MergeInput[] {
     const { query } = this.#question;
     const access = cheapestAccess(plan, query);
-    const kind = walkOf(this.order);
-    const budget = this.order.paths.length > 0 ? this.#looks.budget : undefined;
-    const lane = (walk: Walk, of: Lane['of'] = 'all'): Lane => ({
+    const kind = scanOf(this.order);
+    const budget = this.order.paths.length > 0 ? this.#allowance.budget : undefined;
+    const input = (scan: Scan, of: MergeInput['of'] = 'all'): MergeInput => ({
       type: plan.type,
       of,
-      walk,
+      scan,
       rows: [],
       at: 0,
       isOver: false,
@@ -247,26 +247,26 @@ export class KeyStream {
     // When the query lists names or uids, looking these up may need fewer rows than all objects granted by name.
     const isListed = plan.only !== undefined || (access.cost < plan.extent.rows && !access.isOfPostings);
     if (isOfSingles(plan.extent) && isOrderOfSingles(this.order) && !isListed) {
-      return [lane(singlesWalk(this.order, this.#after))];
+      return [input(singlesScan(this.order, this.#after))];
     }
-    if (kind === undefined || access.cost * collectCost < this.#walkCost(session, plan)) {
+    if (kind === undefined || access.cost * collectCost < this.#scanCost(session, plan)) {
       if (!this.#goesByIncarnation(plan, access)) {
-        return [lane(sortedWalk(collect(session, plan, access, this.order, this.#after, budget)))];
+        return [input(sortedScan(collect(session, plan, access, this.order, this.#after, budget)))];
       }
-      const walk = incarnationWalk(this.order, this.#after, access.isOfPostings);
-      return [lane(walk, 'slots'), ...this.#singles(session, plan, lane)];
+      const scan = incarnationScan(this.order, this.#after, access.isOfPostings);
+      return [input(scan, 'slots'), ...this.#singles(session, plan, input)];
     }
-    if (kind !== 'slots') return [lane(columnWalk(kind, this.order, this.#after))];
-    return [lane(slotWalk(this.order, this.#after), 'slots'), ...this.#singles(session, plan, lane)];
+    if (kind !== 'slots') return [input(columnScan(kind, this.order, this.#after))];
+    return [input(slotScan(this.order, this.#after), 'slots'), ...this.#singles(session, plan, input)];
   }
 
-  /** A lane for the objects granted by name. A walk over slots does not include them. */
-  #singles(session: Session, plan: TypePlan, lane: (walk: Walk, of: Lane['of']) => Lane): Lane[] {
+  /** An input for the objects granted by name. A scan over slots does not include them. */
+  #singles(session: Session, plan: TypePlan, input: (scan: Scan, of: MergeInput['of']) => MergeInput): MergeInput[] {
     const { rows } = plan.extent.singles;
     if (rows.length === 0) return [];
-    if (isOrderOfSingles(this.order)) return [lane(singlesWalk(this.order, this.#after), 'singles')];
+    if (isOrderOfSingles(this.order)) return [input(singlesScan(this.order, this.#after), 'singles')];
     const sorted = collect(session, plan, accessToSingles(plan, rows), this.order, this.#after);
-    return [lane(sortedWalk(sorted), 'singles')];
+    return [input(sortedScan(sorted), 'singles')];
   }
 
   /** Whether there are so many rows that those of the first incarnations are likely to fill the page. */
@@ -276,14 +276,14 @@ export class KeyStream {
     return access.cost > perIncarnation * (incarnationsOf(plan).length + this.#wanted);
   }
 
-  /** An estimate of the rows that a walk has to read, assuming that matching rows are spread evenly. */
-  #walkCost(session: Session, plan: TypePlan): number {
+  /** An estimate of the rows that a scan has to read, assuming that matching rows are spread evenly. */
+  #scanCost(session: Session, plan: TypePlan): number {
     const { extent, conditions, only } = plan;
     if (only !== undefined) return Number.POSITIVE_INFINITY;
     const share = conditions.best === undefined ? 1 : conditions.best.postings / Math.max(1, extent.typeRows);
     const matching = Math.max(1, Math.min(1, share) * extent.rows);
-    // A walk in the order of names, times or versions also reads rows outside of the extent.
-    const all = walkOf(this.order) === 'slots' ? extent.rows : extent.typeRows;
+    // A scan in the order of names, times or versions also reads rows outside of the extent.
+    const all = scanOf(this.order) === 'slots' ? extent.rows : extent.typeRows;
     const isPassed = this.#after === undefined && isPassedInMemory(session, plan, this.order, this.#offset);
     const wanted = isPassed ? this.#wanted - this.#offset : this.#wanted;
     const passed = (Math.min(wanted, matching) * all) / matching;

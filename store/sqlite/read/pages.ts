@@ -7,7 +7,7 @@ import { countRows } from './counts.ts';
 import { prepareSkip } from '../session/created-skip.ts';
 import { KeyStream } from './key-stream.ts';
 import { PageKeys, type PageEnd } from '../../page-keys.ts';
-import { sliceMs, type Turns } from '../tables/transaction.ts';
+import { sliceMs, type TimeSlices } from '../tables/transaction.ts';
 import { type Question, type Session } from '../session/session.ts';
 
 /** The result of reading keys: which rows are on the page, and what the answer says about the rows after it. */
@@ -23,7 +23,7 @@ export interface KeyPage extends PageEnd {
  * @throws TooManyBodies (rejects) when too many bodies must be read and the page may not end early
  */
 export async function readPage<First>(
-  turns: Turns<Session>,
+  timeSlices: TimeSlices<Session>,
   question: Question,
   page: PageRequest,
   bodyLimits: BodyLimits | undefined,
@@ -31,9 +31,9 @@ export async function readPage<First>(
 ): Promise<KeyPage & { readonly first: First }> {
   const ids: number[] = [];
   const keys = new PageKeys<SlotRow>(question.query.types, page, bodyLimits, ({ id }) => ids.push(id));
-  const { wanted, looks } = keys;
-  if (page.after === undefined) await prepareSkip(turns, question, wanted.offset);
-  const stream = new KeyStream(question, page.after, wanted, looks);
+  const { wanted, allowance } = keys;
+  if (page.after === undefined) await prepareSkip(timeSlices, question, wanted.offset);
+  const stream = new KeyStream(question, page.after, wanted, allowance);
   let sequence: number | undefined;
   /** Reads keys for a limited time (`sliceMs`). Undefined when the page is not complete yet. */
   const goOn = (session: Session): { readonly ids: Float64Array; readonly first: First } | undefined => {
@@ -51,12 +51,12 @@ export async function readPage<First>(
     return undefined;
   };
   for (;;) {
-    const found = turns.slice(goOn);
+    const found = timeSlices.slice(goOn);
     if (found !== undefined) {
-      const end = await keys.end(stream, () => countRows(turns, question, looks));
+      const end = await keys.end(stream, () => countRows(timeSlices, question, allowance));
       return { sequence: sequence!, ...end, ...found };
     }
-    await turns.pause();
+    await timeSlices.pause();
   }
 }
 

@@ -21,7 +21,7 @@ import { indexVersionsOf, type IndexVersions } from '../../index-version.ts';
 import { storedTypesOf, type FollowRow } from '../../stored-types.ts';
 import { metaKey, slotsPerIncarnation, readStoreId } from '../tables/schema.ts';
 import type { Session } from '../session/session.ts';
-import { TermTestSets, type Moment, type Slice, type Turns } from '../tables/transaction.ts';
+import { TermTestSets, type Moment, type Slice, type TimeSlices } from '../tables/transaction.ts';
 import { type Question } from '../session/session.ts';
 import { Sql } from '../tables/sql.ts';
 
@@ -113,7 +113,8 @@ function operationsOf(connection: ReaderConnection, bodyLimits: BodyLimits | und
   const question = (asked: Asked): Question => connection.question(asked);
   return {
     list: async (asked) => {
-      const read = (turns: Turns<Session>) => readPage(turns, question(asked), asked.page, bodyLimits, readBodies);
+      const read = (timeSlices: TimeSlices<Session>) =>
+        readPage(timeSlices, question(asked), asked.page, bodyLimits, readBodies);
       const { rights, found } = await observed(slice, read);
       const { ids, ...page } = found;
       const { done } = page.first;
@@ -122,11 +123,14 @@ function operationsOf(connection: ReaderConnection, bodyLimits: BodyLimits | und
     bodies: ({ ids, sequence }) => slice((session) => readBodies(session, ids, sequence)),
     count: (asked) => {
       const budget = new BodyBudget(asked.query.types, bodyLimits);
-      return observed(slice, (turns) => countRows(turns, question(asked), { budget, over: asked.overBudget }));
+      return observed(slice, (timeSlices) =>
+        countRows(timeSlices, question(asked), { budget, over: asked.overBudget }),
+      );
     },
     facets: (asked) =>
-      observed(slice, (turns) => readFacets(turns, question(asked), asked.by, asked.limit, bodyLimits)),
-    values: (asked) => observed(slice, (turns) => readFacetValues(turns, question(asked), asked.by, asked, bodyLimits)),
+      observed(slice, (timeSlices) => readFacets(timeSlices, question(asked), asked.by, asked.limit, bodyLimits)),
+    values: (asked) =>
+      observed(slice, (timeSlices) => readFacetValues(timeSlices, question(asked), asked.by, asked, bodyLimits)),
     types: (incarnation) => slice(({ sql }) => storedTypes(sql, incarnation)),
     versions: ({ incarnation, type }) =>
       slice(({ sql, catalog }) => {
@@ -145,7 +149,10 @@ function operationsOf(connection: ReaderConnection, bodyLimits: BodyLimits | und
  * because later commits do not belong to the answer. The `rights` are those of the last one, because it may have found
  * rows that were written after the first.
  */
-async function observed<T>(slice: Slice<Session>, work: (turns: Turns<Session>) => Promise<T>): Promise<Found<T>> {
+async function observed<T>(
+  slice: Slice<Session>,
+  work: (timeSlices: TimeSlices<Session>) => Promise<T>,
+): Promise<Found<T>> {
   let sequence: number | undefined;
   let rights = 0;
   const noting: Slice<Session> = (look) =>

@@ -1,7 +1,7 @@
 // The conditions of a query for one type as SQL of SQLite, about a row `o` of table `obj`.
 import { compileQuery, type ConditionSql, type Conditions as SqlConditions } from '../../conditions.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
-import type { Piece } from '../../sql-piece.ts';
+import type { SqlFragment } from '../../sql-fragment.ts';
 import type { TermSet } from '../../term-lookups.ts';
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { ResourceType } from '../../../query/types.ts';
@@ -40,41 +40,41 @@ export function compileConditions(
   const compiling = compileQuery(query, type, indexedPaths(type), conditionSql(tests));
   let step = compiling.next();
   while (step.done !== true) step = compiling.next(lookUpTerms(sql, t, step.value));
-  const { pieces, recheck } = step.value;
+  const { fragments, recheck } = step.value;
   const parts = query.nameContains.length;
   return {
     ...step.value,
     scansNames: parts > 0 || query.text.length > 0,
     // Parts of names make one SQL condition each. As many SQL conditions as parts means that there are no others.
-    isOfNameParts: recheck === undefined && parts > 0 && pieces.length === parts,
+    isOfNameParts: recheck === undefined && parts > 0 && fragments.length === parts,
   };
 }
 
 function conditionSql(tests: TermTests): ConditionSql<SqlValue, number> {
   return {
-    isOneOf: (column, texts) => piece(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(texts)),
-    isNoneOf: (column, texts) => piece(`${column} NOT IN (SELECT value FROM json_each(?))`, JSON.stringify(texts)),
-    contains: (column, part) => piece(`instr(${column}, ?) > 0`, part),
-    isCreated: (operator, ms) => piece(`o.created ${operator} ?`, ms),
+    isOneOf: (column, texts) => fragment(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(texts)),
+    isNoneOf: (column, texts) => fragment(`${column} NOT IN (SELECT value FROM json_each(?))`, JSON.stringify(texts)),
+    contains: (column, part) => fragment(`instr(${column}, ?) > 0`, part),
+    isCreated: (operator, ms) => fragment(`o.created ${operator} ?`, ms),
     nameContains: (lower, { text, values }) => {
       // SQLite's lower() handles only ASCII, so names with other characters go through the function `fold` of this
       // program.
       const name = `instr(CASE WHEN o.name GLOB '*[^ -~]*' THEN fold(o.name) ELSE lower(o.name) END, ?) > 0`;
-      return piece(`(${name} OR ${text})`, lower, ...values);
+      return fragment(`(${name} OR ${text})`, lower, ...values);
     },
-    hasTerms: (terms) => ({ ...termPiece(tests, terms), terms }),
+    hasTerms: (terms) => ({ ...termFragment(tests, terms), terms }),
   };
 }
 
-function termPiece(tests: TermTests, { ids, isNegative }: TermSet<number>): Piece<SqlValue> {
+function termFragment(tests: TermTests, { ids, isNegative }: TermSet<number>): SqlFragment<SqlValue> {
   const not = isNegative ? 'NOT ' : '';
-  if (ids.length === 0) return piece(isNegative ? '1' : '0');
-  if (ids.length > mostProbed) return piece(`${not}holds(o.terms, ?)`, tests.add(ids));
+  if (ids.length === 0) return fragment(isNegative ? '1' : '0');
+  if (ids.length > mostProbed) return fragment(`${not}holds(o.terms, ?)`, tests.add(ids));
   const terms = ids.map(() => '?').join(', ');
   const text = `${not}EXISTS (SELECT 1 FROM posting q WHERE q.term IN (${terms}) AND q.place = o.place AND q.id = o.id)`;
   return { text, values: ids };
 }
 
-function piece(text: string, ...values: readonly SqlValue[]): Piece<SqlValue> {
+function fragment(text: string, ...values: readonly SqlValue[]): SqlFragment<SqlValue> {
   return { text, values };
 }

@@ -4,7 +4,7 @@
 import { isExtentOnly } from './session.ts';
 import type { CreatedColumn, Passed } from './created-column.ts';
 import { rowOrder, type RowOrder } from '../../row-order.ts';
-import { type Turns } from '../tables/transaction.ts';
+import { type TimeSlices } from '../tables/transaction.ts';
 import { planTypes, type Question, type Session, type TypePlan } from './session.ts';
 
 /** Rows. For a smaller offset, or a type with fewer rows, the column of creation times is not built. */
@@ -13,14 +13,14 @@ const leastPrepared = 100;
 const leastPassed = 20;
 
 /** Builds the column of creation times that {@link passInMemory} needs, if the question can use it. */
-export async function prepareSkip(turns: Turns<Session>, question: Question, offset: number): Promise<void> {
+export async function prepareSkip(timeSlices: TimeSlices<Session>, question: Question, offset: number): Promise<void> {
   if (offset < leastPrepared || !isByCreation(rowOrder(question.query))) return;
-  const found = turns.slice((session) => {
+  const found = timeSlices.slice((session) => {
     const [plan, ...others] = planTypes(session, question);
     const isFit = plan !== undefined && others.length === 0 && isOfSlots(plan) && plan.extent.rows > leastPrepared;
     return isFit ? { memory: session.memory, t: plan.extent.t } : undefined;
   });
-  await found?.memory.prepareCreatedColumn(turns, found.t);
+  await found?.memory.prepareCreatedColumn(timeSlices, found.t);
 }
 
 /** Whether {@link passInMemory} can skip `count` rows of a plan. */

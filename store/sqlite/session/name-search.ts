@@ -1,7 +1,7 @@
 // Counts rows by parts of their names, with the names in memory (measurements are in name-column.ts). This is possible
 // only when parts of names are the query's only conditions. Objects granted by name are compared one by one.
 import type { NameColumn } from './name-column.ts';
-import { type Turns } from '../tables/transaction.ts';
+import { type TimeSlices } from '../tables/transaction.ts';
 import { planTypes, type Question, type Session, type TypePlan } from './session.ts';
 
 /** For questions over fewer rows than this, names are read from the file. */
@@ -13,13 +13,13 @@ const leastRows = 1000;
 const leastShare = 1 / 4;
 
 /** Brings into memory the names that {@link countByNames} searches, if the question can use them. */
-export async function prepareNames(turns: Turns<Session>, question: Question): Promise<void> {
+export async function prepareNames(timeSlices: TimeSlices<Session>, question: Question): Promise<void> {
   if (question.query.nameContains.length === 0) return;
-  const found = turns.slice((session) => ({
+  const found = timeSlices.slice((session) => ({
     memory: session.memory,
     types: planTypes(session, question).flatMap((plan) => (isFit(plan, question) ? [plan.extent.t] : [])),
   }));
-  for (const t of found.types) await found.memory.prepareNameColumn(turns, t);
+  for (const t of found.types) await found.memory.prepareNameColumn(timeSlices, t);
 }
 
 /**

@@ -7,7 +7,7 @@ import { CreatedColumn } from './created-column.ts';
 import { NameColumn } from './name-column.ts';
 import { SlotNumbers } from './slot-numbers.ts';
 import { RowCounts } from './row-counts.ts';
-import { sliceMs, type Turns } from '../tables/transaction.ts';
+import { sliceMs, type TimeSlices } from '../tables/transaction.ts';
 import type { Transaction } from '../tables/transaction.ts';
 import { mostPostings, TermCounts } from './term-counts.ts';
 import type { Remembered } from './remembered.ts';
@@ -29,8 +29,8 @@ export class ReaderMemory {
   readonly #asked = new LRUCache<string, true>({ max: 1000, ttl: askedForMs });
 
   /** Builds the {@link ReaderMemory.termCounts} of a path, unless they would be too large. */
-  async prepareTermCounts(turns: Turns, t: number, path: string): Promise<void> {
-    await this.#prepare(turns, termsKey(t, path), () => new TermCounts(t, path, this.slots));
+  async prepareTermCounts(timeSlices: TimeSlices, t: number, path: string): Promise<void> {
+    await this.#prepare(timeSlices, termsKey(t, path), () => new TermCounts(t, path, this.slots));
   }
 
   /**
@@ -42,8 +42,8 @@ export class ReaderMemory {
   }
 
   /** Builds the {@link ReaderMemory.createdColumn} of a type, unless it would be too large. */
-  async prepareCreatedColumn(turns: Turns, t: number): Promise<void> {
-    await this.#prepare(turns, columnKey(t), () => new CreatedColumn(t, this.slots));
+  async prepareCreatedColumn(timeSlices: TimeSlices, t: number): Promise<void> {
+    await this.#prepare(timeSlices, columnKey(t), () => new CreatedColumn(t, this.slots));
   }
 
   /**
@@ -58,9 +58,9 @@ export class ReaderMemory {
    * Builds the {@link ReaderMemory.nameColumn} of a type when it is needed for the second time, unless it would be too
    * large. The first time it would not pay: reading all names costs as much as ten searches in the file.
    */
-  async prepareNameColumn(turns: Turns, t: number): Promise<void> {
+  async prepareNameColumn(timeSlices: TimeSlices, t: number): Promise<void> {
     const key = namesKey(t);
-    if (this.#asked.has(key)) await this.#prepare(turns, key, () => new NameColumn(t, this.slots));
+    if (this.#asked.has(key)) await this.#prepare(timeSlices, key, () => new NameColumn(t, this.slots));
     this.#asked.set(key, true);
   }
 
@@ -91,7 +91,7 @@ export class ReaderMemory {
     return undefined;
   }
 
-  async #prepare({ slice, pause }: Turns, key: string, make: () => Remembered): Promise<void> {
+  async #prepare({ slice, pause }: TimeSlices, key: string, make: () => Remembered): Promise<void> {
     const isDone = (session: Transaction): boolean => {
       if (this.#tooLarge.has(key) || this.#current(session, key) !== undefined) return true;
       // Questions that need the same structure at the same time build it together.

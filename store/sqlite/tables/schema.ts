@@ -1,6 +1,6 @@
 // The tables of the index in SQLite: a small row for each object, its body in another table, the rows of each term
 // (`posting`), counters, and the change log. There are no statistics for SQLite's planner, so every query names the
-// database index that it uses (../session/conditions.ts, ../walks/walks.ts).
+// database index that it uses (../session/conditions.ts, ../scans/scans.ts).
 import type { DatabaseSync } from 'node:sqlite';
 
 import { newStoreId } from '../../index-version.ts';

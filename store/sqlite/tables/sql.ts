@@ -1,16 +1,16 @@
 // Runs statements for a reader. Each text is prepared once, and rows are returned as arrays. Values are always bound
 // and never part of the text. The varying parts of texts come only from ../session/conditions.ts
-// and ../walks/walks.ts.
+// and ../scans/scans.ts.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 
 import { LRUCache } from 'lru-cache';
 
-import type { Piece as SqlPiece } from '../../sql-piece.ts';
+import type { SqlFragment as SqlPiece } from '../../sql-fragment.ts';
 
 export type SqlValue = SQLInputValue;
 
 /** A part of an SQL statement with values for SQLite. */
-export type Piece = SqlPiece<SqlValue>;
+export type SqlFragment = SqlPiece<SqlValue>;
 
 const mostPrepared = 300;
 

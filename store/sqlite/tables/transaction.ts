@@ -50,7 +50,7 @@ export interface RowCountMemory {
 export type Slice<S extends Transaction = Transaction> = <T>(work: (session: S) => T) => T;
 
 /** How a question shares its reader thread with other questions: it works in slices, with pauses between them. */
-export interface Turns<S extends Transaction = Transaction> {
+export interface TimeSlices<S extends Transaction = Transaction> {
   readonly slice: Slice<S>;
   /** Lets other questions run. No transaction is open meanwhile. */
   readonly pause: () => Promise<void>;

@@ -16,7 +16,7 @@ function batchOf(cluster: string): PackedBatch {
 function queueOf(batchesAtOnce: number, transactions: number) {
   const done: string[] = [];
   const left = new Map<string, number>();
-  let turns = 0;
+  let timeSlices = 0;
   const commit: Commit = { resourceVersion: '', written: 0, deleted: 1 };
   const writer = {
     apply: (batches: readonly PackedBatch[]) => {
@@ -33,11 +33,11 @@ function queueOf(batchesAtOnce: number, transactions: number) {
       return { commit, isDone: after === 0 };
     },
   };
-  const queue = new WriteQueue(writer, () => turns++);
+  const queue = new WriteQueue(writer, () => timeSlices++);
   const runAll = (): void => {
     while (!queue.isEmpty) {
-      assert.ok(turns > 0, 'a turn was asked for');
-      turns = 0;
+      assert.ok(timeSlices > 0, 'a turn was asked for');
+      timeSlices = 0;
       queue.turn();
     }
   };

@@ -86,15 +86,15 @@ function readLog(file: string, atMost = Number.POSITIVE_INFINITY): Omit<Checkpoi
   if (size < 32) return undefined;
   const handle = openSync(file, 'r');
   try {
-    const piece = Buffer.allocUnsafe(Math.min(pieceBytes, size));
+    const fragment = Buffer.allocUnsafe(Math.min(pieceBytes, size));
     let salts = '';
     let crc = 0;
     let bytes = 0;
     while (bytes < size) {
-      const read = readSync(handle, piece, 0, Math.min(piece.length, size - bytes), bytes);
+      const read = readSync(handle, fragment, 0, Math.min(fragment.length, size - bytes), bytes);
       if (read === 0) break;
-      if (bytes === 0) salts = piece.toString('hex', 16, 24);
-      crc = crc32(piece.subarray(0, read), crc);
+      if (bytes === 0) salts = fragment.toString('hex', 16, 24);
+      crc = crc32(fragment.subarray(0, read), crc);
       bytes += read;
     }
     return { bytes, crc, salts };

@@ -20,24 +20,24 @@ export function isOfObject(error: unknown): boolean {
  * @param refusal the error with which the whole batch was refused
  * @throws whatever `write` throws for another reason, or `refusal` when the batch is refused without its objects, too
  */
-export function writeInPieces(packed: PackedBatch, write: (piece: PackedBatch) => Commit, refusal: unknown): Commit {
+export function writeInPieces(packed: PackedBatch, write: (fragment: PackedBatch) => Commit, refusal: unknown): Commit {
   const { incarnation, type, deletes, position } = packed;
-  const pieces = piecesOf({
+  const fragments = piecesOf({
     ...{ incarnation, type, deletes, upserts: unpackRows(packed) },
     ...(position === undefined ? {} : { position }),
   });
   let total: Commit | undefined;
-  const isWritten = (piece: PackedBatch): boolean => {
+  const isWritten = (fragment: PackedBatch): boolean => {
     try {
-      total = sum(total, write(piece));
+      total = sum(total, write(fragment));
       return true;
     } catch (error) {
       if (isOfObject(error)) return false;
       throw error;
     }
   };
-  let next = pieces.next();
-  while (next.done !== true) next = pieces.next(isWritten(packBatch(next.value)));
+  let next = fragments.next();
+  while (next.done !== true) next = fragments.next(isWritten(packBatch(next.value)));
   if (next.value === undefined || total === undefined) throw refusal;
   return withLeftOut(total, next.value);
 }

@@ -121,7 +121,7 @@ export class Writer {
 
   #applyInPieces(batch: PackedBatch, refusal: unknown): Result {
     try {
-      return { commit: writeInPieces(batch, (piece) => this.#transact(() => this.#write(piece)), refusal) };
+      return { commit: writeInPieces(batch, (fragment) => this.#transact(() => this.#write(fragment)), refusal) };
     } catch (error) {
       return { error };
     }

@@ -1,4 +1,4 @@
-// A walk gives the rows of one type in the order of a query, and can be continued after any row. It reads along a
+// A scan gives the rows of one type in the order of a query, and can be continued after any row. It reads along a
 // database index where the order allows that; otherwise it collects and sorts all rows. No statement stays open between
 // two calls. Rows that are equal in the first sort key are read completely before they are sorted.
 import type { SlotRow } from '../tables/catalog.ts';
@@ -8,10 +8,10 @@ import { passInMemory } from '../session/created-skip.ts';
 import { matchKey, sortValue, type KeyRow, type RowOrder, type SortKey } from '../../row-order.ts';
 import { whereOf, type Session, type TypePlan } from '../session/session.ts';
 import { inExtent, joined, type Access } from './sources.ts';
-import type { Piece } from '../tables/sql.ts';
+import type { SqlFragment } from '../tables/sql.ts';
 
 /** Gives rows in the order of a query. `next` returns some rows at a time; undefined when there are no more. */
-export interface Walk {
+export interface Scan {
   /** Skips at most `count` rows from the beginning. Returns how many were skipped; the caller must skip the others. */
   skip?(session: Session, plan: TypePlan, count: number): number;
   next(session: Session, plan: TypePlan, want: number): readonly SlotRow[] | undefined;
@@ -83,8 +83,8 @@ function withSortValues(
   });
 }
 
-/** A walk over rows that were already read and sorted. */
-export function sortedWalk(rows: readonly SlotRow[]): Walk {
+/** A scan over rows that were already read and sorted. */
+export function sortedScan(rows: readonly SlotRow[]): Scan {
   let at = 0;
   return {
     next: (_session, _plan, want) => {
@@ -100,7 +100,7 @@ export function sortedWalk(rows: readonly SlotRow[]): Walk {
  * What rows in this order can be read along, without reading all of them: namespace slots, or a column. Undefined when
  * all must be read and sorted.
  */
-export function walkOf(order: RowOrder): 'slots' | Column | undefined {
+export function scanOf(order: RowOrder): 'slots' | Column | undefined {
   if (order.paths.length > 0) return undefined;
   const [first, second] = order.keys.map(({ by }) => by);
   if (first === 'name') return 'name';
@@ -124,12 +124,12 @@ const columnReads: Readonly<Record<Column, { readonly index: string; readonly ke
   rv: { index: 'obj_key', keys: ['length(o.rv)', 'o.rv'] },
 };
 
-/** Makes a walk along a column. Rows with equal values are read together. */
-export function columnWalk(column: Column, order: RowOrder, after: KeyRow | undefined): Walk {
-  return new ColumnWalk(column, order, after);
+/** Makes a scan along a column. Rows with equal values are read together. */
+export function columnScan(column: Column, order: RowOrder, after: KeyRow | undefined): Scan {
+  return new ColumnScan(column, order, after);
 }
 
-class ColumnWalk implements Walk {
+class ColumnScan implements Scan {
   readonly #column: Column;
   readonly #order: RowOrder;
   readonly #after: KeyRow | undefined;
@@ -186,13 +186,13 @@ class ColumnWalk implements Walk {
     }
   }
 
-  #start(): readonly Piece[] {
+  #start(): readonly SqlFragment[] {
     if (this.#from === undefined) return [];
     const { value, isAfter } = this.#from;
     return [this.#startAt(`${this.#isAscending ? '>' : '<'}${isAfter ? '' : '='}`, value)];
   }
 
-  #startAt(operator: string, value: string | number): Piece {
+  #startAt(operator: string, value: string | number): SqlFragment {
     const { keys } = columnReads[this.#column];
     return {
       text: `(${keys.join(', ')}) ${operator} (${keys.map(() => '?').join(', ')})`,
@@ -200,13 +200,13 @@ class ColumnWalk implements Walk {
     };
   }
 
-  #where(plan: TypePlan, start: readonly Piece[]): Piece {
+  #where(plan: TypePlan, start: readonly SqlFragment[]): SqlFragment {
     const member = inExtent(plan.extent, 'o');
     return whereOf([
       { text: 'o.t = ?', values: [plan.extent.t] },
       ...start,
       ...(member === undefined ? [] : [member]),
-      ...plan.conditions.pieces,
+      ...plan.conditions.fragments,
     ]);
   }
 }

@@ -1,11 +1,11 @@
-// A walk over objects that were granted by name, in the order of a query. Their keys are in memory; conditions are
-// checked for as many objects as are wanted. Objects may be added and deleted between two transactions, so the walk
+// A scan over objects that were granted by name, in the order of a query. Their keys are in memory; conditions are
+// checked for as many objects as are wanted. Objects may be added and deleted between two transactions, so the scan
 // continues after the last row that it gave, and not at an array position.
 import type { SlotRow } from '../tables/catalog.ts';
 import type { KeyRow, RowOrder } from '../../row-order.ts';
 import type { SingleList } from '../session/single-rows.ts';
 import { accessToSingles } from './sources.ts';
-import { collect, type Walk } from './walks.ts';
+import { collect, type Scan } from './scans.ts';
 
 const mostAtOnce = 1000;
 
@@ -15,10 +15,10 @@ export function isOrderOfSingles({ keys, paths }: RowOrder): boolean {
 }
 
 /**
- * Makes a walk over the objects granted by name.
+ * Makes a scan over the objects granted by name.
  * @param order one for which {@link isOrderOfSingles} is true
  */
-export function singlesWalk(order: RowOrder, after: KeyRow | undefined): Walk {
+export function singlesScan(order: RowOrder, after: KeyRow | undefined): Scan {
   let list: SingleList | undefined;
   let last = after;
   let at = 0;
@@ -34,7 +34,7 @@ export function singlesWalk(order: RowOrder, after: KeyRow | undefined): Walk {
       const some = rows.slice(at, at + chunk);
       at += some.length;
       last = some.at(-1);
-      if (plan.conditions.pieces.length === 0) return some;
+      if (plan.conditions.fragments.length === 0) return some;
       return collect(session, plan, accessToSingles(plan, some), order);
     },
   };

@@ -5,8 +5,8 @@ import { incarnationOf, type SlotRow } from '../tables/catalog.ts';
 import { slotsPerIncarnation } from '../tables/schema.ts';
 import type { Extent } from '../session/extents.ts';
 import type { TypePlan } from '../session/session.ts';
-import type { Piece } from '../tables/sql.ts';
-import { anyHolds } from '../../sql-piece.ts';
+import type { SqlFragment } from '../tables/sql.ts';
+import { anyHolds } from '../../sql-fragment.ts';
 import type { TermSet } from '../../term-lookups.ts';
 
 /**
@@ -14,8 +14,8 @@ import type { TermSet } from '../../term-lookups.ts';
  * needed, it is about entries `x` of table `posting`.
  */
 export interface AccessPath {
-  readonly from: Piece;
-  readonly where: readonly Piece[];
+  readonly from: SqlFragment;
+  readonly where: readonly SqlFragment[];
   /** Whether a row may occur several times, once for each of the required terms that it has. */
   readonly repeats: boolean;
 }
@@ -26,7 +26,7 @@ const shift = Math.log2(slotsPerIncarnation);
  * A condition for rows or postings inside the extent; undefined when all rows of the type are inside.
  * @param alias the name of the row or posting in the statement
  */
-export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
+export function inExtent(extent: Extent, alias: 'o' | 'x'): SqlFragment | undefined {
   if (extent.isWhole) return undefined;
   const { ids, singles } = extent;
   const any = slotsPieces(extent, alias);
@@ -35,11 +35,11 @@ export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
 }
 
 /** Like {@link inExtent}, but without objects granted by name. Used for rows of table `counter` and postings. */
-export function inSlots(extent: Extent, alias: 'x'): Piece | undefined {
+export function inSlots(extent: Extent, alias: 'x'): SqlFragment | undefined {
   return extent.isWhole ? undefined : anyOf(slotsPieces(extent, alias));
 }
 
-function anyOf(any: readonly Piece[]): Piece {
+function anyOf(any: readonly SqlFragment[]): SqlFragment {
   return any.length === 0 ? { text: '0', values: [] } : anyHolds(any);
 }
 
@@ -47,9 +47,9 @@ function anyOf(any: readonly Piece[]): Piece {
  * Conditions on `place` (the slot), written so that SQLite uses no index for them. With an index SQLite would read a
  * list of thousands of slots once for each term.
  */
-function slotsPieces(extent: Extent, alias: 'o' | 'x'): Piece[] {
+function slotsPieces(extent: Extent, alias: 'o' | 'x'): SqlFragment[] {
   const { incarnations, incarnationsJson, except, exceptJson, slots, slotsJson } = extent;
-  const any: Piece[] = [];
+  const any: SqlFragment[] = [];
   if (incarnations.length > 0) {
     const text = `(${alias}.place >> ${shift}) IN (SELECT value FROM json_each(?))`;
     const values = [incarnationsJson];
@@ -84,7 +84,7 @@ export function byExtent(extent: Extent): readonly AccessPath[] {
   return paths;
 }
 
-export function byIds(idsJson: string, t: number, ...where: readonly Piece[]): AccessPath {
+export function byIds(idsJson: string, t: number, ...where: readonly SqlFragment[]): AccessPath {
   const text = 'json_each(?) j CROSS JOIN obj o NOT INDEXED ON o.id = j.value';
   return accessPath({ text, values: [idsJson] }, { text: 'o.t = ?', values: [t] }, ...where);
 }
@@ -123,7 +123,7 @@ function byTerms(extent: Extent, ids: readonly number[], postings: number): Acce
 export interface Access {
   readonly paths: readonly AccessPath[];
   /** Conditions of the query that the paths do not check. The statement must add them. */
-  readonly rest: readonly Piece[];
+  readonly rest: readonly SqlFragment[];
   readonly cost: number;
   /** True when the paths read postings only. {@link joined} adds the rows to them. */
   readonly isOfPostings: boolean;
@@ -138,7 +138,7 @@ const lookUpCost = 2;
 export function cheapestAccess(plan: TypePlan, { names, uids }: ListQuery): Access {
   const { extent, conditions, only } = plan;
   const { t } = extent;
-  const rest = conditions.pieces;
+  const rest = conditions.fragments;
   const member = inExtent(extent, 'o');
   const members = member === undefined ? [] : [member];
   if (only !== undefined)
@@ -177,7 +177,7 @@ export function cheapestAccess(plan: TypePlan, { names, uids }: ListQuery): Acce
 export function rowsOfIncarnation({ extent, conditions }: TypePlan, incarnation: number): Access {
   const { t, rows, incarnations, except, exceptJson, slots } = extent;
   const first = incarnation * slotsPerIncarnation;
-  const rest = conditions.pieces;
+  const rest = conditions.fragments;
   if (!incarnations.includes(incarnation)) {
     const here = slots.filter((slot) => incarnationOf(slot) === incarnation);
     const text = 'json_each(?) j CROSS JOIN obj o INDEXED BY obj_key ON o.t = ? AND o.place = j.value';
@@ -199,7 +199,7 @@ export function termsInIncarnation(
   const first = incarnation * slotsPerIncarnation;
   const text =
     'json_each(?) j CROSS JOIN posting x ON x.term = j.value AND x.place >= ? AND x.place < ? CROSS JOIN obj o NOT INDEXED ON o.id = x.id';
-  const where: Piece[] = [];
+  const where: SqlFragment[] = [];
   if (!incarnations.includes(incarnation)) {
     const here = slots.filter((slot) => incarnationOf(slot) === incarnation);
     where.push({ text: 'x.place IN (SELECT value FROM json_each(?))', values: [JSON.stringify(here)] });
@@ -207,7 +207,7 @@ export function termsInIncarnation(
     where.push({ text: 'x.place NOT IN (SELECT value FROM json_each(?))', values: [exceptJson] });
   }
   const values = [JSON.stringify(best.ids), first, first + slotsPerIncarnation];
-  const rest = conditions.pieces.filter(({ terms }) => terms !== best);
+  const rest = conditions.fragments.filter(({ terms }) => terms !== best);
   const path = { from: { text, values }, where, repeats: best.ids.length > 1 };
   return { paths: [path], rest, cost: best.postings, isOfPostings: false };
 }
@@ -222,18 +222,18 @@ const mostTermsProbed = 8;
 
 /** The access to some of the objects granted by name. Where possible, it finds only those that have a required term. */
 export function accessToSingles({ extent, conditions }: TypePlan, rows: readonly SlotRow[]): Access {
-  const { best, pieces } = conditions;
+  const { best, fragments } = conditions;
   const cost = rows.length;
   if (best === undefined || best.ids.length > mostTermsProbed) {
     const ids = rows === extent.singles.rows ? extent.singles.idsJson : JSON.stringify(rows.map(({ id }) => id));
-    return { paths: [byIds(ids, extent.t)], rest: pieces, cost, isOfPostings: false };
+    return { paths: [byIds(ids, extent.t)], rest: fragments, cost, isOfPostings: false };
   }
   const text = `json_each(?) j CROSS JOIN posting x
     ON x.term IN (${best.ids.map(() => '?').join(', ')}) AND x.place = j.value ->> 0 AND x.id = j.value ->> 1
     CROSS JOIN obj o NOT INDEXED ON o.id = x.id`;
   const from = { text, values: [JSON.stringify(rows.map(({ id, slot }) => [slot.number, id])), ...best.ids] };
   const paths = [{ from, where: [], repeats: best.ids.length > 1 }];
-  return { paths, rest: pieces.filter(({ terms }) => terms !== best), cost, isOfPostings: false };
+  return { paths, rest: fragments.filter(({ terms }) => terms !== best), cost, isOfPostings: false };
 }
 
 /** The access paths with the rows `o` added, when they read postings only. */
@@ -246,6 +246,6 @@ export function joined(access: Access): readonly AccessPath[] {
   }));
 }
 
-function accessPath(from: Piece, ...where: readonly Piece[]): AccessPath {
+function accessPath(from: SqlFragment, ...where: readonly SqlFragment[]): AccessPath {
   return { from, where, repeats: false };
 }

@@ -1,14 +1,14 @@
-// A walk that reads rows by namespace slot, in the order of clusters and namespaces. Most pages are read like this. One
+// A scan that reads rows by namespace slot, in the order of clusters and namespaces. Most pages are read like this. One
 // statement reads several slots: that halves the CPU time of a page of 50 rows for users with 3,000 namespaces, from
-// 1.4 to 0.7 ms (docs/performance.md). When a slot holds more rows than are wanted at a time, the walk continues within
+// 1.4 to 0.7 ms (docs/performance.md). When a slot holds more rows than are wanted at a time, the scan continues within
 // the slot in the next transaction.
 import { incarnationOf, type Catalog, type NamespaceSlot, type SlotRow } from '../tables/catalog.ts';
 import { compareText } from '../../text-order.ts';
 import { compareSlotClusters, type KeyRow, type RowOrder, type RowPlace, type SortKey } from '../../row-order.ts';
 import { slotsPerIncarnation } from '../tables/schema.ts';
 import { whereOf, type Session, type TypePlan } from '../session/session.ts';
-import type { Piece } from '../tables/sql.ts';
-import { atOnceMs, columnsOf, keyRow, type KeyColumns, type Walk } from './walks.ts';
+import type { SqlFragment } from '../tables/sql.ts';
+import { atOnceMs, columnsOf, keyRow, type KeyColumns, type Scan } from './scans.ts';
 
 /** How many slots one statement reads: at first (`firstBatch`), and at most (`mostInBatch`). */
 const firstBatch = 4;
@@ -17,10 +17,10 @@ const mostInBatch = 256;
 const batchMs = 3;
 
 /**
- * Makes a walk for rows sorted by cluster and namespace.
- * @param after the walk begins after this row
+ * Makes a scan for rows sorted by cluster and namespace.
+ * @param after the scan begins after this row
  */
-export function slotWalk(order: RowOrder, after: KeyRow | undefined): Walk {
+export function slotScan(order: RowOrder, after: KeyRow | undefined): Scan {
   const [, , third] = order.keys;
   const isByName = third!.by === 'name';
   const direction = third!.direction;
@@ -101,7 +101,7 @@ function rowsOfSlots(
   slots: readonly NamespaceSlot[],
   limit: number,
 ): readonly SlotRow[] {
-  const where = whereOf(plan.conditions.pieces);
+  const where = whereOf(plan.conditions.fragments);
   const text = `SELECT ${columnsOf(order)} FROM json_each(?) j CROSS JOIN obj o INDEXED BY obj_key
     ON o.t = ? AND o.place = j.value WHERE ${where.text} LIMIT ?`;
   const numbers = JSON.stringify(slots.map(({ number }) => number));
@@ -118,7 +118,7 @@ function rowsOfSlot(
   range: NameRange | undefined,
 ): SlotRow[] {
   const { t } = plan.extent;
-  const after: readonly Piece[] =
+  const after: readonly SqlFragment[] =
     range?.from === undefined
       ? []
       : [
@@ -130,7 +130,7 @@ function rowsOfSlot(
   const where = whereOf([
     { text: 'o.t = ? AND o.place = ?', values: [t, slot.number] },
     ...after,
-    ...plan.conditions.pieces,
+    ...plan.conditions.fragments,
   ]);
   const text = `SELECT ${columnsOf(order)} FROM obj o INDEXED BY obj_key WHERE ${where.text}`;
   const values = [...where.values];
@@ -174,7 +174,7 @@ function listed(catalog: Catalog, { extent }: TypePlan): readonly NamespaceSlot[
   return extent.slots.map((number) => catalog.slot(number));
 }
 
-/** One incarnation, as the walk visits it. */
+/** One incarnation, as the scan visits it. */
 interface Stop {
   readonly incarnation: number;
   /** Numbers of the slots to visit, in order; undefined for all slots of the incarnation. */
@@ -220,7 +220,7 @@ interface SlotOrder {
   readonly ascending: boolean;
 }
 
-/** Gives the slots incarnation by incarnation. The slots of an incarnation are looked up when the walk reaches it. */
+/** Gives the slots incarnation by incarnation. The slots of an incarnation are looked up when the scan reaches it. */
 function* perIncarnation(session: Session, plan: TypePlan, order: SlotOrder): Generator<NamespaceSlot> {
   const { catalog, sql } = session;
   const { t, except } = plan.extent;

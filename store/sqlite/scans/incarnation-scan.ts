@@ -1,11 +1,11 @@
-// A walk that reads rows incarnation by incarnation: all rows, or those that have a certain term. So the first page of
+// A scan that reads rows incarnation by incarnation: all rows, or those that have a certain term. So the first page of
 // rows sorted by cluster reads only the first clusters. All rows of one incarnation are read and sorted before the next
 // one is begun.
 import { incarnationOf, type SlotRow } from '../tables/catalog.ts';
 import { compareSlotClusters, type KeyRow, type RowOrder } from '../../row-order.ts';
 import type { Session, TypePlan } from '../session/session.ts';
 import { rowsOfIncarnation, termsInIncarnation } from './sources.ts';
-import { atOnceMs, collect, type Walk } from './walks.ts';
+import { atOnceMs, collect, type Scan } from './scans.ts';
 
 /** Whether rows in this order are grouped by incarnation. */
 export function isByIncarnation({ keys, paths }: RowOrder): boolean {
@@ -18,11 +18,11 @@ export function incarnationsOf({ extent }: TypePlan): readonly number[] {
 }
 
 /**
- * Makes a walk that reads one incarnation after the other.
- * @param after the walk begins after this row; undefined: at the first row
+ * Makes a scan that reads one incarnation after the other.
+ * @param after the scan begins after this row; undefined: at the first row
  * @param isByTerms true when rows are found through the plan's condition on terms
  */
-export function incarnationWalk(order: RowOrder, after: KeyRow | undefined, isByTerms: boolean): Walk {
+export function incarnationScan(order: RowOrder, after: KeyRow | undefined, isByTerms: boolean): Scan {
   let left: readonly number[] | undefined;
   return {
     next: (session, plan, want) => {
@@ -34,7 +34,7 @@ export function incarnationWalk(order: RowOrder, after: KeyRow | undefined, isBy
         if (incarnation === undefined) return rows.length === 0 ? undefined : rows;
         left = left.slice(1);
         const { best } = plan.conditions;
-        // Without `best`, the last row with the term was deleted after the walk began, so no row is left to read.
+        // Without `best`, the last row with the term was deleted after the scan began, so no row is left to read.
         if (isByTerms && best === undefined) continue;
         const access =
           isByTerms && best !== undefined
