@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { StoredType } from '../../store/store.ts';
 import type { MemberQuestion } from '../../sync/member/sync-types.ts';
-import type { TypeInfo } from '../../query/types.ts';
+import type { Incarnation, TypeInfo } from '../../query/types.ts';
 import type { Warning } from '../answer/answer-body.ts';
 import { makeReadDocument } from './openapi-members.ts';
+import type { MemberDocument } from './openapi-members.ts';
 import { makeOpenapiDocuments } from './openapi-documents.ts';
-import type { OpenapiDocuments } from './openapi-documents.ts';
+import type { OpenapiDocument, OpenapiDocuments } from './openapi-documents.ts';
 
 /** By resource: fields of its schema. */
 type Described = Readonly<Record<string, readonly string[]>>;
@@ -87,9 +89,12 @@ function having(cluster: string, resource: string, isCustom: boolean): StoredTyp
   return { incarnation: { id: `${cluster}/1`, cluster }, type, position, objects: 1 };
 }
 
-/** Fields of each type in the answer. */
 async function shown(site: Site, types: readonly StoredType[]): Promise<Described | undefined> {
-  const answer = await site.openapi.document('x.io', 'v1', types);
+  return fieldsOf(await site.openapi.document('x.io', 'v1', types));
+}
+
+/** Fields of each type in the answer. */
+function fieldsOf(answer: OpenapiDocument | undefined): Described | undefined {
   if (answer === undefined) return undefined;
   const { paths, components } = JSON.parse(answer.body.toString('utf8')) as {
     readonly paths: object;
@@ -153,6 +158,25 @@ test('a type of which the caller sees nothing in that cluster is left out, thoug
   );
   assert.deepEqual(await shown(site, types.slice(0, 1)), { seen: ['s'] });
   assert.deepEqual(await warned(site, types.slice(0, 1)), []);
+});
+
+test('when the preferred cluster does not answer, the next ones are asked together and the most preferred wins', async () => {
+  const clusters = ['a', 'b', 'c', 'd'];
+  const answers = new Map<string, (answer: MemberDocument | undefined) => void>();
+  const read = ({ cluster }: Incarnation): Promise<MemberDocument | undefined> =>
+    new Promise((resolve) => answers.set(cluster, resolve));
+  const openapi = makeOpenapiDocuments(read, () => 'v1.36.0');
+  const asked = openapi.document('x.io', 'v1', built(...clusters));
+  assert.deepEqual([...answers.keys()], ['a']);
+  answers.get('a')!(undefined);
+  await setImmediate();
+  assert.deepEqual([...answers.keys()], clusters);
+  const answer = (cluster: string): void =>
+    answers.get(cluster)!({ digest: cluster, text: Buffer.from(document({ as: [cluster] })) });
+  answer('c');
+  answers.get('b')!(undefined);
+  assert.deepEqual(fieldsOf(await asked), { as: ['c'] });
+  answer('d');
 });
 
 test('a document is asked for once, then by its ETag, and anew when it has changed', async () => {
