@@ -49,7 +49,7 @@ export function makeAuthenticator(
     accepted.set(user, made);
     return made;
   };
-  const tryFrom = (request: AuthenticationRequest, from: number, met: Met): User | Promise<User> => {
+  const tryFrom = (request: AuthenticationRequest, from: number, met: Attempts): User | Promise<User> => {
     for (let i = from; i < list.length; i++) {
       let user: User | undefined | Promise<User | undefined>;
       try {
@@ -77,13 +77,13 @@ export function makeAuthenticator(
     throw refusal(met);
   };
   return (request) => {
-    const met: Met = { errors: [], hint: readBearerToken(request.rawHeaders).hint };
+    const met: Attempts = { errors: [], hint: readBearerToken(request.rawHeaders).hint };
     return tryFrom(withoutAmbientCredentials(request, hubOrigins), 0, met);
   };
 }
 
 /** What has been collected while the authenticators were called: their errors, and a hint for the caller. */
-interface Met {
+interface Attempts {
   readonly errors: unknown[];
   /** Why the Authorization header has no token; undefined when it has one or is missing. */
   readonly hint: string | undefined;
@@ -101,7 +101,7 @@ function accept(user: User): User {
  * Chooses the error that the caller gets: an unexpected failure of the gateway, else a refused identity, else one error
  * that lists all bad credentials.
  */
-function refusal({ errors, hint }: Met): GatewayError {
+function refusal({ errors, hint }: Attempts): GatewayError {
   const unforeseen = errors.find((error) => !(error instanceof GatewayError));
   if (unforeseen !== undefined) {
     return new GatewayError('INTERNAL', 'the gateway failed to authenticate the request', { cause: unforeseen });

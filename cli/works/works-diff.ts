@@ -57,7 +57,7 @@ export async function diffWork(
     for (const { object, reason } of unknown) terminal.note(printable(`${name.cluster}: ${object}: ${reason}\n`));
     if (unknown.length > 0)
       throw new Failure(
-        `of ${unknown.length} objects ${name.cluster} does not say what would change`,
+        `cluster ${name.cluster} does not say what would change in ${unknown.length} objects`,
         'They are asked for as you. The executor of the work may have other rights.',
       );
   } finally {

@@ -357,7 +357,10 @@ m1        rolling   Progressing    60m   Deployment/web: 1 of 3 are updated
     };
     const terminal = recordingTerminal();
     const flags: DiffFlags = { output: 'json' };
-    await assert.rejects(diffWork({ hub, gateway: connection }, name, flags, terminal), /of 1 objects m1 does not say/);
+    await assert.rejects(
+      diffWork({ hub, gateway: connection }, name, flags, terminal),
+      /cluster m1 does not say what would change in 1 objects/,
+    );
     const { items } = JSON.parse(terminal.printed());
     assert.deepEqual(
       items.map(({ object, change }: Json) => `${object} ${change}`),

@@ -151,7 +151,7 @@ export class HpackDecoder {
     this.#at = end;
     if (!huffman) return this.#bytes.toString('latin1', start, end);
     const text = decodeHuffman(this.#bytes, start, end);
-    if (text === undefined) throw new HpackFault('a string that is not validly coded');
+    if (text === undefined) throw new HpackFault('a string that is not valid Huffman code');
     return text;
   }
 }

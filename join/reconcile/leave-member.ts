@@ -142,7 +142,7 @@ async function tellLeftBehind({ client, log }: JoinParts, join: ApiObject, statu
   const left = installed.map(titleOf);
   status.set({ leftBehind: installed, remaining: [] });
   const { name, uid } = join.metadata;
-  log.warn({ cluster: name, left }, 'join: a cluster was given up; objects stay in it');
+  log.warn({ cluster: name, left }, 'join: the cluster has left without being cleaned up; objects stay in it');
   const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
   const body = {
     apiVersion: 'v1',

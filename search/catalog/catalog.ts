@@ -74,8 +74,8 @@ export function makeCatalogReader(
     }
     return made.catalog;
   };
-  // Right after a start, and while a damaged store is built anew, nothing is known for a moment. Types that are known
-  // by now must not be told to be missing because of that.
+  // Right after a start, and while a damaged store is built anew, the catalog is empty for a moment. An empty catalog
+  // must not be used any more once types are known, or they would be reported as missing.
   const isOutdated = (): boolean => made?.catalog.all.length === 0 && made.version !== sync.version;
   return () => {
     if (read !== undefined && nowMs() - readAtMs < maxAgeMs && !isOutdated()) return read;

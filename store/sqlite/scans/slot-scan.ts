@@ -41,7 +41,7 @@ export function slotScan(order: RowOrder, after: KeyRow | undefined): Scan {
   };
   const readOne = (session: Session, plan: TypePlan, slot: NamespaceSlot, want: number): readonly SlotRow[] => {
     const isAfterSlot = isFirst && sameSlot(slot, after!);
-    // An object of another type can have the same name as the row `after` and come after it. So the name is read again.
+    // The row `after` may be of another type, whose object of the same name comes first. So this name is read again.
     if (isAfterSlot && isByName) from ??= { name: after!.name, isAfter: false };
     const limit = want + 1;
     const found = rowsOfSlot(session, plan, order, slot, isByName ? { direction, from, limit } : undefined);

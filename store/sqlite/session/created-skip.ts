@@ -7,9 +7,9 @@ import { rowOrder, type RowOrder } from '../../row-order.ts';
 import { type TimeSlices } from '../tables/transaction.ts';
 import { planTypes, type Question, type Session, type TypePlan } from './session.ts';
 
-/** Rows. For a smaller offset, or a type with fewer rows, the column of creation times is not built. */
+/** The column of creation times is not built for a smaller offset than this number of rows, or for fewer rows. */
 const leastPrepared = 100;
-/** Rows. Smaller offsets are skipped in the file. */
+/** For a smaller offset than this number of rows, rows are read from the file and skipped. */
 const leastPassed = 20;
 
 /** Builds the column of creation times that {@link passInMemory} needs, if the question can use it. */
