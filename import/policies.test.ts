@@ -155,7 +155,7 @@ test('a policy that is handled while the controllers end keeps its lifecycles, w
   putSecret(hub, 'a');
   hub.put(policiesOf, { metadata: { name: 'p' }, spec });
   await until(() => hub.get(clustersOf, 'thing-a') !== undefined);
-  // The next pass waits for the discovery of the new reference, and the controllers end meanwhile.
+  // The next reconcile waits for the discovery of the new reference, and the controllers end meanwhile.
   const asked = Promise.withResolvers<void>();
   const discovery = Promise.withResolvers<void>();
   const request = hub.request.bind(hub);

@@ -19,7 +19,7 @@ export interface ClusterExecutorOptions extends Omit<SessionParts, 'onObjects' |
   /** Names of the cluster's ManifestWorks. */
   readonly works: () => Iterable<string>;
   readonly log: ControllerLog;
-  /** Called with the duration of each pass, in which one ManifestWork was applied once. */
+  /** Called with the duration of each reconcile, in which one ManifestWork was applied once. */
   readonly onReconcile: (seconds: number) => void;
   readonly timing?: Partial<ReflectorTiming>;
 }

@@ -27,7 +27,7 @@ test('a few objects are pruned freely, and more than half of many are not', () =
   assert.equal(isTooMuch(many(4), many(7)), true);
 });
 
-test('only a pass in which everything was applied and read is clean', () => {
+test('only a reconcile in which everything was applied and read is clean', () => {
   const result = (seen: Seen, applied: ManifestResult['applied'] = 'done'): ManifestResult => ({
     meta: { ordinal: 0, kind: 'ConfigMap', ...entry('a') },
     applied,

@@ -1,5 +1,5 @@
-// Which manifests of a ManifestWork one pass applies, and in which order. As in OCM's agent, kinds that other kinds
-// need come first.
+// Which manifests of a ManifestWork one reconcile applies, and in which order. As in OCM's agent, kinds that other
+// kinds need come first.
 import type { RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { faultOfMeta } from './manifest-work.ts';
 import type { Manifest, Work } from './work.ts';
@@ -49,7 +49,7 @@ export function inApplyOrder<T extends { readonly meta: { readonly kind: string 
   return [...groups.filter((members) => members.length > 0), ...others];
 }
 
-/** What one pass applies. */
+/** What one reconcile applies. */
 export interface Plan {
   /** The manifests, to be applied one group after the other. */
   readonly groups: readonly (readonly Manifest[])[];
@@ -58,8 +58,8 @@ export interface Plan {
 }
 
 /**
- * Plans one pass. Of a complete work, the objects that its status lists are read in place of its manifests, which may
- * have changed since. Whoever may write the status may have written them, so only those are looked at that the
+ * Plans one reconcile. Of a complete work, the objects that its status lists are read in place of its manifests, which
+ * may have changed since. Whoever may write the status may have written them, so only those are read that the
  * AppliedManifestWork records.
  * @throws as {@link RestMapper.find}
  */

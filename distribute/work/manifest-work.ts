@@ -62,7 +62,7 @@ export function faultOfMeta({ group, version, kind, name, namespace }: ResourceM
   if (!isGroup(group) || !isLabel(version)) return 'apiVersion must be VERSION or GROUP/VERSION';
   if (!isKind(kind)) return 'kind must be the kind of an object';
   if (name === '')
-    return 'metadata.name is missing; generateName is not supported, since each pass would make another one';
+    return 'metadata.name is missing; generateName is not supported, since each reconcile would make another one';
   if (!isName(name)) return 'metadata.name cannot be the name of an object';
   return namespace === '' || isLabel(namespace) ? undefined : 'metadata.namespace cannot be the name of a namespace';
 }
