@@ -105,7 +105,7 @@ test('karmadactl describes the object of the one member that is named', async ()
   const member = members[1]!;
   await member.request('PATCH', `${configMaps}/same`, { data: { reported: 'by m2' } }, merge);
   const { stdout, stderr } = await run(alice, 'describe', 'configmap', 'same', ...scoped, '--cluster', 'm2');
-  assert.match(stdout, /^Name:\s+same\nNamespace:\s+team-a\n[^]*\ntold:\n----\nby m2\n/, stderr);
+  assert.match(stdout, /^Name:\s+same\nNamespace:\s+team-a\n[^]*\nreported:\n----\nby m2\n/, stderr);
 });
 
 test('karmadactl watches the members, and prints what is made in any of them', async () => {
