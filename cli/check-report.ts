@@ -1,5 +1,5 @@
-// Prints the weaknesses that `portcullis check` found. Security: names of clusters and messages come from outside, so
-// control characters in them are made visible before they reach the terminal.
+// Prints the weaknesses that `portcullis check` found, and gives its exit code. Security: names of clusters and
+// messages come from outside, so control characters in them are made visible before they reach the terminal.
 import { printable } from './terminal/failure.ts';
 import { align } from './terminal/table.ts';
 

@@ -18,7 +18,10 @@ export interface Holding {
 }
 
 export interface ClientHoldingsOptions {
-  /** Most bytes to keep for all connections together; above it, connections are closed. Infinity for no bound. */
+  /**
+   * Maximum number of bytes to keep for all connections together; above it, connections are closed. Infinity for no
+   * bound.
+   */
   readonly budgetBytes: number;
   /** Whether a request of this peer has been authenticated. Once it has returned true, it must stay true. */
   readonly isProven: (peer: object) => boolean;

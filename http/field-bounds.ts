@@ -15,7 +15,7 @@ export const maxFieldBytes = {
   'Sec-WebSocket-Protocol': 96 * 1024,
 } as const;
 
-/** Most items in Sec-WebSocket-Protocol. kubectl offers five, terminals in web browsers fewer. */
+/** Maximum number of items in Sec-WebSocket-Protocol. kubectl offers five, terminals in web browsers fewer. */
 export const maxSubprotocols = 100;
 
 export type BoundedField = keyof typeof maxFieldBytes;

@@ -8,7 +8,7 @@ import { maxHeaderBytes, maxHeaderPairs } from '../lib/limits.ts';
 /** The largest request head that is accepted. */
 export interface HeadLimits {
   readonly bytes: number;
-  /** Most header fields in the head. */
+  /** Maximum number of header fields in the head. */
   readonly pairs: number;
 }
 

@@ -2,7 +2,7 @@
 // same few names with every request, so this saves lower-casing and matching each name (0.4 us for the ten names of a
 // typical request). The cache is bounded, since the names come from clients.
 
-/** Most names in one cache. When it is full, the results for further names are computed every time. */
+/** Maximum number of names in one cache. When it is full, the results for further names are computed every time. */
 const maxNames = 512;
 /** Names longer than this are not cached, so that a flood of long names cannot use up memory. */
 const maxNameLength = 64;

@@ -16,7 +16,10 @@ export interface ApiCall {
   readonly accept?: string;
   /** Milliseconds after which the call fails. For `open`, only the time until the answer's head counts. */
   readonly timeoutMs: number;
-  /** Most bytes in the answer of a member; default: of one object. The client of the hub has a bound of its own. */
+  /**
+   * Maximum number of bytes in the answer of a member; default: of one object. The client of the hub has a bound of its
+   * own.
+   */
   readonly mostBytes?: number;
   /** Aborting it ends the call. For `open`, it also closes a stream that was returned. */
   readonly signal?: AbortSignal;

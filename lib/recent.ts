@@ -6,7 +6,10 @@ import { LRUCache } from 'lru-cache';
 /** Limits of one cache. When one of them is exceeded, the least recently used entries are removed. */
 export interface RecentLimits {
   readonly maxEntries: number;
-  /** Most characters of all keys together; an entry whose key alone is longer is not stored. Undefined for no limit. */
+  /**
+   * Maximum number of characters of all keys together; an entry whose key alone is longer is not stored. Undefined for
+   * no limit.
+   */
   readonly maxKeyLength?: number;
 }
 

@@ -29,8 +29,8 @@ export interface Revision {
 const maxLength = 64 * 1024;
 const annotationsLimit = 256 * 1024;
 /**
- * Most bytes of a history after decompression when it is read. One with more was not written by the gateway, and is
- * treated as unreadable.
+ * Maximum number of bytes of a history after decompression when it is read. One with more was not written by the
+ * gateway, and is treated as unreadable.
  */
 const maxOutputLength = 32 * 1024 * 1024;
 

@@ -56,8 +56,8 @@ export interface RightsMirror {
    */
   onChange(listener: MirrorListener): () => void;
   /**
-   * Calls `read` while the views are set back to an earlier resourceVersion. `read` must be synchronous.
-   * @param read gets the ids of the incarnations that have changed since then
+   * Calls `read` while the views of RBAC are as they were at an earlier resourceVersion. `read` must be synchronous.
+   * @param read gets the ids of the incarnations of clusters whose views have changed since then
    * @returns undefined when too many changes would have to be undone
    * @throws GatewayError (rejects) with code EXPIRED when the log no longer reaches back that far
    */

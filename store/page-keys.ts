@@ -1,5 +1,5 @@
 // Takes the rows of a page from a stream of keys: passes over the offset, stops when the page is full, and says where
-// the next page begins. Every store reads its pages with this.
+// the next page begins and how many rows remain (remainingItemCount). Every store reads its pages with this.
 import type { ResourceType } from '../query/types.ts';
 import { BodyBudget, TooManyBodies, type BodyLimits, type BodyAllowance } from './body-budget.ts';
 import { makeCursor, type KeyRow, type RowOrder } from './row-order.ts';

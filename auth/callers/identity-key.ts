@@ -19,7 +19,7 @@ export function isSameIdentity(one: User, other: User): boolean {
 export type IdentityNumber = (user: User) => number;
 
 const rememberedIdentities = 50_000;
-/** Most characters of all cached identity keys together. */
+/** Maximum number of characters of all cached identity keys together. */
 const rememberedKeyLength = 16 * 1024 * 1024;
 
 /**

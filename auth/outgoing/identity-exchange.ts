@@ -88,7 +88,7 @@ function matches(pattern: GoPattern, text: string): boolean {
   if (text.length > maxPatternText) {
     throw new GatewayError(
       'IDENTITY_REFUSED',
-      `a user, group or cluster name of more than ${maxPatternText} characters, which is more than identity rules are compared with; ask for a shorter name`,
+      `a user, group or cluster name is longer than ${maxPatternText} characters, the most that identity rules can match; use a shorter name`,
     );
   }
   return pattern(text);

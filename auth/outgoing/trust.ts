@@ -109,7 +109,7 @@ function accountIdentity(name: string, { serviceAccountIdentity }: TrustOptions)
 function ownName(name: string, options: TrustOptions): string {
   if (reservedName.test(name) && name !== anonymousName && options.forwardReserved?.includes(name) !== true) {
     throw refused(
-      `${JSON.stringify(name)} is a reserved name of Kubernetes, which a hub or identity provider cannot give in a cluster; ` +
+      `${JSON.stringify(name)} is a name that Kubernetes reserves, and no user of a hub or identity provider can have it in a cluster; ` +
         'log in under another name, or have the operator list it in --forward-reserved',
     );
   }

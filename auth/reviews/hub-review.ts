@@ -10,7 +10,7 @@ export type ReviewKind = 'TokenReview' | 'SubjectAccessReview';
 /** How reviews are sent to the hub. */
 export interface HubReviewOptions {
   readonly client: Pick<ApiClient, 'request'>;
-  /** Most milliseconds for one review, including a retry. */
+  /** Maximum time in milliseconds for one review, including a retry. */
   readonly deadlineMs?: number;
   /** Milliseconds before the retry. client-go's webhook backoff begins with 500 ms and retries four times. */
   readonly retryDelayMs?: number;

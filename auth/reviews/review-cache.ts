@@ -30,14 +30,17 @@ export interface ReviewCache<Answer extends object> {
 /** Settings of one {@link ReviewCache}. */
 export interface ReviewCacheOptions<Answer> {
   readonly maxEntries: number;
-  /** Most characters that all keys in the cache may have together. */
+  /** Maximum number of characters that all keys in the cache may have together. */
   readonly maxKeyLength: number;
   /**
    * Separate limit for negative answers, those for which `is` returns true. Anybody can cause them; stored apart, they
    * cannot push positive ones out of the cache. Undefined stores all answers together.
    */
   readonly refusals?: { readonly is: (answer: Answer) => boolean; readonly maxEntries: number };
-  /** Most reviews in progress; further ones are refused with 503, so that a slow hub does not use up the memory. */
+  /**
+   * Maximum number of reviews in progress; further ones are refused with 503, so that a slow hub does not use up the
+   * memory.
+   */
   readonly maxPending: number;
   /**
    * From when the time that an answer may be used is counted: `question` is the start of the review, the default;

@@ -1,7 +1,8 @@
-// Authenticates users by bearer tokens that the hub checks with a TokenReview, with a cache of a few seconds, as
-// kube-apiserver's delegated authentication does (apiserver:plugin/pkg/authenticator/token/webhook,
-// pkg/authentication/token/cache). Easy to get wrong: a hub may fill in `user` even if `authenticated` is false
-// (CVE-2023-48312).
+// Authenticates users by bearer tokens that the hub checks with a TokenReview, and makes the user of its answer, with
+// every extra key. Answers are remembered for
+// a few seconds, as kube-apiserver's delegated authentication does
+// (apiserver:plugin/pkg/authenticator/token/webhook, pkg/authentication/token/cache). Easy to get wrong: a hub may fill
+// in `user` even if `authenticated` is false (CVE-2023-48312).
 import { hash, randomBytes } from 'node:crypto';
 import { GatewayError } from '../../model/errors.ts';
 import { makeUser } from '../../model/user.ts';
@@ -44,11 +45,12 @@ interface Holder {
 
 const maxTokens = 32_768;
 /**
- * Most refused tokens in the cache. Attackers can send any number of them, so they are stored apart from accepted ones.
+ * Maximum number of refused tokens in the cache. Attackers can send any number of them, so they are stored apart from
+ * accepted ones.
  */
 const maxRefusedTokens = 4_096;
 const digestLength = 44;
-/** Most token reviews in progress; further requests that need one get 503. */
+/** Maximum number of token reviews in progress; further requests that need one get 503. */
 const maxPending = 1_000;
 
 /** Makes an authenticator with an empty cache. Cache keys are hashes of tokens with a secret of this process. */

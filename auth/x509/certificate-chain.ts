@@ -29,8 +29,8 @@ export interface ChainSearch {
 const clientAuthentication = '1.3.6.1.5.5.7.3.2';
 const anyUsage = '2.5.29.37.0';
 /**
- * Most signature checks for one certificate, as Go's maxChainSignatureChecks; then the search for chains ends.
- * Certificates can be made so that the number of possible chains explodes.
+ * Maximum number of signature checks for one certificate, as Go's maxChainSignatureChecks; then the search for chains
+ * ends. Certificates can be made so that the number of possible chains explodes.
  */
 const maxSignatureChecks = 100;
 const minRsaBits = 1024;

@@ -27,7 +27,9 @@ export interface Certificate {
    * certificate signing.
    */
   readonly mayIssue: boolean;
-  /** Most intermediate certificates between this one and the client's certificate; undefined for no limit. */
+  /**
+   * Maximum number of intermediate certificates between this one and the client's certificate; undefined for no limit.
+   */
   readonly pathLength: number | undefined;
   /** Extended key usages; undefined means all uses are allowed. */
   readonly usages: readonly string[] | undefined;

@@ -49,8 +49,8 @@ interface Judgement {
 }
 
 /**
- * Most certificates that a client may present in a handshake; with more, its requests are refused, because reading them
- * would cost time before the caller is known.
+ * Maximum number of certificates that a client may present in a handshake; with more, its requests are refused, because
+ * reading them would cost time before the caller is known.
  */
 const maxPresented = 20;
 const rememberedJudgements = 10_000;

@@ -9,7 +9,7 @@ export interface ExecRun {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly timeoutMs: number;
-  /** Most bytes of stdout; the plugin is killed when it prints more. */
+  /** Maximum number of bytes of stdout; the plugin is killed when it prints more. */
   readonly maxStdoutBytes: number;
   /** Aborted when the gateway stops; the plugin is then killed. */
   readonly signal?: AbortSignal | undefined;

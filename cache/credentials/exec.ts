@@ -37,13 +37,13 @@ export interface ExecCredentialOptions {
    * The current time in Unix milliseconds, for tests. Default: the system time for expiry, a monotonic clock for waits.
    */
   readonly now?: () => number;
-  /** Most milliseconds for one run; default 30,000. */
+  /** Maximum time in milliseconds for one run; default 30,000. */
   readonly timeoutMs?: number;
   /** Runs the plugin; default {@link runExec}. Tests replace it. */
   readonly run?: (run: ExecRun) => Promise<ExecResult>;
 }
 
-/** Most bytes of stdout. A plugin that prints more is killed, and callers get an error. */
+/** Maximum number of bytes of stdout. A plugin that prints more is killed, and callers get an error. */
 const maxStdoutBytes = 1024 * 1024;
 /**
  * How many milliseconds before its expiry a credential is renewed, or a tenth of its lifetime if a tenth is shorter.

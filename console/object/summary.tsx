@@ -207,7 +207,7 @@ function Containers({ containers }: { containers: readonly ContainerFacts[] }): 
 
 /**
  * The data of a ConfigMap or Secret. Of a Secret only the keys are shown, and each value when the user clicks on its
- * button.
+ * button. Data of Secrets of clusters are not shown at all.
  */
 function Data({ object }: { object: KubeObject }): JSX.Element | null {
   const data = Object.entries((object['data'] ?? {}) as Record<string, string>);

@@ -42,7 +42,7 @@ export class KnownObjects {
     this.#works.delete(work);
   }
 
-  /** Allows those objects of a ManifestWork for which the executor lacked a right to be tried again at once. */
+  /** Lets objects of a ManifestWork be tried again at once that failed because the executor had no right to them. */
   retryDenied(work: string): void {
     for (const [key, known] of this.of(work))
       if (known.fault?.isDenial === true) this.of(work).set(key, { ...known, refusedUntilMs: 0 });

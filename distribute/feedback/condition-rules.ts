@@ -117,7 +117,7 @@ function hasConditions(status: unknown): boolean {
   return Array.isArray(conditions) && conditions.length > 0;
 }
 
-/** Most steps that all rules of one object may take together, as in OCM's agent (RuntimeCELCostBudget). */
+/** Maximum number of steps that all rules of one object may take together, as in OCM's agent (RuntimeCELCostBudget). */
 const mostStepsOfObject = 10_000_000;
 
 /**

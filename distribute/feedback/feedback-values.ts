@@ -30,8 +30,8 @@ const wellKnown: Readonly<Record<string, readonly (readonly [name: string, path:
 };
 
 /**
- * Most bytes of UTF-8 in `jsonRaw`, as in OCM's agent; the hub's schema would take as many characters. A longer value
- * is reported as an error.
+ * Maximum number of bytes of UTF-8 in `jsonRaw`, as in OCM's agent; the hub's schema would take as many characters. A
+ * longer value is reported as an error.
  */
 const maxJsonLength = 1024;
 

@@ -30,8 +30,8 @@ export interface MemberClient extends Pick<ApiClient, 'open' | 'url'> {
 }
 
 /**
- * Most bytes in the answer to a request for one object. etcd takes requests of 1.5 MiB, and JSON is longer than what
- * Kubernetes stores. A longer answer fails, so that one member cannot fill the gateway's memory.
+ * Maximum number of bytes in the answer to a request for one object. etcd takes requests of 1.5 MiB, and JSON is longer
+ * than what Kubernetes stores. A longer answer fails, so that one member cannot fill the gateway's memory.
  */
 const maxObjectBytes = 3 * 1024 * 1024;
 

@@ -1,6 +1,6 @@
 // The Kubernetes listener: one TLS port for HTTP/1.1 and HTTP/2, chosen by ALPN. A connection without ALPN is HTTP/1.1;
-// kubectl exec connects in this way. A regular check of all connections closes those that are idle and those whose
-// request head stays incomplete.
+// kubectl exec connects in this way. A TLS handshake may take a limited time. A regular check of all
+// connections closes those that are idle and those whose request head stays incomplete.
 import { createServer as createTlsServer } from 'node:tls';
 import type { Server, TLSSocket } from 'node:tls';
 import { boundConnections } from '../limits/connection-bounds.ts';

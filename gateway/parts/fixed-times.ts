@@ -1,4 +1,5 @@
-// The timeouts and intervals that no flag sets; tests shorten them by one factor.
+// Timeouts and intervals of connections to members, pools and probes that no flag sets; tests shorten them by one
+// factor.
 import { connectTimeoutMs } from '../../lib/limits.ts';
 import { clientLostMs } from '../../http/http2/http2-liveness.ts';
 import { defaultBreakerLimits } from '../../routing/call/breaker.ts';

@@ -10,8 +10,8 @@ export const maxTableBytes = 4096;
 /** Bytes that a field counts in addition to its name and value (RFC 7541 section 4.1). */
 export const fieldOverheadBytes = 32;
 /**
- * Most entries that a table of {@link maxTableBytes} can have. Must be a power of two, because it is used as a bit
- * mask.
+ * Maximum number of entries that a table of {@link maxTableBytes} can have. Must be a power of two, because it is used
+ * as a bit mask.
  */
 const ringSize = maxTableBytes / fieldOverheadBytes;
 

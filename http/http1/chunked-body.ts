@@ -3,16 +3,19 @@
 // So nobody else may use the buffer afterwards.
 
 /**
- * Most bytes of chunk extensions in one body; with more, the body is not valid. No known client or server sends any,
- * and unlimited ones allow an attack (CVE-2024-22019). Go refuses a chunk whose size line exceeds 4,096 bytes.
+ * Maximum number of bytes of chunk extensions in one body; with more, the body is not valid. No known client or server
+ * sends any, and unlimited ones allow an attack (CVE-2024-22019). Go refuses a chunk whose size line exceeds 4,096
+ * bytes.
  */
 const maxExtensionBytes = 4000;
 /**
- * Most bytes of trailers in one body, including the empty line after them; with more, the body is not valid. Go has the
- * same limit. Trailers are read and dropped.
+ * Maximum number of bytes of trailers in one body, including the empty line after them; with more, the body is not
+ * valid. Go has the same limit. Trailers are read and dropped.
  */
 const maxTrailerBytes = 4096;
-/** Most hexadecimal digits of a chunk size. 13 digits make at most 2^52 - 1, which a number holds exactly. */
+/**
+ * Maximum number of hexadecimal digits of a chunk size. 13 digits make at most 2^52 - 1, which a number holds exactly.
+ */
 const maxChunkDigits = 13;
 
 const lineFeed = 0x0a;

@@ -13,7 +13,7 @@ import { badValue, connectionField, token } from '../field-syntax.ts';
  * one buffer.
  */
 const copiedBytes = 64 * 1024;
-/** Most bytes that wait for the end of the current turn of the event loop; more are written at once. */
+/** Maximum number of bytes that wait for the end of the current turn of the event loop; more are written at once. */
 const mostPending = 2 * 1024 * 1024;
 
 const lineEnd = Buffer.from('\r\n', 'latin1');

@@ -21,7 +21,10 @@ import type { Http2Stream } from './http2-stream.ts';
 import { endLingering } from '../linger.ts';
 
 const startWindowBytes = 65_535;
-/** Most bytes of answers and acknowledgements that wait for a slow socket; above it, reading from the socket pauses. */
+/**
+ * Maximum number of bytes of answers and acknowledgements that wait for a slow socket; above it, reading from the
+ * socket pauses.
+ */
 const maxBacklogBytes = 256 * 1024;
 const noBytes = Buffer.alloc(0);
 const drainPing = Buffer.from('drain\0\0\0', 'latin1');

@@ -189,7 +189,8 @@ export class FrameReader {
 
   #dataHead(length: number): void {
     const isPadded = (this.#flags & frameFlag.padded) !== 0;
-    if (isPadded && length === 0) throw new ConnectionFault(errorCode.frameSizeError, 'a padded frame without padding');
+    if (isPadded && length === 0)
+      throw new ConnectionFault(errorCode.frameSizeError, 'a PADDED flag without a pad length');
     this.#length = length;
     this.#paddingBytes = 0;
     this.#phase = isPadded ? 'padding-length' : 'data';

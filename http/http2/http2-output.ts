@@ -7,7 +7,8 @@ import { frameHeadBytes } from './http2-frames.ts';
 const smallBytes = 16 * 1024;
 const largeBytes = 96 * 1024;
 /**
- * Most unused buffers of each size that the pool of one listener keeps; further ones are left to garbage collection.
+ * Maximum number of unused buffers of each size that the pool of one listener keeps; further ones are left to garbage
+ * collection.
  */
 const maxIdleScratches = 32;
 /**

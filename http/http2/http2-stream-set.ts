@@ -1,4 +1,4 @@
-// The open streams of one HTTP/2 connection, at most a hundred. It is not a Map, for the reason given in
+// The open streams of one HTTP/2 connection; lib/limits.ts says how many. It is not a Map, for the reason given in
 // http/slot-set.ts.
 import { SlotSet } from '../slot-set.ts';
 import type { InSlot } from '../slot-set.ts';

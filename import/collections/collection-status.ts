@@ -18,7 +18,7 @@ export interface CollectionType {
    */
   readonly name: string;
   /**
-   * `unknown`: the type is indexed of no cluster. `listing`: the first list of at least one cluster is not complete.
+   * `unknown`: the type is indexed for no cluster. `listing`: the first list of at least one cluster is not complete.
    */
   readonly is: 'indexed' | 'listing' | 'unknown';
 }

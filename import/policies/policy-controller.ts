@@ -42,7 +42,7 @@ export interface PolicyController {
 }
 
 const finalizer = 'clusterpedia.io/cluster-import-policy-controller';
-/** Most errors that the message of a condition names; of the rest only the number is given. */
+/** Maximum number of errors that the message of a condition names; of the rest only the number is given. */
 const reported = 5;
 
 /**

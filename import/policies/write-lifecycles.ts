@@ -1,5 +1,6 @@
 // Writes the PediaClusterLifecycles of one ClusterImportPolicy: creates, changes and deletes them until they are as the
-// policy wants, several at a time.
+// policy wants, several at a time. One whose source object is gone is deleted; its PediaCluster goes with it, by its
+// owner reference.
 import { textAt } from '../../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject, ApiObjects } from '../../kube/types.ts';

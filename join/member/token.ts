@@ -1,5 +1,5 @@
-// Requests a token of the gateway's ServiceAccount from the member, and checks that it works before it is
-// stored.
+// Requests a token of the gateway's ServiceAccount from the member, decides when it is renewed, and checks that it
+// works before it is stored.
 import { jsonIn } from '../../lib/json/exact-json.ts';
 import { listAt, textAt } from '../../lib/objects/json-object.ts';
 import { MemberRefusal } from '../../distribute/member/member-objects.ts';

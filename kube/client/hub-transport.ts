@@ -32,7 +32,7 @@ export interface HubTransport {
   destroy(): void;
 }
 
-/** Most connections of the pool `short`; requests beyond it wait. */
+/** Maximum number of connections of the pool `short`; requests beyond it wait. */
 const maxShortConnections = 64;
 /**
  * How many milliseconds an idle connection is kept. kube-apiserver closes idle connections after 90 s (apiserver

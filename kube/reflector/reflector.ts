@@ -30,9 +30,9 @@ import { linesOf } from '../../lib/watch-lines.ts';
 
 export type { Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from './reflector-types.ts';
 
-/** Most objects in one page of a list, as in client-go's pager. */
+/** Maximum number of objects in one page of a list, as in client-go's pager. */
 const pageSize = '500';
-/** Most bytes of one page of a member, and of a whole list that has to come at once. */
+/** Maximum number of bytes of one page of a member, and of a whole list that has to come at once. */
 const maxPageBytes = 64 * 1024 * 1024;
 
 /** Starts listing at once. Never throws; failures are reported in `state()`. Runs until `close()`. */

@@ -2,8 +2,8 @@
 // JSON.stringify and the copies that are sent to threads: some thousand levels overflow their stack.
 
 /**
- * Most levels of objects and lists in an object that is hashed, compared or merged. kube-apiserver reads 10,000; the
- * deepest objects in use, schemas in CustomResourceDefinitions, have less than a hundred.
+ * Maximum number of levels of objects and lists in an object that is hashed, compared or merged. kube-apiserver reads
+ * 10,000; the deepest objects in use, schemas in CustomResourceDefinitions, have less than a hundred.
  */
 export const mostLevels = 500;
 

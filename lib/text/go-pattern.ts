@@ -15,7 +15,7 @@ export class PatternError extends Error {
 const maxSource = 1_000;
 /** Deepest nesting of groups in a pattern. */
 const maxDepth = 100;
-/** Most instructions of a compiled pattern. With so many instructions, the slowest match that was found took 0.2 s. */
+/** Maximum number of instructions of a compiled pattern. At this limit, the slowest match that was found took 0.2 s. */
 const maxInstructions = 6_000;
 /**
  * A pattern that seems to have more instructions is not even compiled. Compiling so many instructions takes about 0.1

@@ -69,8 +69,8 @@ export function isSearchLabel(key: string): boolean {
 }
 
 /**
- * Separates search labels from requirements on the labels of objects. A key such as `clusterpedia.io/x`, without one of
- * the two prefixes, is an ordinary label.
+ * Separates search labels from requirements on the labels of objects. Search labels begin with {@link searchPrefix} or
+ * {@link storagePrefix}; any other key, such as `clusterpedia.io/x`, is an ordinary label.
  */
 export function takeSearchLabels(requirements: readonly LabelRequirement[]): SearchLabels {
   const labels: LabelRequirement[] = [];

@@ -5,7 +5,8 @@ import { GatewayError } from '../../model/errors.ts';
 import type { ResponseHandler, UpstreamCall, UpstreamRequest } from './transport-types.ts';
 
 /**
- * Most bytes of request body that are buffered before a connection takes the call; beyond it, write() returns false.
+ * Maximum number of bytes of request body that are buffered before a connection takes the call; beyond it, write()
+ * returns false.
  */
 const heldBodyBytes = 64 * 1024;
 

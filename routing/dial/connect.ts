@@ -32,7 +32,10 @@ export interface DialTarget {
    * addresses.
    */
   readonly addressRule?: AddressRule | undefined;
-  /** Most milliseconds until the TLS handshake is complete; then dial() fails with MEMBER_TIMEOUT. Default 5,000. */
+  /**
+   * Maximum time in milliseconds until the TLS handshake is complete; then dial() fails with MEMBER_TIMEOUT. Default
+   * 5,000.
+   */
   readonly timeoutMs?: number;
   /** SecureContexts that several clusters share; undefined when this cluster shares none. */
   readonly tlsSettings?: SharedTlsSettings | undefined;

@@ -35,7 +35,7 @@ export function proxyFault(error: unknown, proxy: ProxyAddress, member: MemberLa
   return fail('MEMBER_PROXY', `${label} of the cluster cannot be used (${detail})`, member, error);
 }
 
-/** Most characters of a proxy's answer that an error quotes; the rest is replaced by `…`. */
+/** Maximum number of characters of a proxy's answer that an error quotes; the rest is replaced by `…`. */
 export const maxReasonLength = 200;
 
 /**

@@ -8,7 +8,10 @@ import { rememberingNames } from '../../http/header-names.ts';
 import { token, trimmed } from '../../http/field-syntax.ts';
 import { HeadBuffer } from '../../http/head-buffer.ts';
 
-/** Most interim (1xx) responses before the final one, which are skipped. After more of them the response is refused. */
+/**
+ * Maximum number of interim (1xx) responses before the final one, which are skipped. After more of them the response is
+ * refused.
+ */
 const maxInterimHeads = 32;
 
 /** The kind of request, which decides how its response ends (RFC 9112 section 6.3). */
@@ -33,7 +36,10 @@ const decimal = /^[0-9]{1,15}$/;
 /** Up to this many bytes, searching a string is faster than searching a Buffer. */
 const searchedAsTextBytes = 8 * 1024;
 const colonCode = 0x3a;
-/** Most header lines of an answer that are cached; they are compared with the lines of the connection's next answer. */
+/**
+ * Maximum number of header lines of an answer that are cached; they are compared with the lines of the connection's
+ * next answer.
+ */
 const maxKnownFields = 64;
 /**
  * If the head is longer than this many characters, its lines are not cached: in V8, a slice of a string keeps the whole

@@ -5,8 +5,8 @@ import type { Duplex } from 'node:stream';
 import { lastMessages, MessageBoundary } from './websocket-messages.ts';
 
 /**
- * Most milliseconds for ending a session with a final message: for the member's current message to be complete, and for
- * the client to read the final one. Then both sockets are destroyed.
+ * Maximum time in milliseconds for ending a session with a final message: for the member's current message to be
+ * complete, and for the client to read the final one. Then both sockets are destroyed.
  */
 export const lastWordsMs = 1_000;
 

@@ -56,7 +56,7 @@ export interface Forwarding {
   /** Whether the request is a watch, which a drain may end between two events. */
   readonly isWatch: boolean;
   /**
-   * Most milliseconds until the first byte of the answer to a short request; then the request fails with
+   * Maximum time in milliseconds until the first byte of the answer to a short request; then the request fails with
    * MEMBER_TIMEOUT.
    */
   readonly firstByteTimeoutMs: number;

@@ -173,8 +173,8 @@ class UpgradeRun implements OpenStream {
 }
 
 /**
- * Most client bytes that are buffered before the member has answered. Then reading pauses, and further bytes stay in
- * the socket.
+ * Maximum number of client bytes that are buffered before the member has answered. Then reading pauses, and further
+ * bytes stay in the socket.
  */
 const earlyLimitBytes = 64 * 1024;
 

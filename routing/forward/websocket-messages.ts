@@ -1,6 +1,7 @@
 // Follows WebSocket frames in one direction (RFC 6455 section 5.2) to know where messages end, and builds the final
-// messages for a client of exec or attach. The final messages may only be sent between two messages: inside a frame, or
-// between the fragments of a message, they would corrupt the stream.
+// messages for a client of exec or attach, in the subprotocols that have a Status at their end. The final messages may
+// only be sent between two messages: inside a frame, or between the fragments of a message, they would corrupt the
+// stream.
 import { FrameBoundary } from './event-boundary.ts';
 
 /** Finds the ends of messages in the bytes that a server sends, however the bytes are split into chunks. */

@@ -11,9 +11,9 @@ import { requestHead } from './request-head.ts';
 
 /** Limits of one pool. */
 export interface Http1Limits {
-  /** Most connections, including those being opened. */
+  /** Maximum number of connections, including those being opened. */
   readonly connections: number;
-  /** Most requests that wait for a connection; further ones fail with MEMBER_OVERLOADED. */
+  /** Maximum number of requests that wait for a connection; further ones fail with MEMBER_OVERLOADED. */
   readonly pending: number;
   /** Milliseconds after which an idle connection is closed. A kube-apiserver closes idle connections after 90 s. */
   readonly idleTimeoutMs: number;
@@ -26,7 +26,7 @@ export interface Http1Stats {
   readonly pending: number;
 }
 
-/** Most connections of one pool that are being opened at the same time; further requests wait. */
+/** Maximum number of connections of one pool that are being opened at the same time; further requests wait. */
 const dialsAtOnce = 32;
 
 const shortProtocols: Protocols = ['http/1.1'];

@@ -97,7 +97,7 @@ function checkedValue(value: string): string {
  */
 export function refuseFramingHeaders(headers: RawHeaders): void {
   for (let i = 0; i < headers.length; i += 2) {
-    if (isFraming(headers[i]!)) throw refuse('a header that belongs to the connection');
+    if (isFraming(headers[i]!)) throw refuse('a hop-by-hop header');
   }
 }
 

@@ -16,8 +16,8 @@ const streamWindowBytes = 256 * 1024;
 /** Flow-control window of a session: so many bytes the member may send on all its streams together. */
 const sessionWindowBytes = 4 * 1024 * 1024;
 /**
- * Most megabytes of memory that Node may use for one session; then Node refuses new streams. The 90 streams that a
- * session may have need less.
+ * Maximum number of megabytes of memory that Node may use for one session; then Node refuses new streams. The 90
+ * streams that a session may have need less.
  */
 const sessionMemoryMegabytes = 64;
 
@@ -27,7 +27,7 @@ export interface SessionTimes {
   readonly idleTimeoutMs: number;
   /** Milliseconds between two PINGs, which detect that a member has vanished. */
   readonly pingIntervalMs: number;
-  /** Most milliseconds until a PING is answered; then the session is destroyed and its calls fail. */
+  /** Maximum time in milliseconds until a PING is answered; then the session is destroyed and its calls fail. */
   readonly pingTimeoutMs: number;
 }
 

@@ -11,7 +11,10 @@ import { checkRequest, refuseFramingHeaders } from '../http1/request-head.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { UpstreamRequest } from '../call/transport-types.ts';
 
-/** Most interim (1xx) responses before the final one, which are skipped. After more of them the response is refused. */
+/**
+ * Maximum number of interim (1xx) responses before the final one, which are skipped. After more of them the response is
+ * refused.
+ */
 const maxInterimHeads = 32;
 
 /**

@@ -26,11 +26,14 @@ export interface MemberCall {
   /** Request headers; those that must not be forwarded are dropped (rule "headers from an empty list"). */
   readonly headers: RawHeaders;
   readonly body?: Buffer | undefined;
-  /** Most milliseconds until the response head, including connecting; then the call rejects with MEMBER_TIMEOUT. */
+  /**
+   * Maximum time in milliseconds until the response head, including connecting; then the call rejects with
+   * MEMBER_TIMEOUT.
+   */
   readonly timeoutMs: number;
   /**
-   * Most milliseconds until the last byte of the answer; then reading fails with MEMBER_TIMEOUT. Undefined for no
-   * limit, as for a watch.
+   * Maximum time in milliseconds until the last byte of the answer; then reading fails with MEMBER_TIMEOUT. Undefined
+   * for no limit, as for a watch.
    */
   readonly wholeTimeoutMs?: number | undefined;
   /**

@@ -13,7 +13,10 @@ import type { TransportStats } from '../call/transport-types.ts';
 export interface PoolLimits {
   /** Most HTTP/1.1 connections for short requests; further requests wait. Default 256. */
   readonly connections?: number;
-  /** Most short requests that wait for a connection; further ones fail with MEMBER_OVERLOADED. Default 1024. */
+  /**
+   * Maximum number of short requests that wait for a connection; further ones fail with MEMBER_OVERLOADED. Default
+   * 1024.
+   */
   readonly pending?: number;
   /**
    * Most long-running requests, of which each uses an HTTP/2 stream or an HTTP/1.1 connection; further ones fail with
@@ -24,7 +27,10 @@ export interface PoolLimits {
   readonly idleTimeoutMs?: number;
   /** Milliseconds between two PINGs on an HTTP/2 session; default 30,000. */
   readonly pingIntervalMs?: number;
-  /** Most milliseconds until a PING is answered; then the session and its requests are aborted. Default 15,000. */
+  /**
+   * Maximum time in milliseconds until a PING is answered; then the session and its requests are aborted. Default
+   * 15,000.
+   */
   readonly pingTimeoutMs?: number;
 }
 

@@ -16,11 +16,11 @@ import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, UpgradeAnswer, UpstreamRequest } from '../call/transport-types.ts';
 
 /**
- * Most bytes of the body of an answer other than 101. A longer body ends the answer with an error. The limit is needed
- * because the body is read without backpressure.
+ * Maximum number of bytes of the body of an answer other than 101. A longer body ends the answer with an error. The
+ * limit is needed because the body is read without backpressure.
  */
 const maxRefusalBytes = 1024 * 1024;
-/** Most milliseconds for the body of an answer other than 101; then the answer ends with an error. */
+/** Maximum time in milliseconds for the body of an answer other than 101; then the answer ends with an error. */
 const refusalTimeoutMs = 10_000;
 
 const protocols: Protocols = ['http/1.1'];

@@ -23,10 +23,10 @@ export interface ServedLive extends ServedType {
   readonly type: LiveType;
 }
 
-/** The types that the index may show: one entry for each type and each cluster whose objects of it are stored. */
+/** The types that the index may show: one entry for each type and each cluster of which it stores objects. */
 export interface Catalog {
   readonly all: readonly StoredType[];
-  /** The types that clusters serve and of which the index has no rows of this cluster. */
+  /** The types of which the index stores no objects, one entry for each cluster that serves them. */
   readonly live: readonly ServedLive[];
   of(type: TypeKey): readonly StoredType[];
   /** The elements of `live` of this type. */

@@ -66,7 +66,10 @@ export function readWatchStart(
     throw invalid('resourceVersionMatch', 'must be NotOlderThan when sendInitialEvents is provided');
   const bookmarks = options.allowWatchBookmarks ?? false;
   if (initial === true && !bookmarks)
-    throw invalid('sendInitialEvents', 'needs allowWatchBookmarks=true, or nobody could tell where they end');
+    throw invalid(
+      'sendInitialEvents',
+      'needs allowWatchBookmarks=true, because a bookmark marks the end of the initial events',
+    );
   const given = version === undefined || version === '0' ? undefined : version;
   if (given !== undefined) requireOwn(given, store);
   const common = { bookmarks, timeoutMs: timeoutMs(options.timeoutSeconds), marksInitialEnd: initial === true };

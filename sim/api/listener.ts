@@ -12,7 +12,7 @@ import type { Duplex } from 'node:stream';
 import { createServer as createTls, type Server as TlsServer, type TLSSocket } from 'node:tls';
 import type { KeyPair } from '../access/tls.ts';
 
-/** Most bytes of a request's headers; a request with more is refused. */
+/** Maximum number of bytes of a request's headers; a request with more is refused. */
 const headerBytesLimit = 1024 * 1024;
 
 /** The address, certificates and handlers of a listener. */

@@ -95,8 +95,8 @@ export interface SyncHandle {
   /** The states of all indexed clusters, sorted by name. */
   state(): readonly ClusterState[];
   /**
-   * For each cluster, the states of those of these types that are not up to date, unsorted. Every answer calls this
-   * method, so it must be fast with thousands of types.
+   * For each cluster, the states of those of the given types that are not up to date, unsorted. Every answer calls
+   * this method, so it must be fast with thousands of types.
    */
   stateOf(types: ReadonlySet<TypeKey>): readonly PartState[];
   /** When the rows of a type were last known to be up to date, in Unix milliseconds; undefined when they never were. */

@@ -14,7 +14,7 @@ import { kubeconfigDocument } from '../../../lib/yaml/kubeconfig-yaml.ts';
 export const maxKubeconfigBytes = 10 * 1024 * 1024;
 /** How many values YAML aliases of a file may expand to (CVE-2019-11253). */
 const mostOfAliases = 10_000;
-/** Most faults of one file that are reported; further faults are left out. */
+/** Maximum number of faults of one file that are reported; further faults are left out. */
 const maxFaults = 20;
 
 const base64 = goText

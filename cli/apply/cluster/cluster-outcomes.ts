@@ -58,7 +58,7 @@ export class ClusterReport {
     return this.#codes.reduce((sum, each) => (each === code ? sum + 1 : sum), 0);
   }
 
-  /** Number of objects, counted from the first manifest, that were applied without a gap or a failure. */
+  /** Number of objects that were applied before the first one that failed or was not tried. */
   leading(): number {
     while (this.#leading < this.#codes.length && !['untried', 'failed'].includes(this.outcome(this.#leading))) {
       this.#leading++;

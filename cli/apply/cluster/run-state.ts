@@ -11,7 +11,7 @@ import type { ChosenCluster } from './choose-clusters.ts';
 /** The saved progress of one cluster. */
 export interface ClusterState {
   readonly uid: string;
-  /** How many objects, counted from the first manifest, were applied without a gap or a failure. */
+  /** How many objects were applied before the first one that failed or was not tried. */
   readonly applied: number;
   /** True when everything in the cluster was done, including waiting and pruning. */
   readonly done: boolean;

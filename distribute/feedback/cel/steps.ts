@@ -14,7 +14,7 @@ export function noOverload(what?: string): CelFault {
   return new CelFault(what === undefined ? 'no such overload' : `no such overload: ${what}`);
 }
 
-/** Most steps of one expression, as Kubernetes allows one expression (PerCallLimit). */
+/** Maximum number of steps of one expression, as Kubernetes allows one expression (PerCallLimit). */
 export const mostSteps = 1_000_000;
 
 /** Characters of a text that one step pays for. */

@@ -45,8 +45,8 @@ export function spdyDictionary(): Buffer {
 const dictionaryId = 0xe3c6a7c2;
 const windowBytes = 32 * 1024;
 /**
- * Most bytes of a decompressed block, and most headers in it. A block beyond a limit ends the connection, as a
- * protection against decompression bombs. moby/spdystream accepts 1,000 headers of 1 MiB, which no client of the
+ * Maximum number of bytes of a decompressed block, and most headers in it. A block beyond a limit ends the connection,
+ * as a protection against decompression bombs. moby/spdystream accepts 1,000 headers of 1 MiB, which no client of the
  * simulator needs.
  */
 const maxBlockBytes = 256 * 1024;

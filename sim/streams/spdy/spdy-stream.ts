@@ -25,7 +25,7 @@ interface PendingWrite {
   readonly done: () => void;
 }
 
-/** Most bytes in one DATA frame; longer data is sent in several frames. */
+/** Maximum number of bytes in one DATA frame; longer data is sent in several frames. */
 const maxPartBytes = 64 * 1024;
 
 /** A bidirectional stream. Each side can be ended separately. */

@@ -67,7 +67,8 @@ export function snapshotsOf(database: Pick<Database, 'reading' | 'schema'>): InS
         try {
           return await attempt(first, work);
         } catch (error) {
-          // Work that has run no statement may have failed because the catalog lacked what it was asked about.
+          // Work that failed before its first statement may have failed because the cached catalog is outdated. Its
+          // error is final only when the catalog is current; otherwise the work is done again.
           if (!(error instanceof AgainError) && (await first.isCurrent())) throw error;
         }
       }

@@ -104,7 +104,7 @@ interface TermRange {
   readonly prefix: string;
 }
 
-/** The number of rows that have each term of a path, for terms whose value begins with the prefix. */
+/** For each value at the path that begins with the prefix: the number of rows that have this value. */
 function countTerms(
   session: Session,
   plan: TypePlan,

@@ -41,7 +41,8 @@ export function slotScan(order: RowOrder, after: KeyRow | undefined): Scan {
   };
   const readOne = (session: Session, plan: TypePlan, slot: NamespaceSlot, want: number): readonly SlotRow[] => {
     const isAfterSlot = isFirst && sameSlot(slot, after!);
-    // The row `after` may be of another type, whose object of the same name comes first. So this name is read again.
+    // The last row of the page before may share its name with rows of other types that come behind it. So the scan
+    // begins at this name, not behind it.
     if (isAfterSlot && isByName) from ??= { name: after!.name, isAfter: false };
     const limit = want + 1;
     const found = rowsOfSlot(session, plan, order, slot, isByName ? { direction, from, limit } : undefined);
