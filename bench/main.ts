@@ -24,7 +24,7 @@ import { observability } from './scenarios/observability.ts';
 import { registrations } from './scenarios/registrations.ts';
 import { requests, stubRequests } from './scenarios/requests.ts';
 import { scale } from './scenarios/scale.ts';
-import { lanesOf, type Bench, type Lane, type Sample, type Scenario } from './scenarios/scenario.ts';
+import { contendersOf, type Bench, type Contender, type Sample, type Scenario } from './scenarios/scenario.ts';
 import { stall } from './scenarios/stall.ts';
 import { identities } from './scenarios/identities.ts';
 import { manyWatches, watch } from './scenarios/watch.ts';
@@ -103,19 +103,19 @@ async function runAll(options: Options, site: Site, loadBinary: string, argv: re
     if ((await target.version()) === undefined) progress(`${target.name}: not installed`);
     else installed.push(target);
   }
-  const lanes = lanesOf(installed);
+  const contenders = contendersOf(installed);
   const samples: Sample[] = [];
   const bench: Bench = {
     site,
     options,
-    lanes,
+    contenders,
     loadBinary,
     random: createRandom(options.seed),
     progress,
     record: (sample) => {
       samples.push(sample);
       if (sample.errors > 0)
-        progress(`${sample.scenario} ${sample.lane}: ${sample.errors} errors: ${sample.firstError}`);
+        progress(`${sample.scenario} ${sample.contender}: ${sample.errors} errors: ${sample.firstError}`);
     },
   };
   const ran: string[] = [];
@@ -139,7 +139,7 @@ async function runAll(options: Options, site: Site, loadBinary: string, argv: re
     checks: options.quick ? [] : evaluate(samples, ran, options.seed, options.against !== undefined),
     samples,
   };
-  await publish(report, lanes, options);
+  await publish(report, contenders, options);
   return exitCode(report);
 }
 
@@ -147,15 +147,15 @@ function wantsScenario({ scenarios: named, all }: Options, scenario: Scenario, n
   return named.length === 0 ? all || scenario.onDemand !== true : named.includes(name);
 }
 
-async function publish(report: Report, lanes: readonly Lane[], options: Options): Promise<void> {
-  console.log(reportText(report, lanes));
+async function publish(report: Report, contenders: readonly Contender[], options: Options): Promise<void> {
+  console.log(reportText(report, contenders));
   await mkdir(options.out, { recursive: true });
-  const chart = reportChart(report, lanes);
+  const chart = reportChart(report, contenders);
   await writeFile(path.join(options.out, 'bench.json'), `${JSON.stringify(report, undefined, 1)}\n`);
   await writeFile(path.join(options.out, 'bench.svg'), chart);
   progress(`wrote ${path.join(options.out, 'bench.json')} and bench.svg`);
   if (!options.writeDocs) return;
-  await writeDocs(path.join(import.meta.dirname, '..', 'docs'), reportMarkdown(report, lanes), chart);
+  await writeDocs(path.join(import.meta.dirname, '..', 'docs'), reportMarkdown(report, contenders), chart);
   progress('wrote docs/performance.md');
 }
 

@@ -44,7 +44,7 @@ export const usage = `npm run bench -- [SCENARIO…] [options]
   --backend KIND     kube-apiserver (default; built once) or stub
   --out DIR          default bench/out
   --write-docs       renew the generated part of docs/performance.md
-  --seed N           order of lanes and bootstrap, default 1
+  --seed N           order of contenders and bootstrap, default 1
   --help`;
 
 /**

@@ -19,7 +19,7 @@ const usage = `node bench/soak.ts [options]
 /** The share of heap and external memory together by which a gateway may grow per cycle: 0.005 is 0.5 %. */
 const growthLimit = 0.005;
 /** The first cycle whose growth is judged. In the cycles before it, caches fill. */
-const firstJudged = 4;
+const firstChecked = 4;
 
 const { values } = parseArgs({
   options: {
@@ -83,11 +83,11 @@ async function main(): Promise<number> {
     const strangers = await site.strangers();
     if (strangers.length > 0)
       faults.push(`${strangers.length} requests reached a member as somebody else: ${strangers[0]}`);
-    const judged = records.filter(({ cycle }) => cycle >= firstJudged);
-    if (judged.length >= 3) {
-      const growth = growthPerCycle(judged.map(({ holdings }) => holdings.heapBytes + holdings.externalBytes));
+    const checked = records.filter(({ cycle }) => cycle >= firstChecked);
+    if (checked.length >= 3) {
+      const growth = growthPerCycle(checked.map(({ holdings }) => holdings.heapBytes + holdings.externalBytes));
       console.log(
-        `heap + external over cycles ${firstJudged} to ${plan.cycles}: ${(growth * 100).toFixed(3)} % a cycle (limit ${growthLimit * 100} %)`,
+        `heap + external over cycles ${firstChecked} to ${plan.cycles}: ${(growth * 100).toFixed(3)} % a cycle (limit ${growthLimit * 100} %)`,
       );
       if (growth >= growthLimit) faults.push(`heap + external grows by ${(growth * 100).toFixed(3)} % a cycle`);
     } else console.log('heap + external: not judged, too few cycles');

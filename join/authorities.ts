@@ -20,7 +20,10 @@ export interface AuthoritiesOptions {
 }
 
 export interface Authorities {
-  /** Begins to watch the ConfigMap of a member. Does nothing if it is watched already, or after `close`. */
+  /**
+   * Begins to watch the ConfigMap with the member's certificate authority. Does nothing if it is watched already, or
+   * after `close`.
+   */
   follow(cluster: string, namespace: string): void;
   unfollow(cluster: string): void;
   /** The certificate authority as PEM text; undefined while it is unknown. */

@@ -156,7 +156,8 @@ function keyOf(secret: Uint8Array, salt: Buffer): Buffer {
  * @throws RangeError when the secret is shorter than 32 bytes
  */
 function derive(secret: Uint8Array, salt: Uint8Array): Buffer {
-  if (secret.length < shortestKey) throw new RangeError(`a key of continue tokens has ${shortestKey} bytes or more`);
+  if (secret.length < shortestKey)
+    throw new RangeError(`a key for continue tokens must have at least ${shortestKey} bytes`);
   return Buffer.from(hkdfSync('sha256', secret, salt, 'continue token', 32));
 }
 

@@ -43,7 +43,7 @@ export interface ClusterAccess {
 /** The clusters that a caller may reach. */
 export interface AccessAnswer {
   readonly clusters: readonly ClusterAccess[];
-  /** Changes when the caller may read other RBAC objects. */
+  /** Changes whenever the set of RBAC objects that the caller is allowed to read changes. */
   readonly digest: string;
 }
 

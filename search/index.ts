@@ -49,7 +49,7 @@ export interface IndexOptions extends StoreOptions {
   readonly resources: readonly string[] | undefined;
   /** Names of clusters or a label selector. Undefined: all clusters. */
   readonly clusters: string | undefined;
-  /** Options that narrow the index of all clusters, or of some. */
+  /** Rules that limit which objects are indexed, of all clusters or of some. */
   readonly rules?: readonly IndexRule[] | undefined;
   /**
    * Returns the collections that administrators define besides the built-in ones; they may change at any time. Absent:

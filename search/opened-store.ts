@@ -97,7 +97,7 @@ async function openSqlite({
     onBroken,
     onStopped: (types) => {
       if (types.length > 0)
-        log.warn({ types }, 'index: it is as large as it may be; these types are not followed further');
+        log.warn({ types }, 'index: its size limit is reached; objects of these types are not updated any more');
       else log.info({}, 'index: there is room again');
     },
   };

@@ -9,13 +9,13 @@ import type { Author } from '../distribute/stamp/authors.ts';
 import { reconcileGrant, revokeGrant, type GrantOutcome, type GrantParts } from './member/reconcile-grant.ts';
 import type { Mark } from './member/manifests.ts';
 import { TenantSession, type TenantSessionParts } from './member/tenant-session.ts';
-import type { ClusterResult, GrantedObject, Piece } from './object/grant.ts';
+import type { ClusterResult, GrantedObject, RbacObject } from './object/grant.ts';
 
 /** What is to be done in one cluster for one grant, that is, for one TenantBinding or ClusterPermission. */
 export interface Task {
   readonly mark: Mark;
   /** The objects that the cluster should have; undefined when everything that was granted is to be removed. */
-  readonly pieces: readonly Piece[] | undefined;
+  readonly rbacObjects: readonly RbacObject[] | undefined;
   /**
    * The user as whom objects are made; undefined when it is not proven who the author is. Objects can then only be
    * removed.
@@ -83,12 +83,12 @@ export class ClusterGrants {
       known: () => known(grant),
       announce: (objects, author) => announce(grant, objects, author),
     };
-    const { pieces, author } = task;
+    const { rbacObjects, author } = task;
     try {
       const { afterMs, ...outcome } =
-        pieces === undefined || author === undefined
+        rbacObjects === undefined || author === undefined
           ? await revokeGrant(parts, author)
-          : await reconcileGrant(parts, pieces, author);
+          : await reconcileGrant(parts, rbacObjects, author);
       onResult(grant, outcome);
       return afterMs === undefined ? 'done' : { afterMs };
     } catch (error) {

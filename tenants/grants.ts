@@ -26,7 +26,7 @@ import {
   type ClusterResult,
   type GrantKind,
   type Phase,
-  type Piece,
+  type RbacObject,
 } from './object/grant.ts';
 import { tenantBindings } from './object/tenant-binding.ts';
 
@@ -44,7 +44,7 @@ export interface GrantsOptions extends Pick<ClusterGrantsOptions, 'connections' 
 interface Standing {
   readonly fault: Overall['fault'];
   readonly author: Author | undefined;
-  readonly pieces: readonly Piece[];
+  readonly rbacObjects: readonly RbacObject[];
   readonly isExpired: boolean;
 }
 
@@ -162,12 +162,12 @@ export class Grants {
   #standingOf(kind: GrantKind, object: ApiObject): Standing {
     const isExpired = (kind.expiresAtMs(object) ?? Infinity) <= Date.now();
     const author = this.#authors.of(object);
-    const standing = { fault: undefined, author: undefined, pieces: [], isExpired };
+    const standing = { fault: undefined, author: undefined, rbacObjects: [], isExpired };
     if ('fault' in author) return { ...standing, fault: { reason: 'AuthorUnproven', message: author.fault } };
     try {
       // Called only for its errors: the choice of clusters may be invalid too.
       kind.clustersOf(object);
-      return { ...standing, author, pieces: kind.piecesOf(object) };
+      return { ...standing, author, rbacObjects: kind.rbacObjectsOf(object) };
     } catch (error) {
       if (error instanceof GrantFault)
         return { ...standing, author, fault: { reason: 'Refused', message: error.message } };
@@ -178,7 +178,7 @@ export class Grants {
   /** Gives every cluster its task. Returns the names of the placements for which there are no decisions yet. */
   #assign(key: string, held: Held, object: ApiObject, standing: Standing): readonly string[] {
     const { kind, results } = held;
-    const { fault, author, pieces, isExpired } = standing;
+    const { fault, author, rbacObjects, isExpired } = standing;
     const isOver = isDeleting(object) || isExpired;
     const { names, undecided } =
       isOver || fault !== undefined
@@ -187,18 +187,18 @@ export class Grants {
     held.tasks.clear();
     forgetRemoved(held, generationOf(object));
     const mark = { uid: object.metadata.uid, title: key };
-    for (const name of names) held.tasks.set(name, { mark, pieces, author });
+    for (const name of names) held.tasks.set(name, { mark, rbacObjects, author });
     const left = [...results].filter(([name]) => !names.has(name));
     if (fault === undefined) {
       for (const [name, { objects, phase }] of left)
         if (objects.length === 0 && phase !== 'Removed') results.delete(name);
     }
     if (isOver || (fault === undefined && undecided.length === 0)) {
-      const removal = kind.prunes(object) || isExpired ? { mark, pieces: undefined, author } : undefined;
+      const removal = kind.prunes(object) || isExpired ? { mark, rbacObjects: undefined, author } : undefined;
       leave(held, left, removal);
     }
     const state = `${object.metadata.uid} ${generationOf(object)} ${author?.key}`;
-    for (const [name, task] of held.tasks) this.#give(key, held, name, `${state} ${task.pieces !== undefined}`);
+    for (const [name, task] of held.tasks) this.#give(key, held, name, `${state} ${task.rbacObjects !== undefined}`);
     this.#takeBack(key, held);
     return undecided;
   }
@@ -220,7 +220,7 @@ export class Grants {
     const { store, clustersKnown, log } = this.#options;
     if (store.get(name) === undefined) {
       held.given.delete(name);
-      const isRemoval = held.tasks.get(name)?.pieces === undefined;
+      const isRemoval = held.tasks.get(name)?.rbacObjects === undefined;
       if (isRemoval && clustersKnown()) {
         log.warn(
           { grant: key, cluster: name },
@@ -237,7 +237,7 @@ export class Grants {
     }
     if (held.given.get(name) === state) return;
     held.given.set(name, state);
-    if (held.tasks.get(name)?.pieces !== undefined && !held.results.has(name))
+    if (held.tasks.get(name)?.rbacObjects !== undefined && !held.results.has(name))
       keep(held, name, { phase: 'Pending', reason: 'Waiting', message: 'the cluster was not asked yet', objects: [] });
     this.#clusterOf(name).add(key);
   }

@@ -170,7 +170,7 @@ function writtenOperator(node: ASTNode, reading: Reading): string {
     case '>':
     case '>=':
       // Go compares strings by bytes and JavaScript by UTF-16 code units, so ordering is supported only for numbers.
-      if (!node.args.some(isNumber)) refuse(`"${node.op}" between values that may not be numbers`, node);
+      if (!node.args.some(isNumber)) refuse(`"${node.op}" needs a number, and neither side is known to be one`, node);
       return `(${of(node.args[0])} ${node.op} ${of(node.args[1])})`;
     case 'in':
       return looped(reading, 1, () => `(${of(node.args[0])} in ${of(node.args[1])})`);

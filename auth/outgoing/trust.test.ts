@@ -80,7 +80,10 @@ test('a user of the hub with a reserved name is refused and told how it is let t
   for (const name of ['system:admin', 'system:cluster-admin', 'kubeadm:cluster-admins', 'system:nodeish']) {
     refuses(name);
     refuses(name, ['system:masters'], { forwardSystemMasters: true });
-    assert.throws(() => forwarded(name), /"(?:system|kubeadm):[^"]+" is a name that Kubernetes reserves.* --forward-reserved/);
+    assert.throws(
+      () => forwarded(name),
+      /"(?:system|kubeadm):[^"]+" is a name that Kubernetes reserves.* --forward-reserved/,
+    );
   }
 });
 

@@ -1,11 +1,11 @@
 // The types of a limit that a measured value must not exceed.
 
 /**
- * Names a measured value of one lane. A lane is a program together with the HTTP version of its clients, or a case that
- * a scenario compares.
+ * Names a measured value of one contender. A contender is a program together with the HTTP version of its clients, or a
+ * case that a scenario compares.
  */
 export interface Side {
-  readonly lane: string;
+  readonly contender: string;
   readonly value: string;
 }
 

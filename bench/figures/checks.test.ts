@@ -5,11 +5,11 @@ import { checks, evaluate } from './checks.ts';
 import { columns } from '../report/report-tables.ts';
 import type { Sample } from '../scenarios/scenario.ts';
 
-function samples(lane: string, cpuUs: (round: number) => number, rounds = 20): Sample[] {
+function samples(contender: string, cpuUs: (round: number) => number, rounds = 20): Sample[] {
   return Array.from({ length: rounds }, (_, index) => ({
     scenario: 'get-16',
     round: index + 1,
-    lane,
+    contender,
     values: { cpuUs: cpuUs(index + 1) },
     errors: 0,
   }));
@@ -22,7 +22,7 @@ const outcomes = (all: readonly Sample[]) =>
       .map(({ check, outcome }) => [check.says, outcome]),
   );
 
-test('each CPU check reads its own two lanes', () => {
+test('each CPU check reads its own two contenders', () => {
   const all = [
     ...samples('portcullis-h1', () => 80),
     ...samples('portcullis-h2', () => 100),
@@ -42,7 +42,7 @@ test('rounds are paired by number, not by position', () => {
   assert.deepEqual([result?.estimate?.low, result?.estimate?.high], [1, 1]);
 });
 
-test('a lane that is missing makes its checks not measured, which is not a pass', () => {
+test('a contender that is missing makes its checks not measured, which is not a pass', () => {
   assert.ok(Object.values(outcomes(samples('portcullis-h1', () => 1))).every((outcome) => outcome === 'not measured'));
 });
 

@@ -7,8 +7,8 @@ import { fairnessLanes } from '../scenarios/fairness.ts';
 import { firstRequestsLanes } from '../scenarios/first-requests.ts';
 import { hubLanes } from '../scenarios/hub.ts';
 import { registrationLanes } from '../scenarios/registrations.ts';
-import { stallLanes } from '../scenarios/stall.ts';
-import { workerLanes } from '../scenarios/workers.ts';
+import { stallContenders } from '../scenarios/stall.ts';
+import { workerContenders } from '../scenarios/workers.ts';
 import {
   estimateDifference,
   estimateMedian,
@@ -26,13 +26,13 @@ export interface CheckResult {
   readonly outcome: Verdict | 'not measured';
 }
 
-function listGrowth(lane: string, protocol: string): Check {
+function listGrowth(contender: string, protocol: string): Check {
   return {
     says: `peak of a 100 MB list over that of a 10 MB list, ${protocol}`,
     scenario: 'memory',
     kind: 'difference',
-    of: { lane, value: 'peak100Mb' },
-    against: { lane, value: 'peak10Mb' },
+    of: { contender, value: 'peak100Mb' },
+    against: { contender, value: 'peak10Mb' },
     bound: 16,
     unit: 'MB',
   };
@@ -42,13 +42,13 @@ const perWatch: Check = {
   says: 'memory per idle watch, h2 both sides',
   scenario: 'watch',
   kind: 'median',
-  of: { lane: 'portcullis-h2', value: 'kbPerWatch' },
+  of: { contender: 'portcullis-h2', value: 'kbPerWatch' },
   bound: 20,
   unit: 'KB',
 };
 
 function registered(says: string, value: string, bound: number, unit: string): Check {
-  const of = { lane: registrationLanes.many, value };
+  const of = { contender: registrationLanes.many, value };
   return { says, scenario: 'registrations', kind: 'median', of, bound, unit };
 }
 
@@ -65,7 +65,7 @@ export const checks: readonly Check[] = [
     'stall',
     'p99Ms',
     "the others' p99 with one stalled member of 20",
-    [stallLanes.stalled, stallLanes.calm],
+    [stallContenders.stalled, stallContenders.calm],
     1.5,
   ),
   ratioCheck(
@@ -93,7 +93,7 @@ export const checks: readonly Check[] = [
     'workers',
     'cpuUs',
     'CPU per request of two workers against one',
-    [workerLanes.two, workerLanes.one],
+    [workerContenders.two, workerContenders.one],
     1.15,
   ),
   registered('start to the last of 2,000 clusters answering', 'startSeconds', 15, 's'),
@@ -160,7 +160,7 @@ function byRound(scenario: string, side: Side, samples: readonly Sample[]): Map<
   const values = new Map<number, number>();
   for (const sample of samples) {
     const value = sample.values[side.value];
-    if (sample.scenario === scenario && sample.lane === side.lane && value !== undefined)
+    if (sample.scenario === scenario && sample.contender === side.contender && value !== undefined)
       values.set(sample.round, value);
   }
   return values;

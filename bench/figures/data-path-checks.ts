@@ -1,8 +1,8 @@
 // The limits for requests, lists and watches, as data; checks.ts evaluates them together with all others. A lower limit
 // is written as an upper limit for the inverse ratio.
 import type { Check } from './check.ts';
-import { identityLanes } from '../scenarios/identities.ts';
-import { observabilityLanes } from '../scenarios/observability.ts';
+import { identityContenders } from '../scenarios/identities.ts';
+import { observabilityContenders } from '../scenarios/observability.ts';
 
 /** Limits for the CPU time, latency and memory that requests, lists and watches cost. */
 export const dataPathChecks: readonly Check[] = [
@@ -11,8 +11,8 @@ export const dataPathChecks: readonly Check[] = [
   ratioCheck('get-64', 'cpuUs', 'CPU per request, h1, against nginx', ['portcullis-h1', 'nginx-h1'], 1.8),
   ratioCheck('get-64', 'cpuUs', 'CPU per request, h2, against nginx', ['portcullis-h2', 'nginx-h2'], 1.3),
   ...(['h1', 'h2'] as const).flatMap((protocol): Check[] => {
-    const lanes = [`portcullis-${protocol}`, `direct-${protocol}`] as const;
-    return [ratioCheck('get-1', 'p99Ms', `p99 at 1 connection, ${protocol}, against direct`, lanes, 1.3)];
+    const contenders = [`portcullis-${protocol}`, `direct-${protocol}`] as const;
+    return [ratioCheck('get-1', 'p99Ms', `p99 at 1 connection, ${protocol}, against direct`, contenders, 1.3)];
   }),
   ...(['h1', 'h2'] as const).map((protocol) =>
     ratioCheck(
@@ -36,7 +36,7 @@ export const dataPathChecks: readonly Check[] = [
     says: 'memory per idle watch at 10,000, h2 both sides',
     scenario: 'watch-10k',
     kind: 'median',
-    of: { lane: 'portcullis-h2', value: 'kbPerWatch' },
+    of: { contender: 'portcullis-h2', value: 'kbPerWatch' },
     bound: 20,
     unit: 'KB',
   },
@@ -45,21 +45,21 @@ export const dataPathChecks: readonly Check[] = [
     'observability',
     'cpuUs',
     'CPU per request with scrapes and 1 % traces against none',
-    [observabilityLanes.observed, observabilityLanes.plain],
+    [observabilityContenders.observed, observabilityContenders.plain],
     1.1,
   ),
   ratioCheck(
     'identities',
     'cpuUs',
     'CPU per request with 2,000 clusters and 500 users against one of each',
-    [identityLanes.mixed, identityLanes.one],
+    [identityContenders.mixed, identityContenders.one],
     1.3,
   ),
 ];
 
 /**
- * Makes an upper limit for a value of the first lane divided by the same value of the second lane. A lane is a program
- * together with the HTTP version of its clients, or a case that a scenario compares.
+ * Makes an upper limit for a value of the first contender divided by the same value of the second contender. A
+ * contender is a program together with the HTTP version of its clients, or a case that a scenario compares.
  */
 export function ratioCheck(
   scenario: string,
@@ -72,8 +72,8 @@ export function ratioCheck(
     says,
     scenario,
     kind: 'ratio',
-    of: { lane: of, value },
-    against: { lane: against, value },
+    of: { contender: of, value },
+    against: { contender: against, value },
     bound,
     unit: '×',
   };

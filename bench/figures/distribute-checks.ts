@@ -1,14 +1,21 @@
 // The limits for executing ManifestWorks in clusters, as data; checks.ts evaluates them together with all others. A
 // lower limit, such as three times as fast, is written as an upper limit for the inverse ratio.
-import { distributeLanes } from '../scenarios/distribute.ts';
-import { restLanes, slowLanes } from '../scenarios/distribute-fleet.ts';
+import { distributeContenders } from '../scenarios/distribute.ts';
+import { restContenders, slowLanes } from '../scenarios/distribute-fleet.ts';
 import type { Check } from './check.ts';
 import { ratioCheck } from './data-path-checks.ts';
 
-const { portcullis, agent, kubectl } = distributeLanes;
+const { portcullis, agent, kubectl } = distributeContenders;
 
 function atRest(says: string, value: string, bound: number, unit: string): Check {
-  return { says, scenario: 'distribute-rest', kind: 'median', of: { lane: restLanes.executing, value }, bound, unit };
+  return {
+    says,
+    scenario: 'distribute-rest',
+    kind: 'median',
+    of: { contender: restContenders.executing, value },
+    bound,
+    unit,
+  };
 }
 
 export const distributeChecks: readonly Check[] = [
@@ -39,8 +46,8 @@ export const distributeChecks: readonly Check[] = [
     says: 'memory more than without executing works',
     scenario: 'distribute-rest',
     kind: 'difference',
-    of: { lane: restLanes.executing, value: 'rssMb' },
-    against: { lane: restLanes.idle, value: 'rssMb' },
+    of: { contender: restContenders.executing, value: 'rssMb' },
+    against: { contender: restContenders.idle, value: 'rssMb' },
     bound: 150,
     unit: 'MB',
   },

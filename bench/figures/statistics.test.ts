@@ -27,7 +27,7 @@ test('the same seed gives the same numbers and another seed others', () => {
   for (const value of take(9)) assert.ok(value >= 0 && value < 1);
 });
 
-test('shuffling keeps every lane and reaches every order', () => {
+test('shuffling keeps every contender and reaches every order', () => {
   const random = createRandom(3);
   const seen = new Set<string>();
   for (let i = 0; i < 200; i += 1) {

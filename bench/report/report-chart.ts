@@ -1,7 +1,7 @@
 // Makes the chart of a benchmark run: CPU per request, latency over one connection, memory per watch.
 import { svgChart, type Bar, type Panel } from './chart.ts';
 import type { Report } from './report.ts';
-import type { Lane } from '../scenarios/scenario.ts';
+import type { Contender } from '../scenarios/scenario.ts';
 import { estimateMedian } from '../figures/statistics.ts';
 
 const panels = [
@@ -16,17 +16,23 @@ const panels = [
 ];
 
 /** The chart of a run as an SVG document. */
-export function reportChart(report: Report, lanes: readonly Lane[]): string {
+export function reportChart(report: Report, contenders: readonly Contender[]): string {
   const shown = panels.map(({ scenario, value, digits, title }): Panel => ({
     title,
     digits,
-    bars: lanes.flatMap((lane): Bar[] => {
+    bars: contenders.flatMap((contender): Bar[] => {
       const values = report.samples
-        .filter((sample) => sample.scenario === scenario && sample.lane === lane.id)
+        .filter((sample) => sample.scenario === scenario && sample.contender === contender.id)
         .flatMap((sample) => sample.values[value] ?? []);
       if (values.length === 0) return [];
       const estimate = estimateMedian(values, { seed: report.seed });
-      return [{ label: `${lane.target.title} · ${lane.protocol}`, estimate, ours: lane.target.name === 'portcullis' }];
+      return [
+        {
+          label: `${contender.target.title} · ${contender.protocol}`,
+          estimate,
+          ours: contender.target.name === 'portcullis',
+        },
+      ];
     }),
   }));
   const { machine } = report;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { machineLines, reportMarkdown, reportText, scenarioTable, type Report } from './report.ts';
-import { lanesOf, type Sample } from '../scenarios/scenario.ts';
+import { contendersOf, type Sample } from '../scenarios/scenario.ts';
 import type { Target } from '../targets/target.ts';
 
 const target = (name: Target['name'], title: string): Target => ({
@@ -12,7 +12,7 @@ const target = (name: Target['name'], title: string): Target => ({
   version: () => Promise.resolve('1'),
   start: () => Promise.reject(new Error('not started in a test')),
 });
-const lanes = lanesOf([target('direct', 'direct'), target('portcullis', 'Portcullis')]);
+const contenders = contendersOf([target('direct', 'direct'), target('portcullis', 'Portcullis')]);
 
 function report(samples: readonly Sample[]): Report {
   return {
@@ -40,15 +40,15 @@ function report(samples: readonly Sample[]): Report {
   };
 }
 
-const sample = (lane: string, round: number, values: Record<string, number>, errors = 0): Sample => ({
+const sample = (contender: string, round: number, values: Record<string, number>, errors = 0): Sample => ({
   scenario: 'get-16',
   round,
-  lane,
+  contender,
   values,
   errors,
 });
 
-test('a table has a row per lane in the order of the targets, with medians and the sum of errors', () => {
+test('a table has a row per contender in the order of the targets, with medians and the sum of errors', () => {
   const table = scenarioTable(
     report([
       sample('portcullis-h1', 1, { p50Ms: 3, cpuUs: 100 }, 1),
@@ -56,7 +56,7 @@ test('a table has a row per lane in the order of the targets, with medians and t
       sample('direct-h1', 1, { p50Ms: 2 }),
     ]),
     'get-16',
-    lanes,
+    contenders,
   );
   assert.deepEqual(table[0], ['target', 'p50 ms', 'CPU µs/req', 'rounds', 'errors']);
   assert.equal(table[1]?.[0], 'direct · h1');
@@ -66,7 +66,10 @@ test('a table has a row per lane in the order of the targets, with medians and t
 });
 
 test('the report names the machine, what is not installed and the share of the load generator', () => {
-  const text = reportText(report([sample('direct-h1', 1, { p50Ms: 2, loadCpuShare: 0.25, loadCpuUs: 30 })]), lanes);
+  const text = reportText(
+    report([sample('direct-h1', 1, { p50Ms: 2, loadCpuShare: 0.25, loadCpuUs: 30 })]),
+    contenders,
+  );
   assert.match(text, /2 × test/);
   assert.match(text, /nginx: not installed/);
   assert.match(text, /median 25 %, at most 25 % of the machine's CPU, 30 µs per request/);
@@ -74,7 +77,7 @@ test('the report names the machine, what is not installed and the share of the l
 });
 
 test('Markdown tables have a rule of as many columns as the heading', () => {
-  const text = reportMarkdown(report([sample('direct-h1', 1, { p50Ms: 2 })]), lanes);
+  const text = reportMarkdown(report([sample('direct-h1', 1, { p50Ms: 2 })]), contenders);
   const lines = text.split('\n').filter((line) => line.startsWith('|'));
   assert.equal(new Set(lines.map((line) => line.split('|').length)).size, 1);
 });

@@ -4,7 +4,7 @@ import type { CheckResult } from '../figures/checks.ts';
 import type { Machine } from '../machine.ts';
 import { quickClusters } from '../options.ts';
 import { columns, titles } from './report-tables.ts';
-import type { Lane, Sample } from '../scenarios/scenario.ts';
+import type { Contender, Sample } from '../scenarios/scenario.ts';
 import { estimateMedian, median, type Estimate } from '../figures/statistics.ts';
 
 /** The results of a run, from which the tables are made. They are also written to a file as JSON. */
@@ -24,28 +24,30 @@ export interface Report {
 }
 
 /** The table of a scenario as rows of text, with the headings as the first row; empty when the scenario was not run. */
-export function scenarioTable(report: Report, scenario: string, lanes: readonly Lane[]): string[][] {
+export function scenarioTable(report: Report, scenario: string, contenders: readonly Contender[]): string[][] {
   const samples = report.samples.filter((sample) => sample.scenario === scenario);
   const shown = (columns[scenario] ?? []).filter(({ value }) => samples.some((sample) => value in sample.values));
-  const ids = [...new Set(samples.map((sample) => sample.lane))].sort((a, b) => rank(a, lanes) - rank(b, lanes));
+  const ids = [...new Set(samples.map((sample) => sample.contender))].sort(
+    (a, b) => rank(a, contenders) - rank(b, contenders),
+  );
   if (ids.length === 0) return [];
   const rows = ids.map((id) => {
-    const own = samples.filter((sample) => sample.lane === id);
+    const own = samples.filter((sample) => sample.contender === id);
     const cells = shown.map(({ value, digits }) => {
       const values = own.flatMap((sample) => sample.values[value] ?? []);
       return values.length === 0 ? '–' : withInterval(estimateMedian(values, { seed: report.seed }), digits);
     });
     const errors = own.reduce((sum, sample) => sum + sample.errors, 0);
-    return [title(id, lanes), ...cells, String(own.length), String(errors)];
+    return [title(id, contenders), ...cells, String(own.length), String(errors)];
   });
   return [['target', ...shown.map(({ heading }) => heading), 'rounds', 'errors'], ...rows];
 }
 
 /** The whole report as text for a terminal. */
-export function reportText(report: Report, lanes: readonly Lane[]): string {
+export function reportText(report: Report, contenders: readonly Contender[]): string {
   const parts = [machineLines(report).join('\n')];
   for (const scenario of Object.keys(columns)) {
-    const table = scenarioTable(report, scenario, lanes);
+    const table = scenarioTable(report, scenario, contenders);
     if (table.length > 0) parts.push(`${titles[scenario]}\n${align(table)}`);
   }
   if (report.checks.length > 0) parts.push(align(checkTable(report)));
@@ -53,7 +55,7 @@ export function reportText(report: Report, lanes: readonly Lane[]): string {
 }
 
 /** The whole report as Markdown, for docs/performance.md. */
-export function reportMarkdown(report: Report, lanes: readonly Lane[]): string {
+export function reportMarkdown(report: Report, contenders: readonly Contender[]): string {
   const parts = [
     machineLines(report)
       .map((line) => `- ${line}`)
@@ -61,7 +63,7 @@ export function reportMarkdown(report: Report, lanes: readonly Lane[]): string {
   ];
   if (report.checks.length > 0) parts.push(`### Checks\n\n${markdown(checkTable(report))}`);
   for (const scenario of Object.keys(columns)) {
-    const table = scenarioTable(report, scenario, lanes);
+    const table = scenarioTable(report, scenario, contenders);
     if (table.length > 0) parts.push(`### ${titles[scenario]}\n\n${markdown(table)}`);
   }
   return `${parts.join('\n\n')}\n`;
@@ -112,13 +114,13 @@ function withInterval({ point, low, high }: Estimate, digits: number): string {
   return `${a} (${b}–${c})`;
 }
 
-function title(id: string, lanes: readonly Lane[]): string {
-  const lane = lanes.find((candidate) => candidate.id === id);
-  return lane === undefined ? id.replaceAll('-', ' ') : `${lane.target.title} · ${lane.protocol}`;
+function title(id: string, contenders: readonly Contender[]): string {
+  const contender = contenders.find((candidate) => candidate.id === id);
+  return contender === undefined ? id.replaceAll('-', ' ') : `${contender.target.title} · ${contender.protocol}`;
 }
 
-function rank(id: string, lanes: readonly Lane[]): number {
-  return lanes.findIndex((lane) => lane.id === id);
+function rank(id: string, contenders: readonly Contender[]): number {
+  return contenders.findIndex((contender) => contender.id === id);
 }
 
 function percent(share: number): string {

@@ -20,7 +20,7 @@ import { interleave, type Bench, type Scenario } from './scenario.ts';
 /** Names of the two measured cases: all clusters answer at once, and one of them answers each request 5 s late. */
 export const slowLanes = { calm: 'portcullis-20-clusters', slow: 'portcullis-one-of-20-at-5-s' } as const;
 /** Names of two gateways for the same hub: one executes the ManifestWorks of its clusters, the other does not. */
-export const restLanes = { executing: 'portcullis-executing', idle: 'portcullis-not-executing' } as const;
+export const restContenders = { executing: 'portcullis-executing', idle: 'portcullis-not-executing' } as const;
 
 const slowMs = 5_000;
 const fleets = {
@@ -129,9 +129,9 @@ async function measureSlow(bench: Bench, fleet: Fleet): Promise<void> {
   try {
     await areApplied(fleet, gateway);
     await fleet.obey({ do: 'round', slowMs: 0 });
-    await interleave(bench, Object.values(slowLanes), bench.options.rounds, async (lane, round) => {
-      const values = await fleet.obey({ do: 'round', slowMs: lane === slowLanes.slow ? slowMs : 0 });
-      bench.record({ scenario: 'distribute-slow', round, lane, values: { ...values }, errors: 0 });
+    await interleave(bench, Object.values(slowLanes), bench.options.rounds, async (contender, round) => {
+      const values = await fleet.obey({ do: 'round', slowMs: contender === slowLanes.slow ? slowMs : 0 });
+      bench.record({ scenario: 'distribute-slow', round, contender, values: { ...values }, errors: 0 });
     });
   } finally {
     await gateway.stop();
@@ -141,9 +141,9 @@ async function measureSlow(bench: Bench, fleet: Fleet): Promise<void> {
 async function measureRest(bench: Bench, fleet: Fleet): Promise<void> {
   const gateways = new Map<string, BenchProcess>();
   try {
-    for (const lane of Object.values(restLanes))
-      gateways.set(lane, await startExecutor(bench, fleet, lane === restLanes.executing));
-    await areApplied(fleet, gateways.get(restLanes.executing)!);
+    for (const contender of Object.values(restContenders))
+      gateways.set(contender, await startExecutor(bench, fleet, contender === restContenders.executing));
+    await areApplied(fleet, gateways.get(restContenders.executing)!);
     // Waits until the gateway has finished what follows from the last status, and has probed each cluster.
     await delay(bench.options.quick ? 2_000 : 30_000);
     for (let round = 1; round <= bench.options.rounds; round += 1) {
@@ -152,13 +152,16 @@ async function measureRest(bench: Bench, fleet: Fleet): Promise<void> {
       const seconds = bench.options.quick ? 1 : restSeconds;
       const cores = await Promise.all([...gateways.values()].map(({ pid }) => restingCores(pid, seconds)));
       const after = await fleet.obey({ do: 'count' });
-      for (const [index, [lane, { pid }]] of [...gateways].entries()) {
+      for (const [index, [contender, { pid }]] of [...gateways].entries()) {
         const values = {
           idleCores: cores[index]!,
           rssMb: residentBytes(pid) / 1e6,
-          ...(lane === restLanes.executing && { requests: after.requests - before.requests, watches: after.watches }),
+          ...(contender === restContenders.executing && {
+            requests: after.requests - before.requests,
+            watches: after.watches,
+          }),
         };
-        bench.record({ scenario: 'distribute-rest', round, lane, values, errors: 0 });
+        bench.record({ scenario: 'distribute-rest', round, contender, values, errors: 0 });
       }
     }
   } finally {

@@ -17,7 +17,7 @@ import { startProcess, type BenchProcess } from '../process.ts';
 import { interleave, type Bench, type Scenario } from './scenario.ts';
 
 /** Names of the programs that are compared, which are also the names of their namespaces in the clusters. */
-export const distributeLanes = {
+export const distributeContenders = {
   portcullis: 'portcullis-works',
   agent: 'ocm-work-agent',
   kubectl: 'kubectl-in-a-loop',
@@ -42,9 +42,9 @@ interface Outcome {
   readonly firstError?: string;
 }
 
-/** One program, ready to apply the objects of a round in all clusters. `lane` is its name in the results. */
+/** One program, ready to apply the objects of a round in all clusters. `contender` is its name in the results. */
 interface Applier {
-  readonly lane: string;
+  readonly contender: string;
   apply(round: string): Promise<Outcome>;
 }
 
@@ -70,10 +70,10 @@ export const distribute: Scenario = {
       const objects = clusters * each.works * each.objectsPerWork;
       // The first round creates the objects that later rounds change, so it is not measured.
       for (const applier of appliers) await applier.apply('first');
-      await interleave(bench, appliers, bench.options.rounds, async ({ lane, apply }, round) => {
+      await interleave(bench, appliers, bench.options.rounds, async ({ contender, apply }, round) => {
         const { seconds, cpuSeconds, ...failed } = await apply(`round-${round}`);
         const values = { objectsPerSecond: objects / seconds, cpuUs: (cpuSeconds * 1e6) / objects, seconds };
-        bench.record({ scenario: 'distribute', round, lane, values, ...failed });
+        bench.record({ scenario: 'distribute', round, contender, values, ...failed });
       });
     } finally {
       works.close();
@@ -92,7 +92,11 @@ async function startAppliers(
   const sizeFor = (namespace: string): WorksSize => ({ ...each, namespace, text });
   for (const member of members)
     await member.apply(
-      ...Object.values(distributeLanes).map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+      ...Object.values(distributeContenders).map((name) => ({
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name },
+      })),
     );
   // For each real cluster the agent gets another cluster name, and so another namespace of the hub: it must not execute
   // the ManifestWorks that our executor executes.
@@ -103,15 +107,15 @@ async function startAppliers(
     const { pid } = await startWorkAgent(hub, agent, ['--status-sync-interval', '10s']);
     agentPids.push(pid);
   }
-  const byWorks = (lane: string, clusters: readonly string[], pids: readonly number[]): Applier => ({
-    lane,
-    apply: (round) => measured(pids, () => works.push(clusters, sizeFor(lane), round)),
+  const byWorks = (contender: string, clusters: readonly string[], pids: readonly number[]): Applier => ({
+    contender,
+    apply: (round) => measured(pids, () => works.push(clusters, sizeFor(contender), round)),
   });
   return [
-    byWorks(distributeLanes.portcullis, names(members), [gateway.pid]),
-    byWorks(distributeLanes.agent, names(agents), agentPids),
-    await startKubectl(bench, plane.binaries['kubectl']!, members, sizeFor(distributeLanes.kubectl)),
-    await startDynamic(bench, members, sizeFor(distributeLanes.dynamic)),
+    byWorks(distributeContenders.portcullis, names(members), [gateway.pid]),
+    byWorks(distributeContenders.agent, names(agents), agentPids),
+    await startKubectl(bench, plane.binaries['kubectl']!, members, sizeFor(distributeContenders.kubectl)),
+    await startDynamic(bench, members, sizeFor(distributeContenders.dynamic)),
   ];
 }
 
@@ -144,7 +148,7 @@ async function startKubectl(
       `${kubectl} --kubeconfig ${adminKubeconfig} apply --server-side --field-manager bench-kubectl -f ${file} >/dev/null`,
   );
   return {
-    lane: distributeLanes.kubectl,
+    contender: distributeContenders.kubectl,
     async apply(round) {
       const items = roundObjects(each.works * each.objectsPerWork, each, round);
       await writeFile(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
@@ -181,7 +185,7 @@ async function startDynamic(bench: Bench, members: readonly Member[], each: Work
     { name: 'go-dynamic-client', command: binary, args: [file], firstLine: true },
     bench.site.live,
   );
-  return { lane: distributeLanes.dynamic, apply: (round) => answerOf(child, round) };
+  return { contender: distributeContenders.dynamic, apply: (round) => answerOf(child, round) };
 }
 
 /** Lets the dynamic client apply the objects of a round, and waits for the line with its result. */

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { cpuSecondsBetween, readCpu } from '../figures/accounting.ts';
 import { openLoad } from '../load.ts';
 import type { RunningTarget } from '../targets/target.ts';
-import { interleave, onStub, type Bench, type Lane, type Scenario } from './scenario.ts';
+import { interleave, onStub, type Bench, type Contender, type Scenario } from './scenario.ts';
 import { streamsPerConnection, takesMany } from './watch.ts';
 
 const eventsPerSecond = 1_000;
@@ -32,22 +32,27 @@ export const events: Scenario = {
   onDemand: true,
   run: (outer, chosen) =>
     onStub(outer, async (bench) => {
-      const pairs = bench.lanes
+      const pairs = bench.contenders
         .filter(({ target }) => target.name !== 'kubectl-proxy')
-        .flatMap((lane) => chosen.map((scenario) => ({ lane, scenario })))
-        .filter(({ lane, scenario }) => scenario === 'events-1k' || takesMany(lane));
+        .flatMap((contender) => chosen.map((scenario) => ({ contender, scenario })))
+        .filter(({ contender, scenario }) => scenario === 'events-1k' || takesMany(contender));
       const running = new Map<string, RunningTarget>();
       try {
-        for (const { target } of bench.lanes)
+        for (const { target } of bench.contenders)
           if (!running.has(target.name))
             running.set(target.name, await target.start(bench.site, bench.progress, mostWatches));
-        for (const { lane, scenario } of pairs) {
-          bench.progress(`warming up ${lane.id}`);
-          await measure(bench, lane, scenario, running, firstWarmupSeconds);
+        for (const { contender, scenario } of pairs) {
+          bench.progress(`warming up ${contender.id}`);
+          await measure(bench, contender, scenario, running, firstWarmupSeconds);
         }
         const seconds = bench.options.seconds ?? sampleSeconds;
-        await interleave(bench, pairs, bench.options.rounds, async ({ lane, scenario }, round) => {
-          bench.record({ scenario, round, lane: lane.id, ...(await measure(bench, lane, scenario, running, seconds)) });
+        await interleave(bench, pairs, bench.options.rounds, async ({ contender, scenario }, round) => {
+          bench.record({
+            scenario,
+            round,
+            contender: contender.id,
+            ...(await measure(bench, contender, scenario, running, seconds)),
+          });
         });
       } finally {
         await Promise.all([...running.values()].map((target) => target.stop()));
@@ -57,12 +62,12 @@ export const events: Scenario = {
 
 async function measure(
   bench: Bench,
-  lane: Lane,
+  contender: Contender,
   scenario: string,
   running: ReadonlyMap<string, RunningTarget>,
   seconds: number,
 ) {
-  const target = running.get(lane.target.name) as RunningTarget;
+  const target = running.get(contender.target.name) as RunningTarget;
   const count = bench.options.quick ? quickWatches : (counts[scenario] as number);
   const everyMs = Math.round((count * 1000) / eventsPerSecond);
   const path = `${target.prefix}/api/v1/namespaces/every-${everyMs}ms/configmaps?watch=1&timeoutSeconds=3000`;
@@ -70,7 +75,7 @@ async function measure(
     mode: 'watch',
     address: target.address,
     caFile: target.caFile,
-    protocol: lane.protocol,
+    protocol: contender.protocol,
     streamsPerConnection,
     eventSeconds: bench.options.quick ? 1 : seconds,
     groups: [{ name: scenario, connections: count, method: 'GET', path, headers: target.headers }],

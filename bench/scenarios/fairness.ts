@@ -30,7 +30,7 @@ const path = `/clusters/m1/proxy${configMapPath}`;
 export const fairness: Scenario = {
   names: ['fairness'],
   run: async (bench) => {
-    if (bench.lanes.every(({ target }) => target.name !== 'portcullis')) return;
+    if (bench.contenders.every(({ target }) => target.name !== 'portcullis')) return;
     const { process: members, kubeconfigFile } = await startMembers(bench, ['m1']);
     let gateway: RunningTarget | undefined;
     try {
@@ -40,10 +40,15 @@ export const fairness: Scenario = {
       });
       const running = gateway;
       await measure(bench, running, true);
-      await interleave(bench, [fairnessLanes.crowded, fairnessLanes.alone], slowRounds(bench), async (lane, round) => {
-        const result = await measure(bench, running, lane === fairnessLanes.crowded);
-        bench.record({ scenario: 'fairness', round, lane, ...result });
-      });
+      await interleave(
+        bench,
+        [fairnessLanes.crowded, fairnessLanes.alone],
+        slowRounds(bench),
+        async (contender, round) => {
+          const result = await measure(bench, running, contender === fairnessLanes.crowded);
+          bench.record({ scenario: 'fairness', round, contender, ...result });
+        },
+      );
     } finally {
       await gateway?.stop();
       await members.stop();

@@ -1,7 +1,7 @@
 // Measures how much slower a gateway's first requests are than later ones, after V8 has compiled the code that requests
 // run through. Every round starts a new process. One connection is used, so that no request waits for another.
 import type { RunningTarget } from '../targets/target.ts';
-import { sampleLane } from './one-lane.ts';
+import { sampleContender } from './one-contender.ts';
 import { interleave, onStub, slowRounds, type Bench, type Scenario } from './scenario.ts';
 
 /**
@@ -20,9 +20,9 @@ export const firstRequestsScenario: Scenario = {
   names: ['first-requests'],
   run: (outer) =>
     onStub(outer, async (bench) => {
-      const lane = bench.lanes.find(({ target }) => target.name === 'portcullis');
-      if (lane === undefined) return;
-      await interleave(bench, [lane], slowRounds(bench), async ({ target }, round) => {
+      const contender = bench.contenders.find(({ target }) => target.name === 'portcullis');
+      if (contender === undefined) return;
+      await interleave(bench, [contender], slowRounds(bench), async ({ target }, round) => {
         const gateway = await target.start(bench.site, bench.progress);
         try {
           await measure(bench, gateway, round);
@@ -35,10 +35,10 @@ export const firstRequestsScenario: Scenario = {
 
 async function measure(bench: Bench, gateway: RunningTarget, round: number): Promise<void> {
   const sample = { connections: 1, seconds: mostSeconds, maxRequests: firstRequests, warmupSeconds: 0 };
-  const record = async (lane: string): Promise<void> =>
-    bench.record({ scenario: 'first-requests', round, lane, ...(await sampleLane(bench, gateway, sample)) });
+  const record = async (contender: string): Promise<void> =>
+    bench.record({ scenario: 'first-requests', round, contender, ...(await sampleContender(bench, gateway, sample)) });
   await record(firstRequestsLanes.first);
   const maxRequests = bench.options.quick ? firstRequests : warmUpRequests;
-  await sampleLane(bench, gateway, { connections: warmUpConnections, seconds: mostSeconds, maxRequests });
+  await sampleContender(bench, gateway, { connections: warmUpConnections, seconds: mostSeconds, maxRequests });
   await record(firstRequestsLanes.warm);
 }

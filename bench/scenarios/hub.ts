@@ -47,11 +47,17 @@ export const hub: Scenario = {
         const seconds = bench.options.quick ? 0.5 : (bench.options.seconds ?? sampleSeconds);
         const sample = await measure(bench, site, caFile, seconds);
         const { requestsPerSecond, p50Ms, p99Ms, failed } = sample;
-        for (const [lane, cpuUs] of [
+        for (const [contender, cpuUs] of [
           [hubLanes.gateway, sample.gatewayUs],
           [hubLanes.aggregator, sample.aggregatorUs],
         ] as const) {
-          bench.record({ scenario: 'hub', round, lane, values: { requestsPerSecond, p50Ms, p99Ms, cpuUs }, ...failed });
+          bench.record({
+            scenario: 'hub',
+            round,
+            contender,
+            values: { requestsPerSecond, p50Ms, p99Ms, cpuUs },
+            ...failed,
+          });
         }
       });
     } finally {

@@ -16,12 +16,12 @@ import { errorsOf, interleave, onStub, type Bench, type Scenario } from './scena
  * Names of the measured cases: one cluster and one user; many clusters and users, with a connection for each user; many
  * clusters and users, with all users on every connection.
  */
-export const identityLanes = {
+export const identityContenders = {
   one: 'portcullis-1-cluster-1-user',
   own: 'portcullis-2000-clusters-500-users-own-connections',
   mixed: 'portcullis-2000-clusters-500-users',
 } as const;
-type LaneName = (typeof identityLanes)[keyof typeof identityLanes];
+type LaneName = (typeof identityContenders)[keyof typeof identityContenders];
 
 const clusterCount = 2_000;
 const userCount = 500;
@@ -45,25 +45,32 @@ export const identities: Scenario = {
       const people = [bench.site.user, ...others.slice(0, userCount - 1)];
       const fleets: Fleet[] = [];
       try {
-        const one = await startFleet(bench, identityLanes.one, 1, people);
+        const one = await startFleet(bench, identityContenders.one, 1, people);
         fleets.push(one);
-        const many = await startFleet(bench, identityLanes.mixed, clusterCount, people);
+        const many = await startFleet(bench, identityContenders.mixed, clusterCount, people);
         fleets.push(many);
         const fleetOf: Readonly<Record<LaneName, Fleet>> = {
-          [identityLanes.one]: one,
-          [identityLanes.own]: many,
-          [identityLanes.mixed]: many,
+          [identityContenders.one]: one,
+          [identityContenders.own]: many,
+          [identityContenders.mixed]: many,
         };
         const { quick } = bench.options;
-        for (const lane of Object.values(identityLanes)) {
-          bench.progress(`warming up ${lane}`);
+        for (const contender of Object.values(identityContenders)) {
+          bench.progress(`warming up ${contender}`);
           const seconds = quick ? 0.5 : firstWarmup.seconds;
-          await measure(bench, fleetOf[lane], lane, people, seconds, quick ? undefined : firstWarmup.requests);
+          await measure(
+            bench,
+            fleetOf[contender],
+            contender,
+            people,
+            seconds,
+            quick ? undefined : firstWarmup.requests,
+          );
         }
-        await interleave(bench, Object.values(identityLanes), bench.options.rounds, async (lane, round) => {
+        await interleave(bench, Object.values(identityContenders), bench.options.rounds, async (contender, round) => {
           const seconds = quick ? 0.5 : (bench.options.seconds ?? sampleSeconds);
-          const sample = await measure(bench, fleetOf[lane], lane, people, seconds);
-          bench.record({ scenario: 'identities', round, lane, ...sample });
+          const sample = await measure(bench, fleetOf[contender], contender, people, seconds);
+          bench.record({ scenario: 'identities', round, contender, ...sample });
         });
       } finally {
         for (const { gateway, hub } of fleets) {
@@ -75,11 +82,22 @@ export const identities: Scenario = {
 };
 
 /** The requests that one connection sends one after the other. The list has the same length in every case. */
-function variantsOf(bench: Bench, lane: LaneName, clusters: number, people: readonly BenchUser[], connection: number) {
+function variantsOf(
+  bench: Bench,
+  contender: LaneName,
+  clusters: number,
+  people: readonly BenchUser[],
+  connection: number,
+) {
   const length = Math.ceil(clusterCount / connections);
   return Array.from({ length }, (_, turn) => {
     const index = turn * connections + connection;
-    const person = lane === identityLanes.one ? 0 : lane === identityLanes.own ? connection : index % people.length;
+    const person =
+      contender === identityContenders.one
+        ? 0
+        : contender === identityContenders.own
+          ? connection
+          : index % people.length;
     return {
       path: prefix(index % clusters) + configMapPath,
       headers: headersOf(bench, people[person] as BenchUser),
@@ -94,7 +112,7 @@ function headersOf(bench: Bench, user: BenchUser): HeaderPairs {
 async function measure(
   bench: Bench,
   fleet: Fleet,
-  lane: LaneName,
+  contender: LaneName,
   people: readonly BenchUser[],
   seconds: number,
   maxRequests?: number,
@@ -102,7 +120,7 @@ async function measure(
   const { gateway, clusters } = fleet;
   const pid = gateway.pid as number;
   const groups = Array.from({ length: connections }, (_, connection): LoadGroup => {
-    const variants = variantsOf(bench, lane, clusters, people, connection);
+    const variants = variantsOf(bench, contender, clusters, people, connection);
     return {
       name: `connection ${connection}`,
       connections: 1,

@@ -11,7 +11,7 @@ import {
   orientationRounds,
   slowRounds,
   type Bench,
-  type Lane,
+  type Contender,
   type Scenario,
 } from './scenario.ts';
 
@@ -37,12 +37,17 @@ export const memory: Scenario = {
   names: ['memory'],
   run: (outer) =>
     onStub(outer, async (bench) => {
-      const lanes = bench.lanes.filter(({ target }) => ['portcullis', 'go', 'express'].includes(target.name));
-      await interleave(bench, lanes, slowRounds(bench), async (lane, round) => {
-        if (round > orientationRounds && lane.target.name !== 'portcullis') return;
-        const target = await lane.target.start(bench.site, bench.progress);
+      const contenders = bench.contenders.filter(({ target }) => ['portcullis', 'go', 'express'].includes(target.name));
+      await interleave(bench, contenders, slowRounds(bench), async (contender, round) => {
+        if (round > orientationRounds && contender.target.name !== 'portcullis') return;
+        const target = await contender.target.start(bench.site, bench.progress);
         try {
-          bench.record({ scenario: 'memory', round, lane: lane.id, ...(await measure(bench, lane, target)) });
+          bench.record({
+            scenario: 'memory',
+            round,
+            contender: contender.id,
+            ...(await measure(bench, contender, target)),
+          });
         } finally {
           await target.stop();
         }
@@ -54,10 +59,10 @@ export const memory: Scenario = {
  * Measures the small list before the large one. A process does not give back the memory that the large list takes, so
  * the memory would be counted for the small list too.
  */
-async function measure(bench: Bench, lane: Lane, target: RunningTarget) {
-  for (let i = 0; i < warmupLists; i += 1) await list(bench, lane, target, smallMb);
-  const small = await list(bench, lane, target, smallMb);
-  const large = await list(bench, lane, target, largeMb);
+async function measure(bench: Bench, contender: Contender, target: RunningTarget) {
+  for (let i = 0; i < warmupLists; i += 1) await list(bench, contender, target, smallMb);
+  const small = await list(bench, contender, target, smallMb);
+  const large = await list(bench, contender, target, largeMb);
   const { errors, firstError } = large.errors > 0 ? large : small;
   return {
     values: { peak10Mb: small.peakMb, peak100Mb: large.peakMb, growthMb: large.peakMb - small.peakMb },
@@ -66,13 +71,13 @@ async function measure(bench: Bench, lane: Lane, target: RunningTarget) {
   };
 }
 
-async function list(bench: Bench, lane: Lane, target: RunningTarget, sizeMb: number) {
+async function list(bench: Bench, contender: Contender, target: RunningTarget, sizeMb: number) {
   const pid = target.pid as number;
   const load = await openLoad(bench.loadBinary, {
     mode: 'requests',
     address: target.address,
     caFile: target.caFile,
-    protocol: lane.protocol,
+    protocol: contender.protocol,
     seconds: 60,
     maxRequests: 1,
     readMbPerSecond,

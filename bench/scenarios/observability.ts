@@ -8,19 +8,19 @@ import path from 'node:path';
 
 import { startPortcullis } from '../targets/portcullis.ts';
 import { freePort, type RunningTarget } from '../targets/target.ts';
-import { sampleLane } from './one-lane.ts';
+import { sampleContender } from './one-contender.ts';
 import { interleave, onStub, type Bench, type Scenario } from './scenario.ts';
 
 /**
  * Names of the three measured settings of the gateway: without observability, with metrics and traces, and with audit
  * events too.
  */
-export const observabilityLanes = {
+export const observabilityContenders = {
   plain: 'portcullis-not-asked',
   observed: 'portcullis-scraped-and-traced',
   audited: 'portcullis-scraped-traced-audited',
 } as const;
-type LaneName = (typeof observabilityLanes)[keyof typeof observabilityLanes];
+type LaneName = (typeof observabilityContenders)[keyof typeof observabilityContenders];
 
 const connections = 64;
 const sampleSeconds = 2;
@@ -44,25 +44,30 @@ export const observability: Scenario = {
   onDemand: true,
   run: (outer) =>
     onStub(outer, async (bench) => {
-      if (bench.lanes.every(({ target }) => target.name !== 'portcullis')) return;
+      if (bench.contenders.every(({ target }) => target.name !== 'portcullis')) return;
       const collector = await startCollector();
       const running = new Map<LaneName, RunningTarget & { readonly opsPort: number }>();
       try {
-        for (const lane of Object.values(observabilityLanes)) {
-          bench.progress(`starting ${lane}`);
-          running.set(lane, await startLane(bench, lane, collector));
+        for (const contender of Object.values(observabilityContenders)) {
+          bench.progress(`starting ${contender}`);
+          running.set(contender, await startLane(bench, contender, collector));
         }
         const quick = bench.options.quick;
-        for (const lane of running.values())
-          await measure(bench, lane, quick ? 0.5 : firstWarmup.seconds, quick ? undefined : firstWarmup.requests);
-        await interleave(bench, Object.values(observabilityLanes), bench.options.rounds, async (lane, round) => {
-          const target = running.get(lane) as RunningTarget & { readonly opsPort: number };
-          const seconds = quick ? 0.5 : (bench.options.seconds ?? sampleSeconds);
-          const scraping = lane === observabilityLanes.plain ? undefined : scrape(target.opsPort);
-          const sample = await measure(bench, target, seconds);
-          scraping?.stop();
-          bench.record({ scenario: 'observability', round, lane, ...sample });
-        });
+        for (const contender of running.values())
+          await measure(bench, contender, quick ? 0.5 : firstWarmup.seconds, quick ? undefined : firstWarmup.requests);
+        await interleave(
+          bench,
+          Object.values(observabilityContenders),
+          bench.options.rounds,
+          async (contender, round) => {
+            const target = running.get(contender) as RunningTarget & { readonly opsPort: number };
+            const seconds = quick ? 0.5 : (bench.options.seconds ?? sampleSeconds);
+            const scraping = contender === observabilityContenders.plain ? undefined : scrape(target.opsPort);
+            const sample = await measure(bench, target, seconds);
+            scraping?.stop();
+            bench.record({ scenario: 'observability', round, contender, ...sample });
+          },
+        );
         if (collector.received() === 0) throw new Error('no span reached the collector: nothing was measured');
         bench.progress(`${collector.received()} requests reached the collector`);
       } finally {
@@ -72,11 +77,11 @@ export const observability: Scenario = {
     }),
 };
 
-async function startLane(bench: Bench, lane: LaneName, { endpoint }: Collector) {
+async function startLane(bench: Bench, contender: LaneName, { endpoint }: Collector) {
   const { dir, member } = bench.site;
   const opsPort = await freePort();
   const args = ['--ops-listen', `127.0.0.1:${opsPort}`];
-  if (lane !== observabilityLanes.plain) {
+  if (contender !== observabilityContenders.plain) {
     const file = path.join(dir, 'tracing.json');
     const apiVersion = 'apiserver.config.k8s.io/v1';
     await writeFile(
@@ -85,7 +90,7 @@ async function startLane(bench: Bench, lane: LaneName, { endpoint }: Collector) 
     );
     args.push('--tracing-config-file', file);
   }
-  if (lane === observabilityLanes.audited) {
+  if (contender === observabilityContenders.audited) {
     const file = path.join(dir, 'audit.json');
     await writeFile(
       file,
@@ -131,5 +136,5 @@ function scrape(port: number): { readonly stop: () => void } {
 }
 
 function measure(bench: Bench, target: RunningTarget, seconds: number, maxRequests?: number) {
-  return sampleLane(bench, target, { connections, seconds, maxRequests });
+  return sampleContender(bench, target, { connections, seconds, maxRequests });
 }

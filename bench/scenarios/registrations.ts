@@ -30,7 +30,7 @@ const root = path.join(import.meta.dirname, '..', '..');
 
 /** A gateway and its simulated hub, as the load of a scenario needs them. */
 export interface Fleet {
-  readonly lane: string;
+  readonly contender: string;
   readonly clusters: number;
   readonly hub: BenchProcess;
   readonly gateway: RunningTarget;
@@ -46,8 +46,8 @@ export const registrations: Scenario = {
   run: async (bench) => {
     const fleets: Fleet[] = [];
     try {
-      for (const lane of Object.values(registrationLanes))
-        fleets.push(await startFleet(bench, lane, counts[lane], [bench.site.user]));
+      for (const contender of Object.values(registrationLanes))
+        fleets.push(await startFleet(bench, contender, counts[contender], [bench.site.user]));
       for (const fleet of fleets) await measure(bench, fleet, bench.options.quick ? 0.3 : 20);
       await interleave(bench, fleets, bench.options.rounds, async (fleet, round) => {
         const seconds = (bench.options.seconds ?? sampleSeconds) * (bench.options.quick ? quickFactor : 1);
@@ -55,7 +55,7 @@ export const registrations: Scenario = {
         bench.record({
           scenario: 'registrations',
           round,
-          lane: fleet.lane,
+          contender: fleet.contender,
           values: { ...values, startSeconds: fleet.startSeconds },
           ...failed,
         });
@@ -75,7 +75,7 @@ export const registrations: Scenario = {
  */
 export async function startFleet(
   bench: Bench,
-  lane: string,
+  contender: string,
   wanted: number,
   people: readonly BenchUser[],
   settings: Readonly<Record<string, unknown>> = {},
@@ -116,7 +116,7 @@ export async function startFleet(
     ...(await gatewayCommand(bench, kubeconfigFile, dir, configFile)),
     `${prefix(clusters - 1)}${configMapPath}`,
   );
-  return { lane, clusters, hub, gateway, startSeconds: (Date.now() - startedAtMs) / 1000 };
+  return { contender, clusters, hub, gateway, startSeconds: (Date.now() - startedAtMs) / 1000 };
 }
 
 /**

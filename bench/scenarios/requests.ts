@@ -7,7 +7,7 @@ import { configMapPath } from '../member.ts';
 import { impersonatingHeaders } from '../site.ts';
 import { askOnce, type RunningTarget } from '../targets/target.ts';
 import { verifyEqualWork } from '../verify.ts';
-import { errorsOf, interleave, onStub, type Bench, type Lane, type Scenario } from './scenario.ts';
+import { errorsOf, interleave, onStub, type Bench, type Contender, type Scenario } from './scenario.ts';
 
 /** One kind of request to measure, and the connections that send it. */
 interface RequestScenario {
@@ -23,7 +23,7 @@ interface RequestScenario {
   readonly echo?: boolean;
   readonly fresh?: LoadGroup['fresh'];
   /** Whether a program can handle this kind of request; when undefined, all programs can. */
-  readonly takes?: (lane: Lane) => boolean;
+  readonly takes?: (contender: Contender) => boolean;
   /** True to check before the measurement that each proxy's answer equals the API server's answer byte for byte. */
   readonly isSame?: boolean;
 }
@@ -84,7 +84,7 @@ const onStubMember: readonly RequestScenario[] = [
   { name: 'churn', connections: 16, method: 'GET', path: configMapPath, seconds: 2, fresh: 'request', takes: hasTls },
 ];
 
-function hasTls({ target }: Lane): boolean {
+function hasTls({ target }: Contender): boolean {
   return target.name !== 'kubectl-proxy';
 }
 
@@ -120,7 +120,7 @@ function named(all: readonly RequestScenario[], chosen: readonly string[]): read
 async function compare(bench: Bench, chosen: readonly RequestScenario[]): Promise<void> {
   const running = new Map<string, RunningTarget>();
   try {
-    for (const target of new Set(bench.lanes.map((lane) => lane.target))) {
+    for (const target of new Set(bench.contenders.map((contender) => contender.target))) {
       bench.progress(`starting ${target.title}`);
       const started = await target.start(bench.site, bench.progress);
       running.set(target.name, started);
@@ -128,17 +128,19 @@ async function compare(bench: Bench, chosen: readonly RequestScenario[]): Promis
     }
     for (const scenario of chosen.filter(({ isSame }) => isSame)) await verifySameBytes(bench, scenario, running);
     const factor = bench.options.quick ? quickFactor : 1;
-    for (const lane of bench.lanes.filter(({ target }) => target.name !== 'direct')) {
-      bench.progress(`warming up ${lane.id}`);
-      await warmUp(bench, lane, running.get(lane.target.name) as RunningTarget);
+    for (const contender of bench.contenders.filter(({ target }) => target.name !== 'direct')) {
+      bench.progress(`warming up ${contender.id}`);
+      await warmUp(bench, contender, running.get(contender.target.name) as RunningTarget);
     }
-    const pairs = bench.lanes.flatMap((lane) =>
-      chosen.filter(({ takes }) => takes === undefined || takes(lane)).map((scenario) => ({ lane, scenario })),
+    const pairs = bench.contenders.flatMap((contender) =>
+      chosen
+        .filter(({ takes }) => takes === undefined || takes(contender))
+        .map((scenario) => ({ contender, scenario })),
     );
-    await interleave(bench, pairs, bench.options.rounds, async ({ lane, scenario }, round) => {
+    await interleave(bench, pairs, bench.options.rounds, async ({ contender, scenario }, round) => {
       const seconds = (bench.options.seconds ?? scenario.seconds) * factor;
-      const sample = await measure(bench, lane, running, { ...scenario, seconds });
-      bench.record({ scenario: scenario.name, round, lane: lane.id, ...sample });
+      const sample = await measure(bench, contender, running, { ...scenario, seconds });
+      bench.record({ scenario: scenario.name, round, contender: contender.id, ...sample });
     });
   } finally {
     await Promise.all([...running.values()].map((target) => target.stop()));
@@ -171,13 +173,13 @@ async function verifySameBytes(
   }
 }
 
-async function warmUp(bench: Bench, lane: Lane, target: RunningTarget): Promise<void> {
+async function warmUp(bench: Bench, contender: Contender, target: RunningTarget): Promise<void> {
   const widest = onMember.at(-1) as RequestScenario;
   const load = await openLoad(bench.loadBinary, {
     mode: 'requests',
     address: target.address,
     caFile: target.caFile,
-    protocol: lane.protocol,
+    protocol: contender.protocol,
     plain: target.plain ?? false,
     seconds: bench.options.quick ? 0.3 : firstWarmup.seconds,
     maxRequests: firstWarmup.requests,
@@ -186,7 +188,7 @@ async function warmUp(bench: Bench, lane: Lane, target: RunningTarget): Promise<
   const result = await load.go();
   await load.close();
   const { errors, firstError } = errorsOf(result);
-  if (errors > 0) throw new Error(`${lane.id}: ${errors} errors while warming up: ${firstError}`);
+  if (errors > 0) throw new Error(`${contender.id}: ${errors} errors while warming up: ${firstError}`);
 }
 
 function group(target: RunningTarget, scenario: RequestScenario): LoadGroup {
@@ -205,16 +207,16 @@ function group(target: RunningTarget, scenario: RequestScenario): LoadGroup {
 
 async function measure(
   bench: Bench,
-  lane: Lane,
+  contender: Contender,
   running: ReadonlyMap<string, RunningTarget>,
   scenario: RequestScenario,
 ): Promise<{ readonly values: Record<string, number>; readonly errors: number; readonly firstError?: string }> {
-  const target = running.get(lane.target.name) as RunningTarget;
+  const target = running.get(contender.target.name) as RunningTarget;
   const load = await openLoad(bench.loadBinary, {
     mode: 'requests',
     address: target.address,
     caFile: target.caFile,
-    protocol: lane.protocol,
+    protocol: contender.protocol,
     plain: target.plain ?? false,
     seconds: scenario.seconds,
     warmupSeconds,

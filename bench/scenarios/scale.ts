@@ -30,17 +30,17 @@ export const scale: Scenario = {
   onDemand: true,
   run: (outer) =>
     onStub(outer, (bench) =>
-      interleave(bench, Object.keys(fleets), slowRounds(bench), async (lane, round) => {
-        bench.record({ scenario: 'scale', round, lane, values: await measure(bench, lane), errors: 0 });
+      interleave(bench, Object.keys(fleets), slowRounds(bench), async (contender, round) => {
+        bench.record({ scenario: 'scale', round, contender, values: await measure(bench, contender), errors: 0 });
       }),
     ),
 };
 
-async function measure(bench: Bench, lane: string): Promise<Record<string, number>> {
+async function measure(bench: Bench, contender: string): Promise<Record<string, number>> {
   const { quick } = bench.options;
-  const { clusters, probeIntervalSeconds } = fleets[lane] as Fleet;
+  const { clusters, probeIntervalSeconds } = fleets[contender] as Fleet;
   const settings = { probeIntervalSeconds };
-  const { gateway, hub, startSeconds } = await startFleet(bench, lane, clusters, [bench.site.user], settings);
+  const { gateway, hub, startSeconds } = await startFleet(bench, contender, clusters, [bench.site.user], settings);
   try {
     await delay(quick ? 500 : settleMs + probeIntervalSeconds * 1000);
     const pid = gateway.pid as number;

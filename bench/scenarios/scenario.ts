@@ -1,6 +1,7 @@
-// The types and helpers that all scenarios of the benchmark share. A scenario records one sample for each lane and
-// round. A lane is one program with one HTTP version, or one of the cases that the scenario compares. In every round
-// the lanes run in a new random order, so that a change in the speed of the machine affects all of them alike.
+// The types and helpers that all scenarios of the benchmark share. A scenario records one sample for each contender and
+// round. A contender is one program with one HTTP version, or one of the cases that the scenario compares. In every
+// round the contenders run in a new random order, so that a change in the speed of the machine affects all of them
+// alike.
 import { mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -12,18 +13,18 @@ import { shuffled } from '../figures/statistics.ts';
 import type { Target } from '../targets/target.ts';
 
 /** One measured program together with the HTTP version between it and its clients. */
-export interface Lane {
+export interface Contender {
   /** Name in checks, tables and JSON, for example `portcullis-h2`. */
   readonly id: string;
   readonly target: Target;
   readonly protocol: Protocol;
 }
 
-/** The measured values of one lane in one round. The names of the values contain their units. */
+/** The measured values of one contender in one round. The names of the values contain their units. */
 export interface Sample {
   readonly scenario: string;
   readonly round: number;
-  readonly lane: string;
+  readonly contender: string;
   readonly values: Readonly<Record<string, number>>;
   /** Number of failed requests. A run fails when a request of any sample failed. */
   readonly errors: number;
@@ -38,7 +39,7 @@ export interface Bench {
    * All combinations of program and HTTP version to measure. One of the programs is `direct`, the API server without a
    * proxy.
    */
-  readonly lanes: readonly Lane[];
+  readonly contenders: readonly Contender[];
   readonly loadBinary: string;
   readonly random: () => number;
   readonly progress: (line: string) => void;
@@ -78,8 +79,8 @@ export async function onStub(outer: Bench, run: (bench: Bench) => Promise<void>)
   }
 }
 
-/** All lanes of the given programs: one for each HTTP version that a program supports towards clients. */
-export function lanesOf(targets: readonly Target[]): Lane[] {
+/** All contenders of the given programs: one for each HTTP version that a program supports towards clients. */
+export function contendersOf(targets: readonly Target[]): Contender[] {
   return targets.flatMap((target) =>
     target.protocols.map((protocol) => ({ id: `${target.name}-${protocol}`, target, protocol })),
   );

@@ -31,14 +31,14 @@ const sampleSeconds = 5;
 const recoveryTimeoutMs = 30_000;
 
 /** Names of the two measured cases: one cluster is stalled, or none. */
-export const stallLanes = { stalled: 'portcullis-one-stalled', calm: 'portcullis-none-stalled' } as const;
+export const stallContenders = { stalled: 'portcullis-one-stalled', calm: 'portcullis-none-stalled' } as const;
 
 /** The scenario `stall`: Portcullis in front of 20 simulated API servers that answer after 50 ms. */
 export const stall: Scenario = {
   names: ['stall'],
   run: async (bench) => {
-    const lane = bench.lanes.find(({ target }) => target.name === 'portcullis');
-    if (lane === undefined) return;
+    const contender = bench.contenders.find(({ target }) => target.name === 'portcullis');
+    if (contender === undefined) return;
     const names = Array.from({ length: memberCount }, (_, index) => `m${index + 1}`);
     const { process: members, kubeconfigFile } = await startMembers(bench, names);
     let gateway: RunningTarget | undefined;
@@ -47,15 +47,20 @@ export const stall: Scenario = {
       const running = gateway;
       const last = names.at(-1) as string;
       await measure(bench, running, names);
-      await interleave(bench, [stallLanes.stalled, stallLanes.calm], slowRounds(bench), async (laneId, round) => {
-        if (laneId === stallLanes.stalled) members.write('stall');
-        const { values, ...failed } = await measure(bench, running, names);
-        if (laneId === stallLanes.stalled) {
-          members.write('answer');
-          await untilAnswers(bench, running, last);
-        }
-        bench.record({ scenario: 'stall', round, lane: laneId, values, ...failed });
-      });
+      await interleave(
+        bench,
+        [stallContenders.stalled, stallContenders.calm],
+        slowRounds(bench),
+        async (laneId, round) => {
+          if (laneId === stallContenders.stalled) members.write('stall');
+          const { values, ...failed } = await measure(bench, running, names);
+          if (laneId === stallContenders.stalled) {
+            members.write('answer');
+            await untilAnswers(bench, running, last);
+          }
+          bench.record({ scenario: 'stall', round, contender: laneId, values, ...failed });
+        },
+      );
     } finally {
       await gateway?.stop();
       await members.stop();

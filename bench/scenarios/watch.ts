@@ -7,7 +7,15 @@ import { cpuSecondsBetween, readCpu, residentBytes } from '../figures/accounting
 import { openLoad, type LoadGroup } from '../load.ts';
 import { configMapPath, idleWatchPath } from '../member.ts';
 import type { RunningTarget } from '../targets/target.ts';
-import { interleave, onStub, orientationRounds, slowRounds, type Bench, type Lane, type Scenario } from './scenario.ts';
+import {
+  interleave,
+  onStub,
+  orientationRounds,
+  slowRounds,
+  type Bench,
+  type Contender,
+  type Scenario,
+} from './scenario.ts';
 
 const counts: Readonly<Record<string, number>> = { watch: 1_000, 'watch-10k': 10_000 };
 const most = 11_000;
@@ -44,17 +52,19 @@ export const manyWatches: Scenario = {
  * Whether a program can keep 10,000 watches open: only if it uses HTTP/2 to the API server too. Other programs need one
  * socket to the API server for each watch and run out of sockets.
  */
-export function takesMany({ target, protocol }: Lane): boolean {
+export function takesMany({ target, protocol }: Contender): boolean {
   return protocol === 'h2' && ['portcullis', 'go', 'go-tuned'].includes(target.name);
 }
 
-async function openInTurn(bench: Bench, scenario: string, takes: (lane: Lane) => boolean): Promise<void> {
-  const lanes = bench.lanes.filter((lane) => lane.target.name !== 'direct' && lane.target.name !== 'kubectl-proxy');
-  await interleave(bench, lanes.filter(takes), slowRounds(bench), async (lane, round) => {
-    if (round > orientationRounds && lane.target.name !== 'portcullis') return;
-    const target = await lane.target.start(bench.site, bench.progress, scenario === 'watch' ? undefined : most);
+async function openInTurn(bench: Bench, scenario: string, takes: (contender: Contender) => boolean): Promise<void> {
+  const contenders = bench.contenders.filter(
+    (contender) => contender.target.name !== 'direct' && contender.target.name !== 'kubectl-proxy',
+  );
+  await interleave(bench, contenders.filter(takes), slowRounds(bench), async (contender, round) => {
+    if (round > orientationRounds && contender.target.name !== 'portcullis') return;
+    const target = await contender.target.start(bench.site, bench.progress, scenario === 'watch' ? undefined : most);
     try {
-      await measure(bench, scenario, lane, target, round);
+      await measure(bench, scenario, contender, target, round);
     } finally {
       await target.stop();
     }
@@ -64,17 +74,17 @@ async function openInTurn(bench: Bench, scenario: string, takes: (lane: Lane) =>
 async function measure(
   bench: Bench,
   scenario: string,
-  lane: Lane,
+  contender: Contender,
   target: RunningTarget,
   round: number,
 ): Promise<void> {
   const pid = target.pid as number;
   const count = bench.options.quick ? quickWatches : (counts[scenario] as number);
-  await warmUp(bench, lane, target);
+  await warmUp(bench, contender, target);
   const settledMs = bench.options.quick ? quickSettleMs : settleMs;
   await delay(settledMs);
   const rssBefore = residentBytes(pid);
-  const load = await openWatches(bench, lane, target, count);
+  const load = await openWatches(bench, contender, target, count);
   try {
     const cpuBefore = readCpu(pid);
     const result = await load.go();
@@ -84,7 +94,7 @@ async function measure(
     bench.record({
       scenario,
       round,
-      lane: lane.id,
+      contender: contender.id,
       values: {
         kbPerWatch: grown / count / 1_000,
         rssMb: (rssBefore + grown) / 1e6,
@@ -100,28 +110,28 @@ async function measure(
   }
 }
 
-async function warmUp(bench: Bench, lane: Lane, target: RunningTarget): Promise<void> {
+async function warmUp(bench: Bench, contender: Contender, target: RunningTarget): Promise<void> {
   const load = await openLoad(bench.loadBinary, {
     mode: 'requests',
     address: target.address,
     caFile: target.caFile,
-    protocol: lane.protocol,
+    protocol: contender.protocol,
     seconds: bench.options.quick ? 0.2 : 1,
     groups: [group(target, configMapPath, 16)],
   });
   await load.go();
   await load.close();
-  const watches = await openWatches(bench, lane, target, bench.options.quick ? 10 : warmupWatches);
+  const watches = await openWatches(bench, contender, target, bench.options.quick ? 10 : warmupWatches);
   await watches.go();
   await watches.close();
 }
 
-function openWatches(bench: Bench, lane: Lane, target: RunningTarget, count: number) {
+function openWatches(bench: Bench, contender: Contender, target: RunningTarget, count: number) {
   return openLoad(bench.loadBinary, {
     mode: 'watch',
     address: target.address,
     caFile: target.caFile,
-    protocol: lane.protocol,
+    protocol: contender.protocol,
     streamsPerConnection,
     groups: [group(target, idleWatchPath, count)],
   });

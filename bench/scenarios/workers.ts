@@ -3,15 +3,15 @@
 // and throughput is only shown.
 import { startPortcullis } from '../targets/portcullis.ts';
 import type { RunningTarget } from '../targets/target.ts';
-import { sampleLane } from './one-lane.ts';
+import { sampleContender } from './one-contender.ts';
 import { interleave, type Bench, type Scenario } from './scenario.ts';
 
 /** Names of the two measured settings, by the number of workers. */
-export const workerLanes = { one: 'portcullis-1-worker', two: 'portcullis-2-workers' } as const;
+export const workerContenders = { one: 'portcullis-1-worker', two: 'portcullis-2-workers' } as const;
 
-const args: Readonly<Record<(typeof workerLanes)[keyof typeof workerLanes], readonly string[]>> = {
-  [workerLanes.one]: [],
-  [workerLanes.two]: ['--workers', '2'],
+const args: Readonly<Record<(typeof workerContenders)[keyof typeof workerContenders], readonly string[]>> = {
+  [workerContenders.one]: [],
+  [workerContenders.two]: ['--workers', '2'],
 };
 const connections = 64;
 const sampleSeconds = 2;
@@ -28,17 +28,17 @@ export const workers: Scenario = {
   run: async (bench) => {
     const running = new Map<string, RunningTarget>();
     try {
-      for (const lane of Object.values(workerLanes)) {
-        bench.progress(`starting ${lane}`);
-        const target = await startPortcullis(bench.site, bench.site.member.kubeconfigFile, { args: args[lane] });
-        running.set(lane, target);
+      for (const contender of Object.values(workerContenders)) {
+        bench.progress(`starting ${contender}`);
+        const target = await startPortcullis(bench.site, bench.site.member.kubeconfigFile, { args: args[contender] });
+        running.set(contender, target);
         if (bench.options.quick) await measure(bench, target, 0.5);
         else await measure(bench, target, firstWarmup.seconds, firstWarmup.requests);
       }
-      await interleave(bench, Object.values(workerLanes), bench.options.rounds, async (lane, round) => {
+      await interleave(bench, Object.values(workerContenders), bench.options.rounds, async (contender, round) => {
         const seconds = bench.options.quick ? 0.5 : (bench.options.seconds ?? sampleSeconds);
-        const sample = await measure(bench, running.get(lane)!, seconds);
-        bench.record({ scenario: 'workers', round, lane, ...sample });
+        const sample = await measure(bench, running.get(contender)!, seconds);
+        bench.record({ scenario: 'workers', round, contender, ...sample });
       });
     } finally {
       await Promise.all([...running.values()].map((target) => target.stop()));
@@ -47,5 +47,5 @@ export const workers: Scenario = {
 };
 
 function measure(bench: Bench, target: RunningTarget, seconds: number, maxRequests?: number) {
-  return sampleLane(bench, target, { connections, seconds, maxRequests });
+  return sampleContender(bench, target, { connections, seconds, maxRequests });
 }

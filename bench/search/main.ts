@@ -174,9 +174,9 @@ async function pages(
       const text = `${what}: CPU ${ms} ms, ${growth.toFixed(2)} times that at ${smallClusters} clusters, ${smallMs} ms`;
       return { growth, text };
     };
-    const judged = await compared('a page by token', pods);
+    const checked = await compared('a page by token', pods);
     const { text } = await compared('by creation and token', newest);
-    return { texts: [`${judged.text} (wanted ${mostGrowth})`, text], isGrown: judged.growth > mostGrowth };
+    return { texts: [`${checked.text} (wanted ${mostGrowth})`, text], isGrown: checked.growth > mostGrowth };
   } finally {
     await smallStore.close();
   }

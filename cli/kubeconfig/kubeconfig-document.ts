@@ -158,7 +158,7 @@ interface Sections {
  */
 function refuseConflicts({ clusters, contexts }: Sections, entries: GatewayEntries, file: string): void {
   const remedy =
-    'Choose other names with --prefix NAME, write another file with --output FILE, or remove it with kubectl config.';
+    'Choose other names with --prefix NAME, write another file with --output FILE, or remove the existing entry with kubectl config.';
   const wanted = new Set(targetsOf(entries).map(({ name }) => name));
   const elsewhere = new Map<string, string>();
   for (const item of clusters.items) {

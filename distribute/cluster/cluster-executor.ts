@@ -159,8 +159,8 @@ export class ClusterExecutor {
     if (reported === this.#obstacle) return;
     this.#obstacle = reported;
     const { cluster, log, works } = this.#options;
-    if (obstacle === undefined) log.info({ cluster }, 'works: works of the cluster are executed');
-    else log.warn({ cluster, fault: obstacle.message }, 'works: works of the cluster are not executed');
+    if (obstacle === undefined) log.info({ cluster }, 'works: ManifestWorks of the cluster are executed from now on');
+    else log.warn({ cluster, fault: obstacle.message }, 'works: ManifestWorks of the cluster are not executed');
     for (const name of works()) this.addWork(name);
     for (const { name } of this.#appliedWorks.own()) this.#queue.add(appliedPrefix + name);
   }

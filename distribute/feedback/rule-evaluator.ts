@@ -11,9 +11,9 @@ import { wordsOf, type RulesOf } from './condition-rules.ts';
 
 /** Evaluates the rules of one object. Rules that cost too much give conditions that say so. */
 export interface RuleEvaluator {
-  /** @param cluster the cluster of the object: those of different clusters take turns */
+  /** @param cluster the cluster of the object; evaluations for different clusters take turns */
   evaluate(cluster: string, object: JsonObject, rules: readonly ConditionRule[]): Promise<readonly Finding[]>;
-  /** Milliseconds until rules that cost too much are tried again; undefined when they did not. */
+  /** Milliseconds until rules that cost too much are tried again; undefined when they did not cost too much. */
   againMs(cluster: string, rules: readonly ConditionRule[]): number | undefined;
   close(): void;
 }

@@ -71,7 +71,7 @@ export function identityOf({ account }: Executor, outgoing: OutgoingRule): (clus
     if (seen.name === user.name && seen.groups.length === 0 && seen.extra.length === 0) return seen;
     throw new GatewayError(
       'IDENTITY_REFUSED',
-      `the rules for identities make ${JSON.stringify(seen.name)} of the executor ${user.name}; except ServiceAccounts from them`,
+      `the rules of --identity-exchange change the executor ${user.name} to ${JSON.stringify(seen.name)}; let them match no ServiceAccounts of clusters`,
     );
   };
 }

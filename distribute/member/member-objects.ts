@@ -26,9 +26,9 @@ export class MemberRefusal extends ApiRefusal {
 }
 
 /**
- * Parses what a member answered. Here objects of members come in, which others wrote: what comes out can be walked over
- * by functions that call themselves.
- * @throws MemberRefusal for what is no JSON object, or is nested too deeply
+ * Parses what a member answered. Others wrote these objects, so their nesting is limited: recursive functions can
+ * safely read the result.
+ * @throws MemberRefusal when it is not a JSON object, or is nested too deeply
  */
 export function jsonOf(body: Buffer): JsonObject {
   const parsed = jsonIn(body);

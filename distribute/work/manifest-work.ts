@@ -68,8 +68,8 @@ export function faultOfMeta({ group, version, kind, name, namespace }: ResourceM
 }
 
 /**
- * Finds the kind of a manifest in a member, and completes its `meta` with what the kind says; undefined while the
- * member does not serve the kind. @throws as {@link RestMapper.find}
+ * Finds the kind of a manifest among those that a member serves, and returns the manifest's `meta` with the plural name
+ * of the kind; undefined while the member does not serve it. @throws as {@link RestMapper.find}
  */
 export async function placed(
   meta: ResourceMeta,

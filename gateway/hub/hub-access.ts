@@ -43,10 +43,13 @@ export function startHubAccess(
   config: HubAccessConfig,
   log: Log,
 ): HubAccess {
-  const onError = (error: unknown): void => log.error({ err: error }, 'the trust of the hub could not be followed');
+  const onError = (error: unknown): void =>
+    log.error({ err: error }, 'the ConfigMap extension-apiserver-authentication of the hub could not be watched');
   const { synced, close, ...trust } = startHubTrust(client, {
-    onFault: (message) => log.error({ fault: message }, 'the trust of the hub has a problem'),
-    onRecovered: (message) => log.info({ fault: message }, 'a problem of the trust of the hub is gone'),
+    onFault: (message) =>
+      log.error({ fault: message }, 'the ConfigMap extension-apiserver-authentication of the hub cannot be used'),
+    onRecovered: (message) =>
+      log.info({ fault: message }, 'the ConfigMap extension-apiserver-authentication of the hub can be used again'),
     onError,
   });
   const review = makeHubReview({ client });

@@ -9,7 +9,7 @@ import type { Log } from '../../lib/log.ts';
 
 const resource = { group: collectionGroup, version: collectionVersion, resource: collectionPlural };
 
-/** The collections that objects of the hub define. */
+/** The collections (named lists of types) that objects of the hub define. */
 export interface HubCollections {
   /** The present collections, sorted by name. The same array is returned until an object on the hub changes. */
   current(): readonly CollectionDefinition[];

@@ -113,9 +113,9 @@ async function referenceAt(written: unknown, rendered: (template: string) => Pro
 }
 
 /**
- * Returns an object from memory; undefined when it does not exist or its type is not watched. @param followed the type
- * as the ClusterImportPolicy watches it, with selectors; not the object's type while a change of the policy is under
- * way
+ * Returns an object from the watched objects in memory; undefined when it does not exist or its type is not watched.
+ * @param followed the type that is watched for the ClusterImportPolicy, with selectors. While a change of the policy is
+ * being put into effect, this is not yet the object's type
  */
 function objectAt(
   types: TypesOfPolicies,

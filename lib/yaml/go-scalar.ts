@@ -108,7 +108,7 @@ function typeName(value: GoScalar, text: string): string {
 function decoded(text: string): string {
   const packed = text.replaceAll(/[\r\n]/g, '');
   if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(packed))
-    throw new ScalarFault('this is no base64, as its tag says');
+    throw new ScalarFault('its tag is !!binary, but it is not valid base64');
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
       Uint8Array.from(atob(packed), (byte) => byte.charCodeAt(0)),

@@ -54,7 +54,8 @@ export interface ScopeChange {
 }
 
 /**
- * Finds the events to send, and the resourceVersion that the watcher reaches with them.
+ * Finds the events that a watcher gets when its rights have changed, and the resourceVersion that it reaches with them:
+ * ADDED for objects that it may see now, DELETED for those that it may not see any more.
  * @throws GatewayError (rejects) with code EXPIRED when a limit of this file is exceeded, or the log no longer reaches
  *   back to `change.position`
  */

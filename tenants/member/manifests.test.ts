@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiObject } from '../../kube/types.ts';
-import { GrantFault, type Piece, type Where } from '../object/grant.ts';
+import { GrantFault, type RbacObject, type Where } from '../object/grant.ts';
 import { isAsWanted, render } from './manifests.ts';
 
 const mark = { uid: 'u', title: 'TenantBinding x' };
@@ -17,7 +17,7 @@ const namespaces = new Map([
 ]);
 const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' };
 const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'bob' }];
-const piece = (where: Where | undefined): Piece => ({
+const rbacObject = (where: Where | undefined): RbacObject => ({
   kind: where === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
   name: 'p',
   where,
@@ -25,7 +25,7 @@ const piece = (where: Where | undefined): Piece => ({
   grant: 0,
 });
 const titles = (where: Where, known: typeof namespaces | undefined): readonly string[] =>
-  render([piece(where)], mark, known).wanted.map(
+  render([rbacObject(where)], mark, known).wanted.map(
     ({ object }) => `${object.kind.kind} ${object.namespace}/${object.name}`,
   );
 const names = (where: Where): readonly string[] => titles(where, namespaces);
@@ -37,7 +37,7 @@ test('a selector takes the namespaces that stay, and never that of the gateway',
 
 test('a named namespace that is not there is waited for or made first, and one of the gateway is refused', () => {
   assert.deepEqual(names({ names: ['a', 'new'], create: false }), ['RoleBinding a/p']);
-  assert.deepEqual(render([piece({ names: ['new', 'ending'], create: false })], mark, namespaces).missing, [
+  assert.deepEqual(render([rbacObject({ names: ['new', 'ending'], create: false })], mark, namespaces).missing, [
     'new',
     'ending',
   ]);
@@ -50,7 +50,7 @@ test('where namespaces cannot be listed, named ones count as there', () => {
 });
 
 test('a binding is as wanted until its role, subjects or mark differ', () => {
-  const [wanted] = render([piece(undefined)], mark, undefined).wanted;
+  const [wanted] = render([rbacObject(undefined)], mark, undefined).wanted;
   const live = wanted!.body;
   assert.equal(isAsWanted(live, wanted!), true);
   assert.equal(isAsWanted({ ...live, subjects: [] }, wanted!), false);

@@ -1,5 +1,5 @@
-// Makes the manifests of one cluster from the pieces of a grant (TenantBinding or ClusterPermission), and compares
-// objects in the cluster with them.
+// Makes the manifests of one cluster from the RBAC objects of a grant (TenantBinding or ClusterPermission), and
+// compares objects in the cluster with them.
 import { fieldOf, listAt, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject } from '../../kube/types.ts';
@@ -7,7 +7,14 @@ import { selectorMatches } from '../../lib/objects/label-selector.ts';
 import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
 import { rbacGroup } from '../../lib/objects/api-names.ts';
 import type { ObjectName } from '../../distribute/member/member-objects.ts';
-import { GrantFault, grantLabel, sourceAnnotation, uidLabel, type GrantedObject, type Piece } from '../object/grant.ts';
+import {
+  GrantFault,
+  grantLabel,
+  sourceAnnotation,
+  uidLabel,
+  type GrantedObject,
+  type RbacObject,
+} from '../object/grant.ts';
 
 /** Label of the namespace in a member that holds the gateway's own ServiceAccount. */
 const joinLabel = 'gateway.portcullis.io/cluster';
@@ -49,19 +56,19 @@ export interface Mark {
  * @throws GrantFault for the namespace of the gateway's ServiceAccount
  */
 export function render(
-  pieces: readonly Piece[],
+  rbacObjects: readonly RbacObject[],
   mark: Mark,
   namespaces: ReadonlyMap<string, ApiObject> | undefined,
 ): Rendering {
   const missing = new Set<string>();
   const made = new Map<string, Wanted>();
-  const wanted = pieces.flatMap((piece) => {
-    if (piece.where === undefined) return [wantedFor(piece, mark)];
-    const { where } = piece;
+  const wanted = rbacObjects.flatMap((rbacObject) => {
+    if (rbacObject.where === undefined) return [wantedFor(rbacObject, mark)];
+    const { where } = rbacObject;
     if ('selector' in where)
       return [...(namespaces ?? new Map<string, ApiObject>()).values()]
         .filter((each) => isOpen(each) && selectorMatches(where.selector, each.metadata.labels ?? {}))
-        .map(({ metadata }) => wantedFor(piece, mark, metadata.name));
+        .map(({ metadata }) => wantedFor(rbacObject, mark, metadata.name));
     return where.names.flatMap((name) => {
       const there = namespaces?.get(name);
       if (there !== undefined && isGatewayOwn(there))
@@ -71,9 +78,9 @@ export function render(
           missing.add(name);
           return [];
         }
-        made.set(name, namespaceFor(piece, mark, name));
+        made.set(name, namespaceFor(rbacObject, mark, name));
       }
-      return [wantedFor(piece, mark, name)];
+      return [wantedFor(rbacObject, mark, name)];
     });
   });
   const isRole = ({ object }: Wanted): boolean => object.kind.kind.endsWith('Role');
@@ -90,29 +97,29 @@ function isOpen(namespace: ApiObject): boolean {
   return !isGatewayOwn(namespace) && fieldOf(namespace, 'metadata', 'deletionTimestamp') === undefined;
 }
 
-function wantedFor(piece: Piece, mark: Mark, namespace = ''): Wanted {
-  const { kind, name } = piece;
+function wantedFor(rbacObject: RbacObject, mark: Mark, namespace = ''): Wanted {
+  const { kind, name } = rbacObject;
   return {
     object: { kind: accessKinds[kind], namespace, name },
     body: {
       apiVersion: `${rbacGroup}/v1`,
       kind,
-      metadata: { name, ...(namespace === '' ? {} : { namespace }), ...marked(piece, mark) },
-      ...piece.content,
+      metadata: { name, ...(namespace === '' ? {} : { namespace }), ...marked(rbacObject, mark) },
+      ...rbacObject.content,
     },
     granted: { kind, ...(namespace === '' ? {} : { namespace }), name, uid: '' },
   };
 }
 
-function namespaceFor(piece: Piece, mark: Mark, name: string): Wanted {
+function namespaceFor(rbacObject: RbacObject, mark: Mark, name: string): Wanted {
   return {
     object: { kind: accessKinds.Namespace, namespace: '', name },
-    body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name, ...marked(piece, mark) } },
+    body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name, ...marked(rbacObject, mark) } },
     granted: undefined,
   };
 }
 
-function marked({ grant }: Piece, { uid, title }: Mark): JsonObject {
+function marked({ grant }: RbacObject, { uid, title }: Mark): JsonObject {
   return { labels: { [uidLabel]: uid, [grantLabel]: String(grant) }, annotations: { [sourceAnnotation]: title } };
 }
 

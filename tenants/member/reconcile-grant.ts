@@ -12,7 +12,7 @@ import {
   type ClusterResult,
   type GrantedObject,
   type Phase,
-  type Piece,
+  type RbacObject,
 } from '../object/grant.ts';
 import { hasOtherRole, isAsWanted, isMarked, render, type Mark, type Rendering, type Wanted } from './manifests.ts';
 import { isForbidden, kindsOf, type TenantSession } from './tenant-session.ts';
@@ -50,12 +50,12 @@ interface Checked extends Wanted {
 }
 
 /**
- * Makes the objects of the pieces in the member, and removes recorded objects that are not among them.
+ * Makes the RBAC objects in the member, and removes recorded objects that are not among them.
  * @throws GatewayError when the member cannot be reached
  */
 export async function reconcileGrant(
   parts: GrantParts,
-  pieces: readonly Piece[],
+  rbacObjects: readonly RbacObject[],
   author: Author,
 ): Promise<GrantOutcome> {
   const recorded = parts.known()?.objects ?? [];
@@ -64,7 +64,7 @@ export async function reconcileGrant(
     ...(afterMs === undefined ? {} : { afterMs }),
   });
   try {
-    const rendering = renderNow(parts, pieces, author);
+    const rendering = renderNow(parts, rbacObjects, author);
     if (rendering === 'reading') return tell('Pending', 'Reading', 'the namespaces of the cluster are being read');
     const { wanted, missing } = rendering;
     if (wanted.length > maxObjects)
@@ -94,19 +94,19 @@ export async function reconcileGrant(
 
 function renderNow(
   { session, grant, mark }: GrantParts,
-  pieces: readonly Piece[],
+  rbacObjects: readonly RbacObject[],
   author: Author,
 ): Rendering | 'reading' {
-  const inNamespaces = pieces.filter(({ where }) => where !== undefined);
-  session.follow(grant, author, kindsOf(pieces), inNamespaces.length > 0);
-  if (inNamespaces.length === 0) return render(pieces, mark, undefined);
+  const inNamespaces = rbacObjects.filter(({ where }) => where !== undefined);
+  session.follow(grant, author, kindsOf(rbacObjects), inNamespaces.length > 0);
+  if (inNamespaces.length === 0) return render(rbacObjects, mark, undefined);
   const namespaces = session.namespaces(author);
   if (namespaces === 'reading') return 'reading';
-  if (!('fault' in namespaces)) return render(pieces, mark, namespaces);
+  if (!('fault' in namespaces)) return render(rbacObjects, mark, namespaces);
   const selects = inNamespaces.some(({ where }) => where !== undefined && 'selector' in where);
   if (selects)
     throw new GrantFault(`the namespaces cannot be selected as ${author.modifier.name}: ${namespaces.fault}`);
-  return render(pieces, mark, undefined);
+  return render(rbacObjects, mark, undefined);
 }
 
 /** Applies the objects that are missing or differ. Returns all objects with their UIDs. */

@@ -12,7 +12,7 @@ import {
   readSubjects,
   readWriter,
   type GrantKind,
-  type Piece,
+  type RbacObject,
   type Where,
 } from './grant.ts';
 
@@ -32,18 +32,18 @@ export const clusterPermissions: GrantKind = {
     ...{ all: false, selector: undefined, placements: [] },
     names: [metadata.namespace ?? ''],
   }),
-  piecesOf(permission) {
+  rbacObjectsOf(permission) {
     const spec = fieldOf(permission, 'spec');
     const single = fieldOf(spec, 'clusterRoleBinding');
     const bound = [...(single === undefined ? [] : [single]), ...listAt(spec, 'clusterRoleBindings')];
-    const pieces = [
+    const rbacObjects = [
       ...clusterRoleOf(permission),
       ...listAt(spec, 'roles').map((role) => roleOf(permission, role)),
       ...bound.map((each) => clusterBindingOf(permission, each)),
       ...listAt(spec, 'roleBindings').map((each) => bindingOf(permission, each)),
     ];
-    if (!pieces.some(({ kind }) => kind.endsWith('Binding'))) throw new GrantFault('no bindings are defined');
-    return pieces.map((piece, grant) => ({ ...piece, grant }));
+    if (!rbacObjects.some(({ kind }) => kind.endsWith('Binding'))) throw new GrantFault('no bindings are defined');
+    return rbacObjects.map((rbacObject, grant) => ({ ...rbacObject, grant }));
   },
   prunes: () => true,
   expiresAtMs: () => undefined,
@@ -67,7 +67,7 @@ export const clusterPermissions: GrantKind = {
   },
 };
 
-type Unnumbered = Omit<Piece, 'grant'>;
+type Unnumbered = Omit<RbacObject, 'grant'>;
 
 function clusterRoleOf({ metadata: { name }, ...permission }: ApiObject): readonly Unnumbered[] {
   const role = fieldOf(permission, 'spec', 'clusterRole');
@@ -91,9 +91,9 @@ function bindingOf({ metadata: { name } }: ApiObject, binding: unknown): Unnumbe
   return { kind: 'RoleBinding', name: textAt(binding, 'name') || name, where: whereOf(binding), content };
 }
 
-function whereOf(piece: unknown): Where {
-  const namespace = textAt(piece, 'namespace');
-  const selector = readSelector(fieldOf(piece, 'namespaceSelector'));
+function whereOf(rbacObject: unknown): Where {
+  const namespace = textAt(rbacObject, 'namespace');
+  const selector = readSelector(fieldOf(rbacObject, 'namespaceSelector'));
   if ((namespace === '') === (selector === undefined))
     throw new GrantFault('a role or binding has either namespace or namespaceSelector');
   return selector === undefined ? readNamespaces([namespace], false) : { selector };

@@ -25,7 +25,7 @@ const ownName = 'portcullis:';
 const gatewayNamespace = 'portcullis-system';
 
 /**
- * The namespaces for which a piece is made: chosen by name, or by their labels in the cluster. With `create`, missing
+ * The namespaces for which an object is made: chosen by name, or by their labels in the cluster. With `create`, missing
  * ones are created.
  */
 export type Where =
@@ -33,14 +33,14 @@ export type Where =
   | { readonly selector: LabelSelector };
 
 /** A role or binding that a cluster should have. A namespaced one is made in every namespace of `where`. */
-export interface Piece {
+export interface RbacObject {
   readonly kind: 'ClusterRole' | 'ClusterRoleBinding' | 'Role' | 'RoleBinding';
   readonly name: string;
   /** Undefined for cluster-scoped kinds. */
   readonly where: Where | undefined;
   /** `rules` of a role, `roleRef` and `subjects` of a binding. */
   readonly content: JsonObject;
-  /** Index of the entry in the hub's object that asks for this piece. */
+  /** Index of the entry in the hub's object that asks for this object. */
   readonly grant: number;
 }
 
@@ -54,7 +54,7 @@ export interface ClusterChoice {
 
 /** An object that was made in a cluster. `uid` is '' in an entry that was recorded before the object was made. */
 export interface GrantedObject {
-  readonly kind: Piece['kind'];
+  readonly kind: RbacObject['kind'];
   /** Absent for cluster-scoped kinds. */
   readonly namespace?: string;
   readonly name: string;
@@ -88,7 +88,7 @@ export interface GrantKind {
   readonly appliedType: string;
   clustersOf(object: ApiObject): ClusterChoice;
   /** The roles and bindings that the object asks for. @throws GrantFault */
-  piecesOf(object: ApiObject): readonly Piece[];
+  rbacObjectsOf(object: ApiObject): readonly RbacObject[];
   /** Whether objects are removed from a cluster that is no longer chosen. */
   prunes(object: ApiObject): boolean;
   /** When all rights of the object expire, in Unix milliseconds; undefined: never. */

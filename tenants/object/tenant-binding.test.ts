@@ -14,15 +14,15 @@ const binding = (subject: object, grant: object): ApiObject => made({ subjects: 
 const view = { clusterRole: 'view', scope: 'Cluster' };
 
 test('a grant becomes a binding, and one with rules a role, too', () => {
-  const [only] = tenantBindings.piecesOf(binding(bob, view));
+  const [only] = tenantBindings.rbacObjectsOf(binding(bob, view));
   assert.deepEqual([only?.kind, only?.name, only?.where], ['ClusterRoleBinding', 'portcullis:tenant:x:0', undefined]);
   const rules = [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }];
-  const pieces = tenantBindings.piecesOf(binding(bob, { rules, scope: 'Namespaces', namespaces: ['a'] }));
+  const rbacObjects = tenantBindings.rbacObjectsOf(binding(bob, { rules, scope: 'Namespaces', namespaces: ['a'] }));
   assert.deepEqual(
-    pieces.map(({ kind }) => kind),
+    rbacObjects.map(({ kind }) => kind),
     ['ClusterRole', 'RoleBinding'],
   );
-  assert.deepEqual(pieces[1]?.where, { names: ['a'], create: false });
+  assert.deepEqual(rbacObjects[1]?.where, { names: ['a'], create: false });
 });
 
 test('reserved subjects, roles and namespaces are refused even where the schema let them pass', () => {
@@ -42,14 +42,15 @@ test('reserved subjects, roles and namespaces are refused even where the schema 
       binding(bob, { clusterRole: 'view', scope: 'Namespaces', namespaceSelector }),
     ),
   ];
-  for (const each of refused) assert.throws(() => tenantBindings.piecesOf(each), GrantFault, JSON.stringify(each.spec));
+  for (const each of refused)
+    assert.throws(() => tenantBindings.rbacObjectsOf(each), GrantFault, JSON.stringify(each.spec));
   const permission = made({ clusterRoleBinding: { subject: { kind: 'Group', name: 'system:masters' } } });
-  assert.throws(() => clusterPermissions.piecesOf(permission), GrantFault);
+  assert.throws(() => clusterPermissions.rbacObjectsOf(permission), GrantFault);
 });
 
 test('a ClusterPermission names its objects after itself, and ManagedServiceAccounts are ServiceAccounts of the add-on', () => {
   const subject = { apiGroup: 'authentication.open-cluster-management.io', kind: 'ManagedServiceAccount', name: 'm' };
-  const pieces = clusterPermissions.piecesOf(
+  const rbacObjects = clusterPermissions.rbacObjectsOf(
     made(
       {
         clusterRole: { rules: [] },
@@ -60,7 +61,11 @@ test('a ClusterPermission names its objects after itself, and ManagedServiceAcco
     ),
   );
   assert.deepEqual(
-    pieces.map(({ kind, name, content }) => [kind, name, (content['roleRef'] as { name?: string } | undefined)?.name]),
+    rbacObjects.map(({ kind, name, content }) => [
+      kind,
+      name,
+      (content['roleRef'] as { name?: string } | undefined)?.name,
+    ]),
     [
       ['ClusterRole', 'x', undefined],
       ['ClusterRoleBinding', 'x', 'x'],
@@ -68,7 +73,7 @@ test('a ClusterPermission names its objects after itself, and ManagedServiceAcco
       ['RoleBinding', 'x', 'x'],
     ],
   );
-  assert.deepEqual(pieces[1]?.content['subjects'], [
+  assert.deepEqual(rbacObjects[1]?.content['subjects'], [
     { kind: 'ServiceAccount', name: 'm', namespace: 'open-cluster-management-agent-addon' },
   ]);
 });

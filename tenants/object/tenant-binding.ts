@@ -14,7 +14,7 @@ import {
   type ClusterResult,
   type GrantKind,
   type Phase,
-  type Piece,
+  type RbacObject,
   type Where,
 } from './grant.ts';
 
@@ -38,7 +38,7 @@ export const tenantBindings: GrantKind = {
       })),
     };
   },
-  piecesOf(binding) {
+  rbacObjectsOf(binding) {
     const subjects = readSubjects(listAt(binding, 'spec', 'subjects'));
     return listAt(binding, 'spec', 'grants').flatMap((grant, index) => {
       const name = `portcullis:tenant:${binding.metadata.name}:${index}`;
@@ -48,7 +48,7 @@ export const tenantBindings: GrantKind = {
         : readRoleRef('ClusterRole', textAt(grant, 'clusterRole'));
       const where = textAt(grant, 'scope') === 'Namespaces' ? whereOf(grant) : undefined;
       const kind = where === undefined ? 'ClusterRoleBinding' : 'RoleBinding';
-      const bound: Piece = { kind, name, where, content: { roleRef, subjects }, grant: index };
+      const bound: RbacObject = { kind, name, where, content: { roleRef, subjects }, grant: index };
       if (!hasRules) return [bound];
       const content = { rules: listAt(grant, 'rules') };
       return [{ kind: 'ClusterRole', name, where: undefined, content, grant: index } as const, bound];

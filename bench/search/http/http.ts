@@ -151,7 +151,7 @@ async function compareStores(
   const cpuTimes = mine.cpuMs / other.cpuMs;
   const rows = new Set([mine.rows, theirs.rows, other.rows]);
   const name = `http ${question.name}`;
-  const judged: readonly (readonly [holds: boolean, text: string])[] = [
+  const checked: readonly (readonly [holds: boolean, text: string])[] = [
     [rows.size === 1, `${name}: ${[...rows].join(', ')} rows`],
     [
       ratio >= question.atLeast,
@@ -166,8 +166,8 @@ async function compareStores(
       : []),
   ];
   return {
-    texts: judged.slice(0, 3).map(([, text]) => text),
-    missed: judged.filter(([holds]) => !holds).map(([, text]) => text),
+    texts: checked.slice(0, 3).map(([, text]) => text),
+    missed: checked.filter(([holds]) => !holds).map(([, text]) => text),
   };
 }
 

@@ -13,7 +13,7 @@ export interface Parts {
   readonly conditions: Conditions;
 }
 
-/** Decides about the objects of a kind. Unreadable is thrown when a field has another form than it must have. */
+/** Tells whether an object of one kind is ready. @throws Unreadable when a field does not have the expected type */
 export type Judge = (parts: Parts) => Readiness;
 
 /** The judges by kind and group. */

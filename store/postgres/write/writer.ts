@@ -318,7 +318,9 @@ function unfollow(shard: number, inc: number, types: readonly number[]): readonl
 function checkShard(incarnation: string, writer: ShardWriter | undefined): number {
   const shard = shardOfIncarnation(incarnation);
   if (writer !== undefined && writer.shard !== shard) {
-    throw new RangeError(`rows of ${incarnation} belong to shard ${shard}, not ${writer.shard}`);
+    throw new RangeError(
+      `rows of incarnation ${incarnation} belong to shard ${shard}, but this writer has shard ${writer.shard}`,
+    );
   }
   return shard;
 }

@@ -41,8 +41,8 @@ export interface Extent {
 }
 
 /**
- * The part of an extent that stays the same until a namespace slot is added, or a type is followed in one more
- * incarnation.
+ * The part of an extent (the rows that a caller may see) that stays the same until the index gets one more namespace,
+ * or objects of the type from one more cluster.
  */
 interface Granted {
   readonly catalogVersion: number;

@@ -21,7 +21,7 @@ export interface LaneLoad {
  * Takes one sample: sends the load and measures rate, latency and CPU time.
  * @throws Error (rejects) when the load generator returned no result
  */
-export async function sampleLane(bench: Bench, target: RunningTarget, load: LaneLoad) {
+export async function sampleContender(bench: Bench, target: RunningTarget, load: LaneLoad) {
   const { connections, seconds, maxRequests, warmupSeconds = defaultWarmupSeconds } = load;
   const running = await openLoad(bench.loadBinary, {
     mode: 'requests',
