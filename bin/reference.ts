@@ -5,8 +5,8 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { limitSettings } from '../config/sections/limits-config.ts';
 import { allSettings, settingSections } from '../config/all-settings.ts';
-import { flagOf } from '../config/settings/settings.ts';
-import type { Setting, Settings } from '../config/settings/settings.ts';
+import { defaultText, flagOf } from '../config/settings/settings.ts';
+import type { Settings } from '../config/settings/settings.ts';
 import { chartDefinitions } from './generate-crds.ts';
 import { makeProgram } from './program.ts';
 import { plain } from './serve-flags.ts';
@@ -41,10 +41,6 @@ function tableOf(settings: Settings): string {
     return `| \`${name}\` | ${defaultText(setting)} | ${meaning} |`.replaceAll('  ', ' ');
   });
   return ['| Key | Default | Meaning |', '|---|---|---|', ...rows, ''].join('\n');
-}
-
-function defaultText({ default: value, otherwise }: Setting): string {
-  return otherwise ?? (value === undefined ? '' : `\`${String(value)}\``);
 }
 
 /**

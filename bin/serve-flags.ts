@@ -4,7 +4,7 @@
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { allSettings, settingSections } from '../config/all-settings.ts';
-import { flagOf } from '../config/settings/settings.ts';
+import { defaultText, flagOf } from '../config/settings/settings.ts';
 import type { Setting } from '../config/settings/settings.ts';
 
 /**
@@ -45,8 +45,8 @@ function append(value: string, earlier: readonly string[] | undefined): readonly
 
 /** What the help says of a default; '' where it goes without saying. */
 function defaultOf(setting: Setting): string {
-  const { default: value, otherwise = String(value ?? '') } = setting;
-  return value === false || otherwise === '' ? '' : ` (default: ${plain(otherwise)})`;
+  const text = plain(defaultText(setting));
+  return setting.default === false || text === '' ? '' : ` (default: ${text})`;
 }
 
 /** Markdown as plain text: links and code lose their marks, and keys of the configuration file become flags. */

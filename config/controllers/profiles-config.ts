@@ -23,7 +23,6 @@ export interface ProfilesConfig {
 /** The kind of `publishClusterProfiles`: a namespace, or a switch, where true means the namespace portcullis-system. */
 const namespaceOrSwitch: Kind<string | false> = {
   placeholder: '[namespace]',
-  isSwitch: true,
   file: z.union([z.boolean(), z.string().min(1)]),
   read: (written, place) => {
     if (String(written) === 'false') return false;

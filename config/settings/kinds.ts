@@ -52,7 +52,6 @@ export function oneOf<T extends string>(...choices: readonly T[]): Kind<T> {
 /** True or false. The flag without a value means true. */
 export const onOff: Kind<boolean> = {
   placeholder: '[boolean]',
-  isSwitch: true,
   file: z.boolean(),
   read: (written, place) => {
     if (String(written) === 'true') return true;

@@ -23,8 +23,6 @@ export interface Kind<T> {
   readonly choices?: readonly string[];
   /** True when the flag can be given more than once. */
   readonly isRepeatable?: boolean;
-  /** True for a switch: the flag without a value means true. */
-  readonly isSwitch?: boolean;
   /** What the configuration file may hold. Flags are text, but for switches and repeatable flags. */
   readonly file: z.ZodType;
   /** Returns the value; undefined after `place.fault` was called. */
@@ -46,6 +44,11 @@ export interface Setting<T = unknown> {
   readonly alias?: string;
   /** True for a setting of the configuration file that has no flag. */
   readonly hasNoFlag?: boolean;
+}
+
+/** In Markdown, what holds when the operator writes nothing; '' when nothing does. */
+export function defaultText({ default: value, otherwise }: Setting): string {
+  return otherwise ?? (value === undefined ? '' : `\`${String(value)}\``);
 }
 
 /** Settings by name. The name is the key of the configuration file; the flag is the name in kebab case. */
