@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { buildMissingConsole } from './console-files.ts';
+import { tempDir } from '../test/temp-dir.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-console-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = tempDir('console');
 
 test('a checkout builds the console when it is first served, and not again', async () => {
   const built: string[] = [];

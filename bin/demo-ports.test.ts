@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { run } from './program.ts';
 import { recordingTerminal } from '../cli/stub-gateway.fixture.ts';
+import { tempDir } from '../test/temp-dir.ts';
 
 test('a demo whose ports are taken says which, who may have them and how to take others, and starts nothing', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-demo-'));
+  const folder = tempDir('demo');
   const servers = [createServer(), createServer()];
   const state = process.env['XDG_STATE_HOME'];
   process.env['XDG_STATE_HOME'] = folder;
@@ -43,6 +42,5 @@ test('a demo whose ports are taken says which, who may have them and how to take
     if (state === undefined) delete process.env['XDG_STATE_HOME'];
     else process.env['XDG_STATE_HOME'] = state;
     for (const server of servers) server.close();
-    rmSync(folder, { recursive: true });
   }
 });

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +9,7 @@ import type { Terminal } from '../cli/terminal/terminal.ts';
 import type { DemoOptions, LongRunningVerbs, ServeOptions } from './verbs.ts';
 import type { CheckOptions } from './verbs.ts';
 import { makeProgram, run } from './program.ts';
+import { tempDir } from '../test/temp-dir.ts';
 
 interface Outcome {
   readonly code: number;
@@ -167,27 +167,23 @@ test('an error nobody threw on purpose keeps its stack', async () => {
 const executable = fileURLToPath(new URL('./portcullis.mjs', import.meta.url));
 
 test('the executable runs under both names', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-bin-'));
-  try {
-    const plugin = join(folder, 'kubectl-portcullis');
-    symlinkSync(executable, plugin);
-    const direct = spawnSync(process.execPath, [executable, 'version', '-o', 'json'], { encoding: 'utf8' });
-    assert.equal(direct.status, 0, direct.stderr);
-    assert.deepEqual((JSON.parse(direct.stdout) as { node: string }).node, process.versions.node);
-    const usage = spawnSync(process.execPath, [plugin, 'serv'], { encoding: 'utf8' });
-    assert.equal(usage.status, 2);
-    assert.match(usage.stderr, /Run "kubectl portcullis --help"/);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = tempDir('bin');
+  const plugin = join(folder, 'kubectl-portcullis');
+  symlinkSync(executable, plugin);
+  const direct = spawnSync(process.execPath, [executable, 'version', '-o', 'json'], { encoding: 'utf8' });
+  assert.equal(direct.status, 0, direct.stderr);
+  assert.deepEqual((JSON.parse(direct.stdout) as { node: string }).node, process.versions.node);
+  const usage = spawnSync(process.execPath, [plugin, 'serv'], { encoding: 'utf8' });
+  assert.equal(usage.status, 2);
+  assert.match(usage.stderr, /Run "kubectl portcullis --help"/);
 });
 
 /**
- * A folder in which the executable believes to run on Node 20; `pinned` is a shell script in place of the Node of npm
- * ci.
+ * Arguments of the executable in a folder where it believes to run on Node 20; `pinned` is a shell script in place of
+ * the Node of npm ci.
  */
-function oldNodeFolder(pinned: string | undefined): { readonly path: string; readonly args: readonly string[] } {
-  const path = mkdtempSync(join(tmpdir(), 'portcullis-old-'));
+function oldNodeFolder(pinned: string | undefined): readonly string[] {
+  const path = tempDir('old');
   mkdirSync(join(path, 'bin'));
   copyFileSync(executable, join(path, 'bin', 'portcullis.mjs'));
   const old = join(path, 'old.mjs');
@@ -196,40 +192,28 @@ function oldNodeFolder(pinned: string | undefined): { readonly path: string; rea
     mkdirSync(join(path, 'node_modules', '.bin'), { recursive: true });
     writeFileSync(join(path, 'node_modules', '.bin', 'node'), `#!/bin/sh\n${pinned}\n`, { mode: 0o755 });
   }
-  return { path, args: ['--import', old, join(path, 'bin', 'portcullis.mjs')] };
+  return ['--import', old, join(path, 'bin', 'portcullis.mjs')];
 }
 
 test('an old Node without npm ci is told which one is needed', () => {
-  const { path, args } = oldNodeFolder(undefined);
-  try {
-    const { status, stderr } = spawnSync(process.execPath, [...args, 'version'], { encoding: 'utf8' });
-    assert.equal(status, 2);
-    assert.match(stderr, /needs Node 24 or newer, this is 20\.20\.2\n.*npm ci/);
-  } finally {
-    rmSync(path, { recursive: true });
-  }
+  const args = oldNodeFolder(undefined);
+  const { status, stderr } = spawnSync(process.execPath, [...args, 'version'], { encoding: 'utf8' });
+  assert.equal(status, 2);
+  assert.match(stderr, /needs Node 24 or newer, this is 20\.20\.2\n.*npm ci/);
 });
 
 test('an old Node hands over to the one of npm ci, and its exit is passed on', () => {
-  const { path, args } = oldNodeFolder('echo "${1##*/} $2 $3"; test "$3" = killed && kill -TERM $$; exit 3');
-  try {
-    const found = spawnSync(process.execPath, [...args, 'get', 'clusters'], { encoding: 'utf8' });
-    assert.deepEqual([found.status, found.stdout], [3, 'portcullis.mjs get clusters\n']);
-    assert.equal(spawnSync(process.execPath, [...args, 'get', 'killed']).signal, 'SIGTERM');
-  } finally {
-    rmSync(path, { recursive: true });
-  }
+  const args = oldNodeFolder('echo "${1##*/} $2 $3"; test "$3" = killed && kill -TERM $$; exit 3');
+  const found = spawnSync(process.execPath, [...args, 'get', 'clusters'], { encoding: 'utf8' });
+  assert.deepEqual([found.status, found.stdout], [3, 'portcullis.mjs get clusters\n']);
+  assert.equal(spawnSync(process.execPath, [...args, 'get', 'killed']).signal, 'SIGTERM');
 });
 
 test('a signal to the old Node reaches the one of npm ci, which ends in its own way', async () => {
-  const { path, args } = oldNodeFolder('trap "exit 5" TERM; echo up; for i in $(seq 1500); do sleep 0.02; done');
-  try {
-    const child = spawn(process.execPath, [...args, 'serve'], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const ended = once(child, 'exit');
-    await once(child.stdout, 'data');
-    child.kill('SIGTERM');
-    assert.deepEqual(await ended, [5, null]);
-  } finally {
-    rmSync(path, { recursive: true });
-  }
+  const args = oldNodeFolder('trap "exit 5" TERM; echo up; for i in $(seq 1500); do sleep 0.02; done');
+  const child = spawn(process.execPath, [...args, 'serve'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  await once(child.stdout, 'data');
+  child.kill('SIGTERM');
+  assert.deepEqual(await ended, [5, null]);
 });

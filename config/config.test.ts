@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigurationError } from '../lib/configuration-error.ts';
 import { readConfig } from './config.ts';
 import type { ConfigInput } from './written.ts';
+import { tempDir } from '../test/temp-dir.ts';
 
 const minimal: ConfigInput = { kubeconfig: ['/k'], tokenAuthFile: '/t' };
 
@@ -20,14 +20,10 @@ function faultsOf(input: ConfigInput): string {
 }
 
 function withFile<T>(text: string, use: (file: string, dir: string) => T): T {
-  const dir = mkdtempSync(join(tmpdir(), 'portcullis-config-'));
-  try {
-    const file = join(dir, 'portcullis.yaml');
-    writeFileSync(file, text);
-    return use(file, dir);
-  } finally {
-    rmSync(dir, { recursive: true });
-  }
+  const dir = tempDir('config');
+  const file = join(dir, 'portcullis.yaml');
+  writeFileSync(file, text);
+  return use(file, dir);
 }
 
 test('flags win over the file, the file over defaults; paths start where they were written', () => {

@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict';
-import { appendFile, mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, mkdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { lookAt, watchFiles, type FileWatchOptions } from './file-watch.ts';
+import { tempDir } from '../test/temp-dir.ts';
 
 const limit = { timeout: 20_000 };
-
-async function folderOf(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'watch-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** A watch whose changes can be awaited one by one; `onChange` looks at the files anew, as a reader would. */
 async function watched(t: TestContext, files: readonly string[], options: Omit<FileWatchOptions, 'onChange'>) {
@@ -51,7 +45,7 @@ for (const [name, options] of [
   ['a notice', noticing],
 ] as const) {
   test(`${name} finds files written in place, replaced, removed and created`, limit, async (t) => {
-    const folder = await folderOf(t);
+    const folder = tempDir('watch');
     const [one, two] = [join(folder, 'one'), join(folder, 'two')];
     await writeFile(one, 'a');
     const { next } = await watched(t, [one, two], options);
@@ -76,7 +70,7 @@ for (const [name, options] of [
   });
 
   test(`${name} finds the swap of a Secret volume`, limit, async (t) => {
-    const folder = await folderOf(t);
+    const folder = tempDir('watch');
     for (const version of ['..1', '..2']) {
       await mkdir(join(folder, version));
       await writeFile(join(folder, version, 'token'), 'same size');
@@ -131,7 +125,7 @@ test(
   'a change between reading and setFiles is found, because the state that was read is the one compared',
   limit,
   async (t) => {
-    const folder = await folderOf(t);
+    const folder = tempDir('watch');
     const file = join(folder, 'file');
     await writeFile(file, 'old');
     const { watch, next } = await watched(t, [file], polling);
@@ -144,7 +138,7 @@ test(
 );
 
 test('after close nothing is looked at or reported', limit, async (t) => {
-  const folder = await folderOf(t);
+  const folder = tempDir('watch');
   const file = join(folder, 'file');
   await writeFile(file, '');
   let looks = 0;

@@ -2,9 +2,9 @@
 // instead of the line the process prints when it serves; and leaving it running when the test fails.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { tempDir } from './temp-dir.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 
@@ -61,7 +61,7 @@ export function tokenLine({ token, name, uid = '', groups = [] }: TestUser): str
 
 /** Starts a gateway and waits until it serves; rejects with its output when it exits instead. */
 export async function startGatewayProcess(options: GatewayOptions): Promise<GatewayProcess> {
-  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'portcullis-data-'));
+  const dataDir = options.dataDir ?? tempDir('data');
   const tokenFile = join(dataDir, 'tokens.csv');
   const configFile = join(dataDir, 'config.yaml');
   if (options.users.length > 0)
@@ -105,13 +105,10 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
   });
   const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | string> => {
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
-    const code = await exited;
-    if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
-    return code;
+    return await exited;
   };
   const first = await Promise.race([banner, exited]);
   if (!Array.isArray(first)) {
-    if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
     throw new Error(`the gateway ended with ${String(first)} instead of serving:\n${output}${log}`);
   }
   const caFile = join(dataDir, 'ca.crt');

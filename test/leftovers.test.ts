@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { killLeftovers } from './leftovers.ts';
+import { tempDir } from './temp-dir.ts';
 
 test('processes of a killed end-to-end run are ended, and no others', () => {
-  const proc = mkdtempSync(join(tmpdir(), 'portcullis-proc-'));
+  const proc = tempDir('proc');
   const environments = {
     '11': 'PATH=/bin\0PORTCULLIS_TEST_LANE=1\0',
     '12': 'PATH=/bin\0',
@@ -25,5 +25,4 @@ test('processes of a killed end-to-end run are ended, and no others', () => {
   );
   assert.deepEqual(killed, [11]);
   assert.deepEqual(killLeftovers(join(proc, 'nowhere')), []);
-  rmSync(proc, { recursive: true });
 });

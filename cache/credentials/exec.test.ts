@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { GatewayError } from '../../model/errors.ts';
 import type { Credential } from '../../model/records.ts';
 import { testKeyPair } from './certificate.fixture.ts';
 import { execCredential, type ExecCredentialOptions, type ExecPlan } from './exec.ts';
 import type { ExecResult } from './exec-run.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
 const apiVersion = 'client.authentication.k8s.io/v1';
 const startMs = Date.parse('2026-01-01T00:00:00Z');
@@ -37,10 +37,9 @@ function scripted(results: readonly (ExecResult | string)[], changes: Partial<Ex
   return { state, source };
 }
 
-/** A real plugin: a shell script in a folder that goes with the test. */
-async function script(t: TestContext, body: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'exec-'));
-  t.after(() => rm(folder, { recursive: true }));
+/** A real plugin: a shell script in a folder of its own. */
+async function script(body: string): Promise<string> {
+  const folder = tempDir('exec');
   const file = join(folder, 'login');
   await writeFile(file, `#!/bin/sh\ncd "${folder}"\n${body}\n`);
   await chmod(file, 0o700);
@@ -59,9 +58,8 @@ async function messageOf(credential: Credential | Promise<Credential>): Promise<
   return assert.fail('it gave a credential');
 }
 
-test('a real plugin is run without a shell and stdin, with its arguments, environment and KUBERNETES_EXEC_INFO', async (t) => {
+test('a real plugin is run without a shell and stdin, with its arguments, environment and KUBERNETES_EXEC_INFO', async () => {
   const command = await script(
-    t,
     `printf '%s|' "$@" "$INHERITED" "$GIVEN" > seen
 printf '%s' "$KUBERNETES_EXEC_INFO" > info
 if read -r line; then exit 9; fi
@@ -86,8 +84,8 @@ echo '${answer({ token: 'tok' })}'`,
   });
 });
 
-test('a plugin that hangs is killed at the limit, with everything it started', { timeout: 20_000 }, async (t) => {
-  const command = await script(t, 'sleep 600 & echo $! > child; echo $$ > self; wait');
+test('a plugin that hangs is killed at the limit, with everything it started', { timeout: 20_000 }, async () => {
+  const command = await script('sleep 600 & echo $! > child; echo $$ > self; wait');
   const source = execCredential({ plan: planOf(command), environment: process.env, timeoutMs: 300 });
   assert.equal(await messageOf(source.current()), 'credential plugin login: did not end within 0.3 s');
   for (const name of ['self', 'child']) {
@@ -105,21 +103,21 @@ async function untilGone(pid: number): Promise<void> {
   }
 }
 
-test('a plugin that leaves a child with its pipes open does not keep us waiting for the child', async (t) => {
-  const command = await script(t, `sleep 600 & echo '${answer({ token: 't' })}'`);
+test('a plugin that leaves a child with its pipes open does not keep us waiting for the child', async () => {
+  const command = await script(`sleep 600 & echo '${answer({ token: 't' })}'`);
   const source = execCredential({ plan: planOf(command), environment: process.env });
   assert.equal((await source.current()).authorization, 'Bearer t');
 });
 
-test('a plugin that floods stdout is ended', async (t) => {
-  const command = await script(t, 'yes | head -c 3000000; sleep 600');
+test('a plugin that floods stdout is ended', async () => {
+  const command = await script('yes | head -c 3000000; sleep 600');
   const source = execCredential({ plan: planOf(command), environment: process.env });
   assert.equal(await messageOf(source.current()), 'credential plugin login: printed more than 1 MiB');
 });
 
-test('a running plugin ends with the gateway', async (t) => {
+test('a running plugin ends with the gateway', async () => {
   const stopping = new AbortController();
-  const command = await script(t, 'sleep 600');
+  const command = await script('sleep 600');
   const source = execCredential({ plan: planOf(command), environment: process.env, signal: stopping.signal });
   const message = messageOf(source.current());
   stopping.abort();
@@ -130,8 +128,8 @@ test('a running plugin ends with the gateway', async (t) => {
   );
 });
 
-test('the error names plugin, exit code and last line, without what looks secret', async (t) => {
-  const command = await script(t, 'echo first >&2; echo "login failed for $API_TOKEN with token: abc" >&2; exit 3');
+test('the error names plugin, exit code and last line, without what looks secret', async () => {
+  const command = await script('echo first >&2; echo "login failed for $API_TOKEN with token: abc" >&2; exit 3');
   const plan = planOf(command, {
     env: [{ name: 'API_TOKEN', value: 'hunter22hunter22' }],
     installHint: 'never shown here',

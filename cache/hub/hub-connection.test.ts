@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rename, rm, symlink, mkdir, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rename, symlink, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { testKeyPair } from '../credentials/certificate.fixture.ts';
 import type { HubConnection } from '../../kube/client/connection.ts';
 import { inClusterConnection, readHubKubeconfig } from './hub-connection.ts';
 import { until } from '../../kube/client/hub.fixture.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
 const [one, two] = await Promise.all([testKeyPair('one'), testKeyPair('two')]);
-
-async function folderOf(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'hub-connection-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** A kubeconfig whose current context is "Hub ü", a name no cluster of a gateway could have. */
 function kubeconfig(cluster: object, user: object, current: string | undefined = 'Hub ü'): string {
@@ -36,7 +30,7 @@ async function authorizationOf(connection: HubConnection): Promise<string | unde
 }
 
 test('the current context of the kubeconfig is the hub, its other contexts do not matter', async (t) => {
-  const folder = await folderOf(t);
+  const folder = tempDir('hub-connection');
   const file = join(folder, 'config');
   await writeFile(join(folder, 'ca.pem'), one.cert);
   await writeFile(join(folder, 'token'), 'from-file\n');
@@ -56,7 +50,7 @@ test('the current context of the kubeconfig is the hub, its other contexts do no
 });
 
 test('client certificates and plugins work, since the file is the operator’s own', async (t) => {
-  const folder = await folderOf(t);
+  const folder = tempDir('hub-connection');
   const file = join(folder, 'config');
   const data = (text: string): string => Buffer.from(text).toString('base64');
   const server = { server: 'https://hub.example' };
@@ -79,8 +73,8 @@ test('client certificates and plugins work, since the file is the operator’s o
   assert.equal(await authorizationOf(executed), 'Bearer of-plugin');
 });
 
-test('what cannot be a hub is refused at start, with the reason and no secret', async (t) => {
-  const folder = await folderOf(t);
+test('what cannot be a hub is refused at start, with the reason and no secret', async () => {
+  const folder = tempDir('hub-connection');
   const file = join(folder, 'config');
   const server = 'https://hub.example';
   const user = { token: 'hunter2' };
@@ -108,7 +102,7 @@ test('what cannot be a hub is refused at start, with the reason and no secret', 
 });
 
 test('a pod’s ServiceAccount is followed as kubelet swaps its files; connections are kept unless the authority changes', async (t) => {
-  const folder = await folderOf(t);
+  const folder = tempDir('hub-connection');
   const write = async (version: string, ca: string, token: string): Promise<void> => {
     await mkdir(join(folder, version));
     await writeFile(join(folder, version, 'ca.crt'), ca);

@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { parse } from 'yaml';
 import { Failure } from '../terminal/failure.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { bootstrapKubeconfig } from './bootstrap-kubeconfig.ts';
 import type { HubObject, HubObjects } from './hub-objects.ts';
 import { awaitReady, declareJoin, leave } from './join-run.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-join-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = tempDir('join');
 
 const joinPath = '/apis/join.portcullis.io/v1alpha1/clusterjoins/edge';
 const request = { name: 'edge', namespace: 'joining', kubeconfig: 'k', spec: { index: true } };

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { readConfig } from '../config.ts';
 import type { ConfigInput } from '../written.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
 const rest: ConfigInput = { kubeconfig: ['clusters.yaml'], tokenAuthFile: 'tokens.csv' };
 const url = 'postgres://index@db.example.com/portcullis';
@@ -29,18 +29,14 @@ test('the index is in SQLite unless a flag, the environment or the configuration
   assert.equal(storeOf({ indexStore: 'sqlite' }, { PORTCULLIS_INDEX_STORE: url }), undefined);
   assert.deepEqual(storeOf({ indexStore: url }), { url });
   assert.equal(storeOf({}, { PORTCULLIS_INDEX_STORE: url })?.url, url);
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-config-'));
-  try {
-    const file = join(folder, 'config.yaml');
-    const text = `indexStore: ${url}\nindexStorePasswordFile: password\nindexStoreSchema: fleet\nindexStoreConnections: 20\n`;
-    writeFileSync(file, text);
-    const expected = { url, passwordFile: join(folder, 'password'), schema: 'fleet', connections: 20 };
-    assert.deepEqual(storeOf({ config: file }, { PORTCULLIS_INDEX_STORE: 'sqlite' }), expected);
-    const { passwordFile } = storeOf({ config: file, indexStorePasswordFile: 'other' })!;
-    assert.equal(passwordFile, resolve('other'));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = tempDir('config');
+  const file = join(folder, 'config.yaml');
+  const text = `indexStore: ${url}\nindexStorePasswordFile: password\nindexStoreSchema: fleet\nindexStoreConnections: 20\n`;
+  writeFileSync(file, text);
+  const expected = { url, passwordFile: join(folder, 'password'), schema: 'fleet', connections: 20 };
+  assert.deepEqual(storeOf({ config: file }, { PORTCULLIS_INDEX_STORE: 'sqlite' }), expected);
+  const { passwordFile } = storeOf({ config: file, indexStorePasswordFile: 'other' })!;
+  assert.equal(passwordFile, resolve('other'));
 });
 
 test('an index in a database starts with the gateway', () => {

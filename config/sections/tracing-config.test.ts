@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import test, { after } from 'node:test';
+import test from 'node:test';
 import type { ConfigurationFault } from '../../lib/configuration-error.ts';
 import { readTracingConfig } from './tracing-config.ts';
 import { flagsAlone } from '../settings/settings.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-tracing-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = tempDir('tracing');
 
 function read(environment: NodeJS.ProcessEnv, flags: Readonly<Record<string, unknown>> = {}) {
   const faults: ConfigurationFault[] = [];

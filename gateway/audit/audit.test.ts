@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
@@ -9,6 +8,7 @@ import { readAuditConfig } from '../../config/sections/audit-config.ts';
 import { makeLog } from '../../lib/log.ts';
 import type { Written } from '../../config/settings/settings.ts';
 import { makeReloading } from '../../config/reloading.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
 function read(flags: Written['flags'], file: Written['file'] = {}) {
   const faults: string[] = [];
@@ -78,7 +78,7 @@ test('settings that record nothing, and wrong numbers, are reported with their f
 });
 
 test('a policy, file or webhook that cannot be used keeps the gateway from starting', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-audit-'));
+  const folder = tempDir('audit');
   const log = makeLog('silent');
   const reloading = makeReloading(log);
   const policyFile = join(folder, 'policy.yaml');
@@ -97,6 +97,5 @@ test('a policy, file or webhook that cannot be used keeps the gateway from start
     }
   } finally {
     reloading.close();
-    rmSync(folder, { recursive: true, force: true });
   }
 });

@@ -1,22 +1,21 @@
 import assert from 'node:assert/strict';
-import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { makeCertificate } from '../../auth/x509/certificates.fixture.ts';
 import type { ConfigInput } from '../../config/written.ts';
 import { checkConfiguration } from './check.ts';
 import type { CheckResult } from './weakness.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const nowMs = Date.now();
 const longToken = 'f3b1c8d0a96e47525f1bb0c17e7d3a44';
 
-let folder: string;
+const folder = tempDir('check');
 const pems: Record<string, string> = {};
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-check-'));
   for (const [name, days] of [
     ['good', 400],
     ['soon', 20],
@@ -30,8 +29,6 @@ before(async () => {
     pems[name] = made.pem;
   }
 });
-
-after(() => rmSync(folder, { recursive: true }));
 
 /** Writes a file that only its owner can read, unless a mode is given. */
 function file(name: string, text: string, mode = 0o600): string {

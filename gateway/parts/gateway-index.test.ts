@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createClusterStore } from '../../model/store.ts';
@@ -10,6 +9,7 @@ import { makeGatewayIndex } from './gateway-index.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import type { IndexConfig } from '../../config/sections/index-config.ts';
 import { makeLog } from '../../lib/log.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
 function make(folder: string, startsAtOnce: boolean, log = makeLog('silent')): GatewayIndex {
   const config: IndexConfig = {
@@ -36,28 +36,24 @@ function make(folder: string, startsAtOnce: boolean, log = makeLog('silent')): G
 }
 
 test('an index that cannot start answers 503 to its own paths, says so in readyz, and keeps the gateway ready', async () => {
-  const place = mkdtempSync(join(tmpdir(), 'portcullis-index-'));
-  try {
-    // A file where the folder should be.
-    writeFileSync(join(place, 'index'), '');
-    const index = make(join(place, 'index'), true);
-    for (const _ of [1, 2]) {
-      await assert.rejects(index.answer({} as never), (error) => {
-        assert.ok(error instanceof GatewayError);
-        assert.equal(error.code, 'INDEX_UNAVAILABLE');
-        return true;
-      });
-    }
-    assert.equal(index.check.fault(), undefined);
-    assert.match(index.check.note?.() ?? '', /EEXIST|ENOTDIR/);
-    await index.close();
-  } finally {
-    rmSync(place, { recursive: true });
+  const place = tempDir('index');
+  // A file where the folder should be.
+  writeFileSync(join(place, 'index'), '');
+  const index = make(join(place, 'index'), true);
+  for (const _ of [1, 2]) {
+    await assert.rejects(index.answer({} as never), (error) => {
+      assert.ok(error instanceof GatewayError);
+      assert.equal(error.code, 'INDEX_UNAVAILABLE');
+      return true;
+    });
   }
+  assert.equal(index.check.fault(), undefined);
+  assert.match(index.check.note?.() ?? '', /EEXIST|ENOTDIR/);
+  await index.close();
 });
 
 test('an index that is closed while it starts logs no fault, even when its folder is gone', async () => {
-  const place = mkdtempSync(join(tmpdir(), 'portcullis-index-'));
+  const place = tempDir('index');
   let written = '';
   const log = makeLog('error', { write: (line) => void (written += line) });
   writeFileSync(join(place, 'index'), '');
@@ -65,19 +61,14 @@ test('an index that is closed while it starts logs no fault, even when its folde
   const asked = assert.rejects(index.answer({} as never));
   await index.close();
   await asked;
-  rmSync(place, { recursive: true });
   assert.equal(written, '');
 });
 
 test('without a flag nothing is started and nothing is written before somebody asks', async () => {
-  const place = mkdtempSync(join(tmpdir(), 'portcullis-index-'));
-  try {
-    const index = make(join(place, 'index'), false);
-    assert.match(index.check.note?.() ?? '', /not started/);
-    await index.close();
-    assert.throws(() => rmSync(join(place, 'index')), { code: 'ENOENT' });
-    await assert.rejects(index.answer({} as never), /the gateway is shutting down/);
-  } finally {
-    rmSync(place, { recursive: true });
-  }
+  const place = tempDir('index');
+  const index = make(join(place, 'index'), false);
+  assert.match(index.check.note?.() ?? '', /not started/);
+  await index.close();
+  assert.throws(() => rmSync(join(place, 'index')), { code: 'ENOENT' });
+  await assert.rejects(index.answer({} as never), /the gateway is shutting down/);
 });

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
@@ -11,6 +10,7 @@ import { readIdentityConfig } from '../../config/sections/identity-config.ts';
 import { flagsAlone } from '../../config/settings/settings.ts';
 import { startOutgoingIdentities } from './outgoing.ts';
 import type { Reloading } from '../../config/reloading.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
 const cluster = { name: 'c1', uid: 'uid-c1' } as ClusterSpec;
 const rule = (target: string): string =>
@@ -48,11 +48,10 @@ test('a changed file is in force with the next request, a bad one changes nothin
 test('the real file is read at start, and a bad one ends it', async (t: TestContext) => {
   const { makeReloading } = await import('../../config/reloading.ts');
   const { makeLog } = await import('../../lib/log.ts');
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-outgoing-'));
+  const folder = tempDir('outgoing');
   const reloading = makeReloading(makeLog('silent'));
   t.after(() => {
     reloading.close();
-    rmSync(folder, { recursive: true });
   });
   const file = join(folder, 'rules.yaml');
   writeFileSync(file, rule('one'));

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import type { ProxyAddress } from '../../model/records.ts';
 import { makeTestAuthority } from './authority.fixture.ts';
 import type { TestAuthority, TestCertificate } from './authority.fixture.ts';
@@ -12,13 +10,14 @@ import { startHttp2Member } from '../http2/http2-member.fixture.ts';
 import { getRequest, memberOptions, recordingHandler, response, startTestMember } from '../pools/member.fixture.ts';
 import type { Outcome, TestMember } from '../pools/member.fixture.ts';
 import { makeTransport } from '../pools/transport.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
 let authority: TestAuthority;
 let proxyAuthority: TestAuthority;
 let certificate: TestCertificate;
 let proxyCertificate: TestCertificate;
 let gateway: TestCertificate;
-let folder: string;
+const folder = tempDir('proxy-connection');
 
 before(async () => {
   authority = await makeTestAuthority();
@@ -26,10 +25,7 @@ before(async () => {
   certificate = await authority.issue(['ip:127.0.0.1']);
   proxyCertificate = await proxyAuthority.issue(['proxy.internal']);
   gateway = await proxyAuthority.issue(['gateway']);
-  folder = mkdtempSync(join(tmpdir(), 'proxy-connection-'));
 });
-
-after(() => rmSync(folder, { recursive: true }));
 
 const established = 'HTTP/1.1 200 Connection Established\r\n\r\n';
 

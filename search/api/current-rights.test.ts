@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { allowAuthenticated } from '../../auth/rules/authorize.ts';
 import { GatewayError } from '../../model/errors.ts';
@@ -19,6 +16,7 @@ import type { AnswerDependencies } from './answer-dependencies.ts';
 import { makeCatalogReader } from '../catalog/catalog.ts';
 import { answerIndexRequest } from '../chain/chain.ts';
 import type { IndexRequest } from '../request/request.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const incarnation = testIncarnation('one');
@@ -37,7 +35,7 @@ function batchOf(type: TypeInfo, objects: readonly TestObject[], deletes: WriteB
 
 /** Jane and Joe may list and get pods. */
 async function site(t: TestContext) {
-  const directory = mkdtempSync(join(tmpdir(), 'portcullis-rights-'));
+  const directory = tempDir('rights');
   const store = await openSqliteStore({ directory });
   const scopes = makeScopes({
     store,
@@ -54,7 +52,6 @@ async function site(t: TestContext) {
   t.after(async () => {
     scopes.close();
     await store.close();
-    rmSync(directory, { recursive: true });
   });
   for (const type of byResource.values()) await store.apply(batchOf(type, []));
   const reader = role('reader', undefined, rule('list,get,watch', 'pods'));

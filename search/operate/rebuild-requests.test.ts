@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { eventually } from '../../test/site/polling.ts';
 import { followRequests, requestsInFolder } from './rebuild-requests.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
-function folder(t: TestContext): string {
-  const made = mkdtempSync(join(tmpdir(), 'portcullis-rebuild-'));
-  t.after(() => rmSync(made, { recursive: true }));
-  return join(made, 'rebuild');
+function folder(): string {
+  return join(tempDir('rebuild'), 'rebuild');
 }
 
-test('a request stays until it is done, also for another process, whatever the UID is made of', async (t) => {
-  const place = folder(t);
+test('a request stays until it is done, also for another process, whatever the UID is made of', async () => {
+  const place = folder();
   const uids = ['a', '../b/c', 'ü 1'];
   assert.deepEqual(await requestsInFolder(place).pending(), []);
   await requestsInFolder(place).add(uids);
@@ -25,7 +22,7 @@ test('a request stays until it is done, also for another process, whatever the U
 });
 
 test('only who follows a cluster drops it, and tries again when that fails', async (t) => {
-  const requests = requestsInFolder(folder(t));
+  const requests = requestsInFolder(folder());
   const tries: string[] = [];
   const errors: unknown[] = [];
   const rebuild = async (uid: string): Promise<boolean> => {

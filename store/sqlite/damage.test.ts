@@ -1,16 +1,15 @@
 // A file whose pages are damaged behind a sound head: SQLite opens it, and only a later read fails.
 import assert from 'node:assert/strict';
-import { closeSync, fstatSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { rowWrite, typeInfo } from '../conformance/model.fixture.ts';
 import { openSqliteStore } from './store.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
 test('a store damaged in its middle is set aside and opened empty, whether that shows at once or later (FLT-19)', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'portcullis-damage-'));
-  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = tempDir('damage');
   const pods = typeInfo('', 'pods');
   const incarnation = { id: 'record/1', cluster: 'one' };
   const upserts = Array.from({ length: 400 }, (_, i) => ({

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
@@ -13,6 +11,7 @@ import type { Grants } from './session/extents.ts';
 import { listModel, rowWrite, typeInfo, type ModelRow } from '../conformance/model.fixture.ts';
 import { openReader, type Reader } from './read/reader.ts';
 import { openSqliteStore } from './store.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const incarnations = Array.from({ length: 30 }, (_, i) => {
@@ -131,11 +130,10 @@ const questions: readonly (readonly [string, ListQuery, PageRequest])[] = [
 ];
 
 describe('rows that are looked at for a page', () => {
-  let directory = '';
+  const directory = tempDir('examined');
   let reader: Reader;
   let stepped = 0;
   before(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'portcullis-examined-'));
     const store = await openSqliteStore({ directory });
     for (const [at, incarnation] of incarnations.entries()) {
       await store.apply({ incarnation, type: pods, upserts: rowsOf(at).map(rowWrite), deletes: [] });
@@ -148,7 +146,6 @@ describe('rows that are looked at for a page', () => {
   });
   after(() => {
     reader.close();
-    rmSync(directory, { recursive: true, force: true });
   });
 
   for (const [number, { who, grantOf }] of users.entries()) {

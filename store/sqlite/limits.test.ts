@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, describe, test } from 'node:test';
 
@@ -12,9 +10,10 @@ import { openReader } from './read/reader.ts';
 import { packBatch } from './tables/messages.ts';
 import { defaultLogLimits } from './write/change-log.ts';
 import { Writer, type WriterOptions } from './write/writer.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
 describe('a store with small limits', () => {
-  const root = mkdtempSync(join(tmpdir(), 'portcullis-limits-'));
+  const root = tempDir('limits');
   let lives = 0;
   const closers: (() => void)[] = [];
   let life: Life;
@@ -23,7 +22,6 @@ describe('a store with small limits', () => {
   });
   after(() => {
     for (const close of closers) close();
-    rmSync(root, { recursive: true });
   });
 
   /** Without threads. */

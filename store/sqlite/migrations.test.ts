@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { DatabaseSync } from 'node:sqlite';
 
 import { typeKey } from '../../query/types.ts';
@@ -11,6 +10,7 @@ import { randomQuestions, randomRows, types } from '../conformance/random.fixtur
 import { indexFiles } from './write/file.ts';
 import { schemaVersion } from './tables/schema.ts';
 import { openSqliteStore } from './store.ts';
+import { tempDir } from '../../test/temp-dir.ts';
 
 /** What takes a file back to the version before: element `i` leads from version `i + 2` to `i + 1`. */
 const back = [
@@ -22,7 +22,7 @@ const { rows, batches } = randomRows(7);
 const keys = types.map(typeKey);
 
 describe('a file of an older version with rows, changes and deletions in it', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'portcullis-older-'));
+  const directory = tempDir('older');
   const present = join(directory, 'present');
   let start: string;
   before(async () => {
@@ -31,7 +31,6 @@ describe('a file of an older version with rows, changes and deletions in it', ()
     for (const batch of batches) await store.apply(batch);
     await store.close();
   });
-  after(() => rmSync(directory, { recursive: true }));
 
   test('has a way back for each version', () => assert.equal(back.length, schemaVersion - 1));
 

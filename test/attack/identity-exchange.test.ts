@@ -1,8 +1,7 @@
 // Rules of identity exchange under attack: whatever a caller sends, over every transport, the member sees whom the
 // operator's rules name, and never the caller's own say.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
@@ -10,8 +9,9 @@ import type { MemberRequest } from '../site/member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
 import { startSite } from '../site/site.ts';
 import type { Site } from '../site/site.ts';
+import { tempDir } from '../temp-dir.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-exchange-'));
+const folder = tempDir('exchange');
 const file = join(folder, 'exchange.yaml');
 const names = Array.from({ length: 20 }, (_, i) => `user-${i}`);
 let site: Site;
@@ -38,7 +38,6 @@ before(async () => {
 
 after(() => {
   site.close();
-  rmSync(folder, { recursive: true });
 });
 afterEach(() => {
   for (const { requests } of site.members) requests.splice(0);

@@ -3,11 +3,8 @@
 // allowed by name and the trap is another address of the same range.
 import assert from 'node:assert/strict';
 import dns from 'node:dns';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, mock, test } from 'node:test';
 import type { Simulator } from '../../sim/server.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
@@ -17,11 +14,12 @@ import { startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import { startAdminHub, writeHubKubeconfig } from '../site/simulated-hub.ts';
 import type { Site } from '../site/site.ts';
+import { tempDir } from '../temp-dir.ts';
 
 const namespace = 'credentials';
 const bearer = 'Authorization: Bearer admin-token';
 const clusters = '/apis/gateway.portcullis.io/v1alpha1/clusters';
-let folder: string;
+const folder = tempDir('addresses');
 let hub: Simulator;
 let site: Site;
 /** On 127.0.0.2, the port of the member: what a name resolves to once the check is over. */
@@ -55,7 +53,6 @@ async function known(name: string): Promise<void> {
 }
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-addresses-'));
   hub = await startAdminHub(namespace);
   site = await startSite({
     users: [{ token: 'local-token', name: 'local' }],
@@ -85,7 +82,6 @@ after(async () => {
   trap.close();
   site.close();
   await hub.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const refusedEndpoints = [

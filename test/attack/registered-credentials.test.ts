@@ -4,8 +4,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import type { ClientHttp2Session } from 'node:http2';
-import { closeSync, constants, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, constants, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Simulator } from '../../sim/server.ts';
@@ -17,13 +16,14 @@ import { kubeconfigText, startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import { startAdminHub, writeHubKubeconfig } from '../site/simulated-hub.ts';
 import type { Site } from '../site/site.ts';
+import { tempDir } from '../temp-dir.ts';
 
 const namespace = 'virtual';
 const bearer = 'Authorization: Bearer admin-token';
 const clusters = '/apis/gateway.portcullis.io/v1alpha1/clusters';
 const apiVersion = 'client.authentication.k8s.io/v1';
 const touch = { apiVersion, command: 'touch', interactiveMode: 'Never' };
-let folder: string;
+const folder = tempDir('credentials');
 let fifo: string;
 let marker: string;
 let plugin: string;
@@ -54,7 +54,6 @@ function kubeconfig(change: { readonly user?: object; readonly cluster?: object 
 }
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-credentials-'));
   fifo = join(folder, 'fifo');
   marker = join(folder, 'was-run');
   execFileSync('mkfifo', [fifo]);
@@ -85,7 +84,6 @@ after(async () => {
   session.destroy();
   site.close();
   await hub.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Whether somebody has the FIFO open for reading. */

@@ -1,24 +1,23 @@
 // A secret put into every input comes out nowhere: not in the log at its most talkative, not in an answer of ours, a
 // metric, the clusters API or a health check; and what people write into the log stays one line.
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
 import { startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
+import { tempDir } from '../temp-dir.ts';
 
 const canary = 'CANARY';
 const user = `Authorization: Bearer ${canary}-user`;
 let site: Site;
-let auditFolder: string;
+const auditFolder = tempDir('secrets');
 /** Every byte the gateway has said to a client. */
 const said: string[] = [];
 
 before(async () => {
-  auditFolder = mkdtempSync(join(tmpdir(), 'portcullis-secrets-'));
   const auditPolicyFile = join(auditFolder, 'policy.yaml');
   writeFileSync(auditPolicyFile, 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Metadata }]\n');
   site = await startSite({
@@ -59,7 +58,6 @@ before(async () => {
 });
 after(() => {
   site.close();
-  rmSync(auditFolder, { recursive: true, force: true });
 });
 beforeEach(() => {
   site.members[0]!.answer = (request) => void request.body.then(() => request.reply(200, [], '{}'));

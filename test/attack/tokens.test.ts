@@ -1,12 +1,11 @@
 // Tokens of an identity provider, through a whole gateway: no token that is not signed, meant for us and in time
 // reaches a member as anybody, over any transport, and no header of one makes us ask for anything.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { ClientHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import type { ConnectionOptions } from 'node:tls';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
@@ -20,6 +19,7 @@ import type { RawAnswer } from '../site/raw-client.ts';
 import { startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
+import { tempDir } from '../temp-dir.ts';
 
 const pods = '/clusters/m1/proxy/api/v1/pods';
 const exec = '/clusters/m1/proxy/api/v1/namespaces/default/pods/web/exec?command=sh';
@@ -29,7 +29,7 @@ const [rsa, ec, ec384, mallory] = ['RS256', 'ES256', 'ES384', 'RS256'].map((alg,
   IssuerKey,
   IssuerKey,
 ];
-let folder: string;
+const folder = tempDir('tokens');
 let issuer: TestIssuer;
 let site: Site;
 let session: ClientHttp2Session;
@@ -39,7 +39,6 @@ let trapped = 0;
 let trapUrl = '';
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-tokens-'));
   const authority = await makeTestAuthority('provider');
   issuer = await startIssuer(authority, [rsa, ec, ec384]);
   trap = createServer((_, response) => {
@@ -88,7 +87,6 @@ after(async () => {
   site?.close();
   trap?.close();
   await issuer?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 afterEach(() => void site.members[0]!.requests.splice(0));

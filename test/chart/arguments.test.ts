@@ -2,8 +2,7 @@
 // configuration. Commander takes an unknown flag's absence quietly, so every argument must also come back in what was
 // read.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ServeOptions } from '../../bin/verbs.ts';
@@ -11,33 +10,30 @@ import { run } from '../../bin/program.ts';
 import { readConfig } from '../../config/config.ts';
 import type { Config } from '../../config/configuration.ts';
 import { argumentsOf, objectsOf, valueSets } from './helm.ts';
+import { tempDir } from '../temp-dir.ts';
 
 /** Reads a golden as a pod of it would start; throws what would end the process. */
 async function configurationOf(golden: string): Promise<Config> {
   const text = readFileSync(golden, 'utf8');
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-chart-'));
-  try {
-    const file = join(folder, 'config.yaml');
-    const settings = objectsOf(text).find(({ kind }) => kind === 'ConfigMap')?.['data'] as Record<string, string>;
-    writeFileSync(file, settings['config.yaml']!);
-    const args = argumentsOf(text).map((arg) =>
-      arg.replace('$(POD_IP)', '10.1.2.3').replace('/etc/portcullis/config/config.yaml', file),
-    );
-    let options: ServeOptions | undefined;
-    let reported = '';
-    const terminal = { print: (line: string) => (reported += line), note: (line: string) => (reported += line) };
-    const verbs = {
-      serve: async (given: ServeOptions) => void (options = given),
-      demo: async () => assert.fail('the chart starts serve'),
-      check: async () => assert.fail('the chart starts serve'),
-    };
-    const code = await run(args, verbs, terminal as never);
-    assert.equal(code, 0, reported);
-    assert.equal(reported, '');
-    return readConfig(options!, {}, true);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = tempDir('chart');
+  const file = join(folder, 'config.yaml');
+  const settings = objectsOf(text).find(({ kind }) => kind === 'ConfigMap')?.['data'] as Record<string, string>;
+  writeFileSync(file, settings['config.yaml']!);
+  const args = argumentsOf(text).map((arg) =>
+    arg.replace('$(POD_IP)', '10.1.2.3').replace('/etc/portcullis/config/config.yaml', file),
+  );
+  let options: ServeOptions | undefined;
+  let reported = '';
+  const terminal = { print: (line: string) => (reported += line), note: (line: string) => (reported += line) };
+  const verbs = {
+    serve: async (given: ServeOptions) => void (options = given),
+    demo: async () => assert.fail('the chart starts serve'),
+    check: async () => assert.fail('the chart starts serve'),
+  };
+  const code = await run(args, verbs, terminal as never);
+  assert.equal(code, 0, reported);
+  assert.equal(reported, '');
+  return readConfig(options!, {}, true);
 }
 
 test('the arguments and settings of every golden are a configuration that serves', async () => {

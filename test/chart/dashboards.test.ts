@@ -1,10 +1,9 @@
 // The dashboards and alerts of the chart name only metrics and labels that the gateway has: those that a gateway of one
 // process shows after a few requests, and those that others show, by the functions that register them.
 import assert from 'node:assert/strict';
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { Registry } from 'prom-client';
 import { parse } from 'yaml';
 import { makeAuditCounts, registerAuditMetrics } from '../../gateway/audit/metrics.ts';
@@ -18,17 +17,17 @@ import { startSite } from '../site/site.ts';
 import { chartFolder } from './helm.ts';
 import { namedIn } from './promql.ts';
 import type { NamedInExpression } from './promql.ts';
+import { tempDir } from '../temp-dir.ts';
 
 /** Labels that Prometheus adds to what it scrapes of a pod. */
 const targetLabels = ['namespace', 'pod', 'instance', 'job', 'service', 'container', 'endpoint'];
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-dashboards-'));
+const folder = tempDir('dashboards');
 /** Labels of every sample, by its name; a metric that has no sample is there without labels. */
 let known: ReadonlyMap<string, ReadonlySet<string>>;
 
 before(async () => {
   known = samplesOf([await pageOfGateway(), ...(await pagesOfParts())].join('\n'));
 });
-after(() => rmSync(folder, { recursive: true }));
 
 /** What a gateway shows that has answered, refused and failed requests. */
 async function pageOfGateway(): Promise<string> {

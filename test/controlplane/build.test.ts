@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { after, before, it } from 'node:test';
+import { it } from 'node:test';
 
 import { cacheFolder, ensureBinaries, moduleKey } from './build.ts';
 import { goModules, programNames } from './modules.ts';
+import { tempDir } from '../temp-dir.ts';
 
-let folder: string;
-
-before(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'portcullis-build-'));
-});
-
-after(() => rm(folder, { recursive: true, force: true }));
+const folder = tempDir('build');
 
 const silent = (): void => {};
 

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
-import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { after, before, it } from 'node:test';
+import { it } from 'node:test';
 
 import { parse } from 'yaml';
 
@@ -11,14 +10,9 @@ import { auditMark, readAudit, waitForAudit } from './audit.ts';
 import { createAuthority } from './certificates.ts';
 import { createMemberFiles } from './member-files.ts';
 import { sumMetric } from './requests.ts';
+import { tempDir } from '../temp-dir.ts';
 
-let folder: string;
-
-before(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'portcullis-files-'));
-});
-
-after(() => rm(folder, { recursive: true, force: true }));
+const folder = tempDir('files');
 
 it('a certificate carries user, groups and names, and only its own authority has signed it', async () => {
   const [authority, other] = await Promise.all([createAuthority('one'), createAuthority('two')]);

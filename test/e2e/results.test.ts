@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { lastResults, resultsOf, table, treeHash, type FileResult } from './results.ts';
+import { tempDir } from '../temp-dir.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-results-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = tempDir('results');
 
 function result(file: string, failed: number, attempt = 1): FileResult {
   return { file, seconds: 3.2, attempt, counts: { passed: 4, failed, skipped: 0, skips: [], failures: [] } };

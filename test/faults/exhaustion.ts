@@ -2,10 +2,9 @@
 // attack. `node test/faults/exhaustion.ts [connections]`. Memory the process has once grown by is not given back at
 // once, so each attack has a gateway of its own, and a warm-up before the first look.
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
 import type { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
@@ -15,6 +14,7 @@ import { exchange, openRaw, requestBytes } from '../site/raw-client.ts';
 import type { Endpoint } from '../site/raw-client.ts';
 import { kubeconfigText } from '../site/site.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
+import { tempDir } from '../temp-dir.ts';
 
 /** Opens one connection and does to it what can be done; resolves when it is done. */
 type Attack = (endpoint: Endpoint) => Promise<{ readonly socket: Socket }>;
@@ -97,7 +97,7 @@ function costOf(pid: number): { readonly rssKb: number; readonly cpuMs: number }
 
 /** One attack against a gateway of its own. */
 async function measure(attack: Attack, connections: number): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-exhaustion-'));
+  const folder = tempDir('exhaustion');
   const member = await startMember(await makeTestAuthority());
   const kubeconfig = join(folder, 'kubeconfig');
   const server = `https://127.0.0.1:${member.port}`;
@@ -125,7 +125,6 @@ async function measure(attack: Attack, connections: number): Promise<string> {
     return `${cost} ${String(closed).padStart(8)} ${`${status} in ${answeredMs.toFixed(0)} ms`.padStart(14)}`;
   } finally {
     member.close();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

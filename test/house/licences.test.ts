@@ -2,15 +2,15 @@
 // free to pass on.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { root } from './pages.ts';
+import { tempDir } from '../temp-dir.ts';
 
 /** Licences under which code may be shipped when its text goes along. */
 const permissive = new Set(['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD']);
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-licences-'));
+const folder = tempDir('licences');
 const assets = join(folder, 'assets');
 
 interface LockFile {
@@ -18,7 +18,6 @@ interface LockFile {
 }
 
 before(() => execFileSync(process.execPath, [join(root, 'console/build.ts'), assets]));
-after(() => rmSync(folder, { recursive: true }));
 
 /** From name to what the list of the built console says of it. */
 function listed(): ReadonlyMap<string, { readonly version: string; readonly licence: string; readonly text: string }> {

@@ -2,8 +2,7 @@
 // blocking, because the simulated clusters live in this very process.
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,6 +13,7 @@ import { startSimulator } from '../../sim/server.ts';
 import type { Simulator } from '../../sim/server.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
+import { tempDir } from '../temp-dir.ts';
 
 const executable = new URL('../../bin/portcullis.mjs', import.meta.url).pathname;
 const kubectl = spawnSync('kubectl', ['version', '--client', '-o', 'json'], { encoding: 'utf8' });
@@ -28,7 +28,7 @@ interface Outcome {
 }
 
 describe('the command line and a gateway', () => {
-  let folder: string;
+  const folder = tempDir('cli');
   let simulators: readonly Simulator[];
   let gateway: GatewayProcess;
   let membersFile: string;
@@ -72,7 +72,6 @@ describe('the command line and a gateway', () => {
     );
 
   before(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'portcullis-cli-'));
     membersFile = join(folder, 'members.yaml');
     myConfig = join(folder, 'my-config');
     simulators = await Promise.all([
@@ -94,7 +93,6 @@ describe('the command line and a gateway', () => {
   after(async () => {
     await gateway?.stop();
     await Promise.all((simulators ?? []).map((simulator) => simulator.close()));
-    rmSync(folder, { recursive: true, force: true });
   });
 
   test('get clusters shows what the gateway has, in every form', async () => {

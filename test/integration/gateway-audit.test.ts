@@ -2,9 +2,8 @@
 // refused" is half of it; the other half is that the cluster heard nothing.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
@@ -14,6 +13,7 @@ import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { startWebhook, webhookKubeconfig } from './audit-webhook.ts';
 import type { AuditedEvent, TestWebhook } from './audit-webhook.ts';
+import { tempDir } from '../temp-dir.ts';
 
 const alice = 'Authorization: Bearer alice-token';
 const pods = '/clusters/m1/proxy/api/v1/namespaces/default/pods';
@@ -32,14 +32,13 @@ let site: Site | undefined;
 let webhook: TestWebhook | undefined;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-audit-'));
+  folder = tempDir('audit');
 });
 afterEach(() => {
   site?.close();
   webhook?.close();
   site = undefined;
   webhook = undefined;
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function file(name: string, content: unknown): string {

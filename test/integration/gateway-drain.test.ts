@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { constants } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
@@ -18,12 +17,13 @@ import { kubeconfigText } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
+import { tempDir } from '../temp-dir.ts';
 
 const alice = 'Authorization: Bearer alice-token';
 const token = ['authorization', 'Bearer alice-token'];
 const api = '/clusters/m1/proxy/api/v1';
 const pod = `${api}/namespaces/default/pods/web`;
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-drain-'));
+const folder = tempDir('drain');
 const kubeconfig = join(folder, 'kubeconfig.yaml');
 let member: Member;
 let gateway: GatewayProcess;
@@ -46,7 +46,6 @@ after(async () => {
   session.destroy();
   await gateway.stop('SIGKILL');
   member.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const json = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';

@@ -1,10 +1,7 @@
 // The API of cluster-gateway on the wire, with a simulated hub that says who callers are and what they may: objects
 // from its Secrets, writes of health back to them, and the proxy paths of three groups, each asked about as what it is.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
 import type { ClientHttp2Session } from 'node:http2';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startSimulator } from '../../sim/server.ts';
 import type { Simulator } from '../../sim/server.ts';
@@ -16,6 +13,7 @@ import { waitFor } from '../site/polling.ts';
 import { writeHubKubeconfig } from '../site/simulated-hub.ts';
 import type { Site } from '../site/site.ts';
 import { grantedClusterRole, userSubject } from '../site/rbac.ts';
+import { tempDir } from '../temp-dir.ts';
 
 const api = '/apis/cluster.core.oam.dev/v1alpha1/clustergateways';
 const health = `${api}/east/health`;
@@ -25,7 +23,7 @@ const json = 'Content-Type: application/json';
 const people = ['admin', 'viewer', 'gateway-user', 'own-user', 'karmada-user'] as const;
 type Person = (typeof people)[number];
 
-let folder: string;
+const folder = tempDir('hub-api');
 let hub: Simulator;
 let site: Site;
 let session: ClientHttp2Session;
@@ -55,7 +53,6 @@ function secret(name: string, server: string, ca: string, annotations = {}): obj
 }
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-hub-api-'));
   const proxyOf = (group: string, resource: string): object => ({
     apiGroups: [group],
     resources: [`${resource}/proxy`],
@@ -102,7 +99,6 @@ after(async () => {
   session.destroy();
   site.close();
   await hub.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 interface Gateway {

@@ -1,9 +1,7 @@
 // `--cluster-domain`, where the Host chooses the cluster and must be the name the TLS connection was made for, and
 // `--identity=self`, which lends the person's own rights to whoever has the token and is therefore fenced in.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
 import { after, afterEach, before, test } from 'node:test';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { readConfig } from '../../config/config.ts';
@@ -14,11 +12,12 @@ import type { RawAnswer } from '../site/raw-client.ts';
 import { rawHttp2 } from '../site/raw-http2.ts';
 import { memberToken, startSite } from '../site/site.ts';
 import type { Site } from '../site/site.ts';
+import { tempDir } from '../temp-dir.ts';
 
 const alice = 'Authorization: Bearer alice-token';
 let domain: Site;
 let self: Site;
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-modes-'));
+const folder = tempDir('modes');
 
 before(async () => {
   domain = await startSite({
@@ -31,7 +30,6 @@ before(async () => {
 after(() => {
   domain.close();
   self.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 afterEach(() => {
   for (const member of [...domain.members, ...self.members]) member.requests.splice(0);

@@ -1,8 +1,7 @@
 // A configuration that cannot be used refuses to start, and says where it is wrong; a bad edit while running changes
 // nothing but what the log, a metric and the authenticated readyz say.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
@@ -12,8 +11,9 @@ import { waitFor } from '../site/polling.ts';
 import type { Context, Site } from '../site/site.ts';
 import { startGatewayProcess, tokenLine } from '../gateway-process.ts';
 import type { GatewayOptions } from '../gateway-process.ts';
+import { tempDir } from '../temp-dir.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-reload-'));
+const folder = tempDir('reload');
 const allowed = { subjects: [{ kind: 'User', name: 'alice' }], verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
 const rules = [{ ...allowed, nonResourceURLs: ['*'] }];
 const pods = '/clusters/m1/proxy/api/v1/pods';
@@ -25,7 +25,6 @@ before(async () => {
 });
 after(() => {
   site.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const status = async (path: string, token = 'alice-token'): Promise<number> =>

@@ -1,19 +1,19 @@
 // Traces of a whole gateway: a collector over OTLP/HTTP, members that tell which headers came, and requests as people
 // send them. Spans are right only when the ids join: client to gateway, gateway to member.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, afterEach, test } from 'node:test';
+import { afterEach, test } from 'node:test';
 import { exchange, requestBytes } from '../site/raw-client.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
 import { startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
+import { tempDir } from '../temp-dir.ts';
 
 // As an operator sets them; read when a gateway starts.
 process.env['OTEL_BSP_SCHEDULE_DELAY'] = '20';
@@ -38,7 +38,7 @@ interface Span {
   readonly attributes: readonly { readonly key: string; readonly value: Readonly<Record<string, unknown>> }[];
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-tracing-'));
+const folder = tempDir('tracing');
 let site: Site | undefined;
 let collector: Server | undefined;
 const bodies: string[] = [];
@@ -51,7 +51,6 @@ afterEach(() => {
   collector = undefined;
   bodies.length = 0;
 });
-after(() => rmSync(folder, { recursive: true }));
 
 async function startCollector(): Promise<number> {
   collector = createServer((request, response) => {

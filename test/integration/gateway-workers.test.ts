@@ -2,8 +2,7 @@
 // dies is replaced while the listener answers, and all end in good order. One client has one worker as long as its
 // connection lasts, so each test asks over one of each.
 import assert from 'node:assert/strict';
-import { readFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
@@ -16,8 +15,9 @@ import { waitFor } from '../site/polling.ts';
 import type { Context } from '../site/site.ts';
 import { startGatewayProcess, tokenLine } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
+import { tempDir } from '../temp-dir.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-workers-'));
+const folder = tempDir('workers');
 const kubeconfig = join(folder, 'kubeconfig.yaml');
 const auditLog = join(folder, 'audit.log');
 const pluginRuns = join(folder, 'runs');
@@ -65,7 +65,6 @@ before(async () => {
 after(async () => {
   await gateway.stop('SIGKILL');
   member.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function metric(name: string): Promise<ReadonlyMap<string, number>> {

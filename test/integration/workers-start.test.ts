@@ -1,7 +1,6 @@
 // How a gateway with two workers starts: with a mistake that only a worker reads, and for one person alone.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
@@ -10,8 +9,9 @@ import { startMember } from '../site/member.ts';
 import type { Member } from '../site/member.ts';
 import { openRaw, requestBytes } from '../site/raw-client.ts';
 import { kubeconfigText } from '../site/site.ts';
+import { tempDir } from '../temp-dir.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-workers-start-'));
+const folder = tempDir('workers-start');
 const kubeconfig = join(folder, 'kubeconfig.yaml');
 const workers = ['--workers', '2'];
 let member: Member;
@@ -23,7 +23,6 @@ before(async () => {
 });
 after(() => {
   member.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test('a mistake in a file is told as by one process, and ends the gateway with 2', async () => {

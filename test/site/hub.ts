@@ -2,13 +2,13 @@
 // gateway follows the ConfigMap by a watch, so a change must reach that watch, and a test must wait until the gateway
 // acts on it.
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { tempDir } from '../temp-dir.ts';
 
 /** What a review's `spec` is, as far as tests look at it. */
 export interface ReviewSpec {
@@ -46,7 +46,7 @@ const configMap = { namespace: 'kube-system', name: 'extension-apiserver-authent
 export async function startPretendHub(initial: Readonly<Record<string, string>>): Promise<PretendHub> {
   const authority = await makeTestAuthority('pretend hub');
   const certificate = await authority.issue(['ip:127.0.0.1']);
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-hub-'));
+  const folder = tempDir('hub');
   const sockets = new Set<Socket>();
   const watches = new Set<ServerResponse>();
   let data = initial;
@@ -150,7 +150,6 @@ export async function startPretendHub(initial: Readonly<Record<string, string>>)
     close() {
       cutAll();
       server.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
   return hub;

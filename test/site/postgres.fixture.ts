@@ -1,14 +1,14 @@
 // A PostgreSQL of our own for tests of the store: the system's programs, data in a temporary directory, TCP on a free
 // port of 127.0.0.1 and a unix socket. Nothing of it may be left behind when a test run is killed.
 import { execFile, execFileSync } from 'node:child_process';
-import { appendFileSync, chmodSync, chownSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, chownSync, globSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 
 import { freePort, startChild, type Child } from '../controlplane/processes.ts';
+import { tempDir } from '../temp-dir.ts';
 
 export interface PostgresServer {
   /** `postgres://` with user and password, of the database `postgres`. */
@@ -69,7 +69,7 @@ export async function startPostgresServer(options: PostgresOptions = {}): Promis
   if (programs === undefined) {
     throw new Error(notInstalled);
   }
-  const directory = mkdtempSync(join(tmpdir(), 'portcullis-postgres-'));
+  const directory = tempDir('postgres');
   const as = asItsUser(programs, directory);
   writeFileSync(join(directory, 'password'), password, { mode: 0o644 });
   const data = join(directory, 'data');
@@ -117,7 +117,6 @@ export async function startPostgresServer(options: PostgresOptions = {}): Promis
       process.off('exit', atExit);
       server!.signal('SIGINT');
       await server!.stop(10_000);
-      rmSync(directory, { recursive: true, force: true });
     },
   };
 }

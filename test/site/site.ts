@@ -1,8 +1,7 @@
 // A whole gateway in this process with pretend members behind it: files in a temporary folder, free ports, the log kept
 // as text. Easy to get wrong: the probe asks every member at start, so a test that counts bytes or connections must
 // know what of it is the probe's.
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../../config/config.ts';
 import { startGateway } from '../../gateway/start/gateway.ts';
@@ -15,6 +14,7 @@ import type { TestUser } from '../gateway-process.ts';
 import { startMember } from './member.ts';
 import type { Member } from './member.ts';
 import type { Endpoint } from './raw-client.ts';
+import { tempDir } from '../temp-dir.ts';
 
 /** One context of a kubeconfig. */
 export interface Context {
@@ -72,7 +72,7 @@ export function memberToken(number: number): string {
 
 /** Starts members and a gateway. */
 export async function startSite(options: SiteOptions): Promise<Site> {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-attack-'));
+  const folder = tempDir('attack');
   const authority = await makeTestAuthority();
   const members: Member[] = [];
   for (let i = 0; i < (options.members ?? 1); i++) members.push(await startMember(authority));
@@ -134,7 +134,6 @@ export async function startSite(options: SiteOptions): Promise<Site> {
     close() {
       gateway.close();
       for (const member of members) member.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

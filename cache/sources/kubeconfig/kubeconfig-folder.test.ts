@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { ConfigurationError } from '../../../lib/configuration-error.ts';
 import { createClusterStore } from '../../../model/store.ts';
 import { until } from '../../../kube/client/hub.fixture.ts';
 import { startKubeconfigSource, type KubeconfigSourceOptions } from './kubeconfig.ts';
+import { tempDir } from '../../../test/temp-dir.ts';
 
 /** A kubeconfig with one context. */
 function kubeconfig(name: string, host = name): string {
@@ -18,10 +18,9 @@ function kubeconfig(name: string, host = name): string {
 }
 
 async function scene(t: TestContext) {
-  const root = await mkdtemp(join(tmpdir(), 'kubeconfigs-'));
+  const root = tempDir('kubeconfigs');
   const folder = join(root, 'clusters');
   await mkdir(folder);
-  t.after(() => rm(root, { recursive: true, force: true }));
   const store = createClusterStore();
   const reported: string[] = [];
   return {

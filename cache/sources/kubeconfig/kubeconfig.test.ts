@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { ConfigurationError } from '../../../lib/configuration-error.ts';
@@ -8,6 +7,7 @@ import { testKeyPair } from '../../credentials/certificate.fixture.ts';
 import type { Credential } from '../../../model/records.ts';
 import { createClusterStore } from '../../../model/store.ts';
 import { startKubeconfigSource, type KubeconfigSourceOptions } from './kubeconfig.ts';
+import { tempDir } from '../../../test/temp-dir.ts';
 
 interface Written {
   readonly clusters?: Readonly<Record<string, object>>;
@@ -30,8 +30,7 @@ function kubeconfig({ clusters = {}, users = {}, contexts }: Written): string {
 
 /** A folder to write files into, and a way to start the source on some of them; the watch is off unless asked for. */
 async function scene(t: TestContext) {
-  const folder = await mkdtemp(join(tmpdir(), 'kubeconfig-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = tempDir('kubeconfig');
   const store = createClusterStore();
   const reported: string[] = [];
   const events: string[] = [];

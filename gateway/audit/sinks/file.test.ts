@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import { AuditFile } from './file.ts';
 import type { AuditFileOptions } from './file.ts';
 import type { AuditSink } from './sink.ts';
 import { backupName, deleteOldFiles } from './rotation.ts';
+import { tempDir } from '../../../test/temp-dir.ts';
 
 let folder: string;
 let path: string;
@@ -15,11 +15,10 @@ let path: string;
 let reported: string[];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-audit-'));
+  folder = tempDir('audit');
   path = join(folder, 'logs', 'audit.log');
   reported = [];
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function start(options: Partial<AuditFileOptions> = {}): AuditSink {
   return new AuditFile({

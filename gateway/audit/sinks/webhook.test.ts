@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { Spool } from './spool.ts';
@@ -8,6 +7,7 @@ import { WebhookRefusal, AuditWebhook } from './webhook.ts';
 import type { BatchOptions } from '../../../config/sections/audit-config.ts';
 import type { AuditWebhookOptions } from './webhook.ts';
 import type { AuditSink } from './sink.ts';
+import { tempDir } from '../../../test/temp-dir.ts';
 
 let folder: string;
 let reported: string[];
@@ -24,7 +24,7 @@ function takes(lines: readonly string[]): Promise<void> {
 }
 
 beforeEach(() => {
-  folder = join(mkdtempSync(join(tmpdir(), 'portcullis-spool-')), 'audit-spool');
+  folder = join(tempDir('spool'), 'audit-spool');
   reported = [];
   taken = [];
   sinks = [];

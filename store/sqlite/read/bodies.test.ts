@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { allOf } from '../../../query/list-query.ts';
 import { chunkBytes } from './bodies.ts';
 import { typeInfo } from '../../conformance/model.fixture.ts';
 import { openSqliteStore } from '../store.ts';
+import { tempDir } from '../../../test/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const incarnation = { id: 'record-a/system-a', cluster: 'a' };
@@ -17,7 +15,7 @@ const scope = { digest: 'all', grants: new Map([[incarnation.id, new Map([['pods
 const oddNames = ['"', '\\', '\\"', ',', '],[', '\u0001', '\n', 'ö', '\u2028', '😀', '\ufffd', "'", '%', ' '];
 
 test('a list of many sizes comes in chunks that hold no more than a megabyte before their last row, each row with its own body', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'portcullis-bodies-'));
+  const directory = tempDir('bodies');
   const store = await openSqliteStore({ directory });
   try {
     const sizes = [10, 300_000, 40, 1_500_000, 20_000];
@@ -54,6 +52,5 @@ test('a list of many sizes comes in chunks that hold no more than a megabyte bef
     for (const [at, { raw, name }] of inOrder.entries()) assert.ok(raw.equals(found[at]!.raw), `the body of ${name}`);
   } finally {
     await store.close();
-    rmSync(directory, { recursive: true, force: true });
   }
 });

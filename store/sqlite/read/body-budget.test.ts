@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
@@ -15,6 +13,7 @@ import { BodyBudget, defaultBodyLimits, type BodyLimits } from '../../body-budge
 import { listModel, rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openReader, type Reader } from './reader.ts';
 import { openSqliteStore, type SqliteStore } from '../store.ts';
+import { tempDir } from '../../../test/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const deployments = typeInfo('apps', 'deployments');
@@ -93,7 +92,7 @@ function onBodies(db: DatabaseSync, onBody: () => void): void {
 }
 
 describe('conditions that only bodies answer', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'portcullis-budget-'));
+  const directory = tempDir('budget');
   let store: SqliteStore;
   let reader: Reader;
   let looked = 0;
@@ -117,7 +116,6 @@ describe('conditions that only bodies answer', () => {
   after(async () => {
     reader.close();
     await store.close();
-    rmSync(directory, { recursive: true });
   });
   const scopeOf = (number: number) => ({ number, grants: grants[number]!, dropped: [] });
   const list = async (query: ListQuery, page: PageRequest, number = 0) => {

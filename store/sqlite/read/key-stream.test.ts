@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
@@ -11,11 +9,12 @@ import { openSqliteStore } from '../store.ts';
 import { rowsOfChunk } from './bodies.ts';
 import type { Grants } from '../session/extents.ts';
 import { openReader } from './reader.ts';
+import { tempDir } from '../../../test/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 
 test('a search for parts of names that takes long gives each row once to a user with rights to single objects', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'portcullis-stream-'));
+  const directory = tempDir('stream');
   const store = await openSqliteStore({ directory });
   const row = (name: string) => ({
     ...{ namespace: 'default', name, uid: name, ownerUid: '', createdAtMs: 0, resourceVersion: '1' },
@@ -47,6 +46,5 @@ test('a search for parts of names that takes long gives each row once to a user 
     }
   } finally {
     reader.close();
-    rmSync(directory, { recursive: true });
   }
 });

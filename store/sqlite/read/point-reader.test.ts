@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
@@ -10,6 +8,7 @@ import { typeKey } from '../../../query/types.ts';
 import { label, listModel, rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openPointReader, type PointReader } from './point-reader.ts';
 import { openSqliteStore, type SqliteStore } from '../store.ts';
+import { tempDir } from '../../../test/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const nodes = typeInfo('', 'nodes', false);
@@ -58,11 +57,10 @@ function scopeOf(grant: Grant | undefined): RowScope {
 }
 
 describe('an object read on the thread that asks', () => {
-  let directory = '';
+  const directory = tempDir('points');
   let store: SqliteStore;
   let points: PointReader;
   before(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'portcullis-points-'));
     store = await openSqliteStore({ directory });
     for (const [incarnation, ofOne] of Map.groupBy(rows, (one) => one.incarnation)) {
       for (const [type, some] of Map.groupBy(ofOne, (one) => one.type)) {
@@ -75,7 +73,6 @@ describe('an object read on the thread that asks', () => {
   after(async () => {
     points.close();
     await store.close();
-    rmSync(directory, { recursive: true, force: true });
   });
   const keyed = (cluster: string, namespace: string | undefined, name: string, type = pods): ListQuery => ({
     ...allOf(type),

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { allOf } from '../../../query/list-query.ts';
 import { rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openSqliteStore } from '../store.ts';
+import { tempDir } from '../../../test/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const secrets = typeInfo('', 'secrets');
@@ -18,7 +16,7 @@ function row(of: { readonly id: string; readonly cluster: string }, type: ModelR
 }
 
 test('who sees everything of a type does not see a cluster whose objects of it come later', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'portcullis-extents-'));
+  const directory = tempDir('extents');
   const store = await openSqliteStore({ directory });
   try {
     const write = (of: NonNullable<typeof mine>, type: ModelRow['type'], name: string) =>
@@ -49,6 +47,5 @@ test('who sees everything of a type does not see a cluster whose objects of it c
     assert.equal((await seen()).count, 2);
   } finally {
     await store.close();
-    rmSync(directory, { recursive: true, force: true });
   }
 });

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
@@ -12,6 +10,7 @@ import type { Grants } from './extents.ts';
 import { isGranted, listModel, rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openReader } from '../read/reader.ts';
 import { openSqliteStore } from '../store.ts';
+import { tempDir } from '../../../test/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const incarnations = ['east', 'west'].map((cluster) => ({ id: `record-${cluster}/system-${cluster}`, cluster }));
@@ -72,7 +71,7 @@ const pages: readonly (readonly [ListQuery, PageRequest])[] = [
 const facets: readonly FacetBy[] = ['cluster', 'namespace', { label: 'app' }, { label: 'round' }];
 
 test('what a reader remembers is what a look at every row finds, while rows come, change, go and come again', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'portcullis-memory-'));
+  const directory = tempDir('memory');
   const store = await openSqliteStore({ directory });
   const reader = openReader(join(directory, 'index.db'), 8 << 20);
   try {
@@ -141,7 +140,6 @@ test('what a reader remembers is what a look at every row finds, while rows come
   } finally {
     reader.close();
     await store.close();
-    rmSync(directory, { recursive: true, force: true });
   }
 });
 

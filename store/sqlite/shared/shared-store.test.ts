@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 
 import { rowWrite, typeInfo } from '../../conformance/model.fixture.ts';
 import { openSharedStore, type SharedStore, type SharedStoreOptions } from './shared-store.ts';
+import { tempDir } from '../../../test/temp-dir.ts';
 
 const type = typeInfo('', 'pods');
 const incarnation = { id: 'record/1', cluster: 'one' };
@@ -14,12 +14,11 @@ let open: SharedStore[];
 
 describe('an index that several processes share', () => {
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'portcullis-shared-'));
+    directory = tempDir('shared');
     open = [];
   });
   afterEach(async () => {
     for (const store of open) await store.close();
-    rmSync(directory, { recursive: true });
   });
 
   async function opened(more: Partial<SharedStoreOptions> = {}): Promise<SharedStore> {

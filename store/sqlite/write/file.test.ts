@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 
 import { GatewayError } from '../../../model/errors.ts';
 import { isDamage, markDamaged, openIndexFile } from './file.ts';
 import { readPragma, readStoreId, schemaVersion } from '../tables/schema.ts';
 import { openSqliteStore } from '../store.ts';
+import { tempDir } from '../../../test/temp-dir.ts';
 
 let directory = '';
 let said: string[] = [];
@@ -24,10 +24,9 @@ const open = (pathsDigest = 'paths') =>
 
 describe('the file of the index', () => {
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'portcullis-file-'));
+    directory = tempDir('file');
     said = [];
   });
-  afterEach(() => rmSync(directory, { recursive: true }));
 
   /** Opens once with a mark in it. */
   function makeMarked(): void {

@@ -2,10 +2,9 @@
 // meanwhile. The honest user comes from the same address as the attack, as behind a load balancer.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
 import type { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
@@ -18,6 +17,7 @@ import type { RawClient } from '../../site/raw-client.ts';
 import { kubeconfigText, startSite } from '../../site/site.ts';
 import { waitFor } from '../../site/polling.ts';
 import type { Site, SiteOptions } from '../../site/site.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 const alice = 'Authorization: Bearer alice-token';
 const pods = '/clusters/m1/proxy/api/v1/pods';
@@ -232,8 +232,7 @@ test('a client that takes nothing of a list or a watch is ended after its time o
 });
 
 test('memory that unread bodies take ends in 429, not in the end of the process, and is served again when it is free (FLT-13)', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-memory-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = tempDir('memory');
   const member = await startMember(await makeTestAuthority(), () => undefined);
   t.after(() => member.close());
   const kubeconfig = join(folder, 'kubeconfig.yaml');

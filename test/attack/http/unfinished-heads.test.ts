@@ -2,8 +2,7 @@
 // is that of a whole process, so the gateway runs in one of its own; and who is honest comes from the same address as
 // the attack.
 import assert from 'node:assert/strict';
-import { readFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
@@ -17,6 +16,7 @@ import { kubeconfigText } from '../../site/site.ts';
 import { waitFor } from '../../site/polling.ts';
 import { openStrangers } from './strangers.ts';
 import type { StrangerWay } from './strangers.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 const attackers = 200;
 /** Those whose heads are as long as a stranger's may be: together five times what heads may hold. */
@@ -33,7 +33,7 @@ interface Site {
 }
 
 async function start(t: TestContext): Promise<Site> {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-heads-'));
+  const folder = tempDir('heads');
   const member = await startMember(await makeTestAuthority(), () => undefined);
   const kubeconfig = join(folder, 'kubeconfig.yaml');
   const server = `https://127.0.0.1:${member.port}`;
@@ -46,7 +46,6 @@ async function start(t: TestContext): Promise<Site> {
   t.after(async () => {
     await gateway.stop('SIGKILL');
     member.close();
-    rmSync(folder, { recursive: true, force: true });
   });
   const rssMiB = (): number => {
     const status = readFileSync(`/proc/${gateway.pid}/status`, 'utf8');

@@ -2,8 +2,7 @@
 // an upgrade has the verb of the request without it; what starts something in a container has `create`. Rules, the
 // hub's review and the audit log are all asked the same.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { startPretendHub } from '../../site/hub.ts';
@@ -12,6 +11,7 @@ import { openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';
 import { startSite } from '../../site/site.ts';
 import { waitFor } from '../../site/polling.ts';
 import type { Site } from '../../site/site.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 const proxied = '/clusters/m1/proxy';
 const namespace = `${proxied}/api/v1/namespaces/default`;
@@ -27,7 +27,7 @@ const resources = [
 const verbs = ['create', 'get', 'list', 'watch'] as const;
 const switching =
   'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n{"type":"ADDED","object":{"kind":"Secret"}}';
-const auditFolder = mkdtempSync(join(tmpdir(), 'portcullis-verbs-'));
+const auditFolder = tempDir('verbs');
 const auditPolicyFile = join(auditFolder, 'policy.yaml');
 const auditLogPath = join(auditFolder, 'audit.log');
 let site: Site;
@@ -56,7 +56,6 @@ after(() => {
   hubSite?.close();
   hub?.close();
   site?.close();
-  rmSync(auditFolder, { recursive: true, force: true });
 });
 afterEach(() => void site.members[0]!.requests.splice(0));
 

@@ -2,8 +2,7 @@
 // does not let the index read Secrets and widgets; of another it is a secret that it is there. A name in a Warning, in
 // `resourceTypes` or in a 404 that another group does not get tells of a type just as a row does.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../../sim/model/types.ts';
@@ -13,9 +12,10 @@ import type { AskOptions, IndexSite } from '../../integration/index/index-site.t
 import { collections, configMap, grant, index, namespace, proxy } from './index-world.ts';
 import { rulesText } from '../../site/site.ts';
 import { customResource } from '../../site/custom-resource.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 let site: IndexSite;
-let folder: string;
+const folder = tempDir('index-faults');
 
 const everything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
 const of = (name: string): object[] => [{ kind: 'User', name }];
@@ -54,7 +54,6 @@ const seeds = (name: string): JsonObject[] => [
 ];
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-index-faults-'));
   const authorizationRules = join(folder, 'rules.yaml');
   writeFileSync(authorizationRules, rulesText(rules));
   const indexUser = { kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'portcullis:index' };
@@ -99,7 +98,6 @@ before(async () => {
 });
 after(async () => {
   await site?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const reported = ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }): string =>

@@ -2,8 +2,7 @@
 // some users by the gateway's rules and some by its own RBAC only, and of the first of them it is a secret that beta is
 // there at all.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../sim/model/types.ts';
 import { binding, startIndexSite } from '../../integration/index/index-site.ts';
@@ -12,6 +11,7 @@ import { hostileObjects } from './index-corpus.ts';
 import { rulesText } from '../../site/site.ts';
 import { clusterRole } from '../../site/rbac.ts';
 import { customResource } from '../../site/custom-resource.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 export const resources = '/apis/clusterpedia.io/v1beta1/resources';
 export const collections = '/apis/clusterpedia.io/v1beta1/collectionresources';
@@ -80,7 +80,7 @@ const hidden: readonly JsonObject[] = [
 
 /** Starts it. @param more seeds of both clusters by name */
 export async function startIndexWorld(more: Readonly<Record<string, readonly JsonObject[]>>): Promise<IndexWorld> {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-index-attack-'));
+  const folder = tempDir('index-attack');
   const authorizationRules = join(folder, 'rules.yaml');
   writeFileSync(authorizationRules, rulesText(rules));
   const admin = binding('admin', 'cluster-admin', 'admin');
@@ -125,7 +125,6 @@ export async function startIndexWorld(more: Readonly<Record<string, readonly Jso
     until,
     async close() {
       await site.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

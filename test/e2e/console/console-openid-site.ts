@@ -1,6 +1,5 @@
 // A site of the console whose users log in by a real OpenID provider.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
 import { freePort } from '../../controlplane/processes.ts';
@@ -10,6 +9,7 @@ import type { OidcProvider } from '../../oidc-provider.ts';
 import { startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, SimulatorAddress, Visit } from './console-site.ts';
 import { clusterRoleBinding, userSubject } from '../../site/rbac.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 export interface OpenIdSite {
   readonly site: ConsoleSite;
@@ -30,7 +30,7 @@ export interface OpenIdSiteOptions {
 const user = 'nobody';
 
 export async function startOpenIdSite({ idTokenSeconds, addressOf }: OpenIdSiteOptions = {}): Promise<OpenIdSite> {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-openid-'));
+  const folder = tempDir('openid');
   const authority = await makeTestAuthority('provider');
   const port = await freePort();
   const provider = await startOidcProvider({
@@ -78,7 +78,6 @@ export async function startOpenIdSite({ idTokenSeconds, addressOf }: OpenIdSiteO
     async close() {
       await site.close();
       await provider.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

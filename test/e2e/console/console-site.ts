@@ -1,7 +1,6 @@
 // A gateway with its console, three simulated clusters that change only when a test says so, and a browser.
 import { execFileSync } from 'node:child_process';
-import { readFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
@@ -14,6 +13,7 @@ import type { Simulator } from '../../../sim/server.ts';
 import { demoUsers, seedWorkloads } from '../../../sim/workloads/workloads.ts';
 import { eventually } from '../../site/polling.ts';
 import { launchBrowser } from './browser.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
@@ -76,7 +76,7 @@ export async function startConsoleSite(
   addressOf: SimulatorAddress = ({ url }) => url,
 ): Promise<ConsoleSite> {
   execFileSync(process.execPath, [join(root, 'console/build.ts')], { stdio: 'inherit' });
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-console-'));
+  const folder = tempDir('console');
   const simulators: Simulator[] = [];
   for (const [i, name] of names.entries()) {
     const tokens = { [credential]: { name: 'gateway', groups: ['system:masters'] } };
@@ -222,7 +222,6 @@ function makeSite({ gateway, start, simulators, browser, folder }: SiteParts): C
       await browser.close();
       await Promise.all(running.map((each) => each.drain()));
       await Promise.all(simulators.map((simulator) => simulator.close()));
-      rmSync(folder, { recursive: true, force: true });
     },
   };
   return site;

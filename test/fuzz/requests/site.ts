@@ -1,8 +1,7 @@
 // A gateway under test in this thread: the real listener, chain and connections, real members' sockets, and an
 // authorizer that lets everybody do everything and writes down what it was asked. There is no probe, so every byte a
 // member gets is of a case.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Attributes } from '../../../auth/rules/attributes.ts';
 import type { Authorizer } from '../../../auth/rules/authorize.ts';
@@ -23,6 +22,7 @@ import { tokenLine } from '../../gateway-process.ts';
 import { users, witness } from './case.ts';
 import { startRecordingMember } from './member.ts';
 import type { Segment } from './member.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 /** Clusters of the site, and below which path each has its API. */
 export const basePaths: Readonly<Record<string, string>> = { m1: '', m2: '/k8s/clusters/c-1' };
@@ -50,7 +50,7 @@ export interface RequestSite {
 
 /** Starts it. */
 export async function startRequestSite(): Promise<RequestSite> {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-fuzz-'));
+  const folder = tempDir('fuzz');
   const authority = await makeTestAuthority();
   const names = Object.keys(basePaths);
   const running = await Promise.all(names.map((name) => startRecordingMember(name, basePaths[name]!, authority)));
@@ -85,7 +85,6 @@ export async function startRequestSite(): Promise<RequestSite> {
     close() {
       gateway.close();
       for (const member of running) member.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

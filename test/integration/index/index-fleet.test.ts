@@ -1,8 +1,7 @@
 // Numbers of all clusters, and kubectl top's requests, where the gateway has rules of its own: a user to whom they give
 // one cluster learns nothing of another, and a user to whom they do not give the page does not get it.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../../sim/model/types.ts';
@@ -11,11 +10,12 @@ import { binding, startIndexSite } from './index-site.ts';
 import type { IndexSite } from './index-site.ts';
 import { customResource } from '../../site/custom-resource.ts';
 import { rulesText } from '../../site/site.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 const podMetrics = `${proxy}/apis/metrics.k8s.io/v1beta1/pods`;
 
-let folder: string;
+const folder = tempDir('fleet');
 let site: IndexSite;
 
 const definition = customResource('pods.metrics.k8s.io', 'PodMetrics', { versions: ['v1beta1'] });
@@ -70,7 +70,6 @@ function rulesFile(): string {
 }
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-fleet-'));
   const seeds = { alpha: seedOf('alpha'), beta: seedOf('beta') };
   site = await startIndexSite(['admin', 'team', 'reader'], seeds, {
     indexResources: 'pods,deployments.apps,nodes',
@@ -83,7 +82,6 @@ before(async () => {
 });
 after(async () => {
   await site?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test('a user whom the rules give one cluster gets the numbers of that cluster alone', async () => {

@@ -2,9 +2,8 @@
 // administrator's or a reader's, in members that know nothing of Portcullis. Whatever the index reads with, a row is
 // decided by the rights of the caller.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
@@ -18,6 +17,7 @@ import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, CredentialRights, IndexedList, IndexSite } from './index-site.ts';
 import { clusterRole } from '../../site/rbac.ts';
 import { rulesText } from '../../site/site.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
@@ -209,12 +209,11 @@ describe('generate member-access --index --apply', () => {
   let site: IndexSite;
   let folder: string;
   before(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'portcullis-apply-'));
+    folder = tempDir('apply');
     site = await startIndexSite(users, seeds, { indexResources: 'configmaps', indexIdentity: 'impersonate' }, admin);
   });
   after(async () => {
     await site.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   /** Of one member, with this token. */
@@ -297,8 +296,7 @@ describe('members that grant portcullis:index what it needs', () => {
 
 describe('a caller whom the gateway does not let reach a cluster', () => {
   test('learns nothing of it from the 404, its Warning or freshness', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'portcullis-rules-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = tempDir('rules');
     const authorizationRules = join(folder, 'rules.yaml');
     writeFileSync(authorizationRules, rulesText(rules));
     const site = await startIndexSite(

@@ -2,8 +2,7 @@
 // which bytes, and what the audit log says of them. The clusters are simulated, and "was refused" is half of it; the
 // other half is that the cluster heard nothing.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { stringify } from 'yaml';
@@ -11,13 +10,14 @@ import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, AskOptions, IndexSite } from './index-site.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 const proxying = '/apis/search.karmada.io/v1alpha1/proxying/karmada/proxy';
 const configMaps = '/api/v1/namespaces/shop/configmaps';
 const pod = '/api/v1/namespaces/shop/pods/web';
 const cached = 'resource.karmada.io/cached-from-cluster';
 let site: IndexSite;
-let folder: string;
+const folder = tempDir('karmada');
 let auditLog: string;
 
 function configMap(name: string): JsonObject {
@@ -41,7 +41,6 @@ const rules = [
 ];
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-karmada-'));
   auditLog = join(folder, 'audit.log');
   const file = (name: string, content: object): string => {
     writeFileSync(join(folder, name), stringify(content));
@@ -94,7 +93,6 @@ before(async () => {
 
 after(async () => {
   await site?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 beforeEach(() => {

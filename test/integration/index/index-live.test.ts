@@ -1,8 +1,7 @@
 // Types that the index does not hold, below the paths of the index: they are read from the clusters at the time of the
 // request, as the caller. Here the index holds pods, and of one cluster services.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../../sim/model/types.ts';
@@ -11,6 +10,7 @@ import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, IndexedList, IndexedObject, IndexSite } from './index-site.ts';
 import { clusterRole } from '../../site/rbac.ts';
 import { rulesText } from '../../site/site.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 const resources = '/apis/clusterpedia.io/v1beta1/resources';
@@ -19,7 +19,7 @@ const inTeam = '/api/v1/namespaces/team/configmaps';
 const clusterName = 'shadow.clusterpedia.io/cluster-name';
 const notice = /^299 - "configmaps are not in the index, so the clusters themselves were asked"/;
 
-let folder: string;
+const folder = tempDir('live');
 let site: IndexSite;
 
 function configMap(name: string, data: Readonly<Record<string, string>> = {}): JsonObject {
@@ -76,7 +76,6 @@ function rulesFile(): string {
 }
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-live-'));
   const seeds = { alpha: seedOf('alpha'), beta: seedOf('beta') };
   const users = ['admin', 'dev', 'mixed', 'team', 'reader'];
   const flags = {
@@ -95,7 +94,6 @@ before(async () => {
 });
 after(async () => {
   await site?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const namesOf = (answer: Answer): readonly string[] => {

@@ -1,7 +1,6 @@
 // What an operator does with the index, over HTTP: see how it stands, have a cluster read anew; and who may not.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../../sim/model/types.ts';
@@ -9,10 +8,11 @@ import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, IndexSite } from './index-site.ts';
 import { rulesText } from '../../site/site.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const configMaps = `${index}/proxy/api/v1/configmaps`;
-let folder: string;
+const folder = tempDir('operations');
 let site: IndexSite;
 
 interface IndexStatus {
@@ -35,7 +35,6 @@ const seed = [
 ];
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-operations-'));
   const file = join(folder, 'rules.yaml');
   const everything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
   const rules = [
@@ -52,7 +51,6 @@ before(async () => {
 });
 after(async () => {
   await site?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function status(): Promise<IndexStatus> {

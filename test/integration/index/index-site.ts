@@ -1,9 +1,8 @@
 // Two simulated clusters behind a gateway with an index, for tests of its API. The index follows members, so a test
 // that changes a member waits until the index shows it, never for a time.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { readConfig } from '../../../config/config.ts';
@@ -15,6 +14,7 @@ import { startSimulator } from '../../../sim/server.ts';
 import type { Simulator } from '../../../sim/server.ts';
 import type { JsonObject } from '../../../sim/model/types.ts';
 import { clusterRole, clusterRoleBinding, roleBinding, userSubject } from '../../site/rbac.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 /** A whole answer. */
 export interface Answer {
@@ -123,7 +123,7 @@ export async function startIndexSite(
   rights: CredentialRights = usualRights,
   labels: Readonly<Record<string, Readonly<Record<string, string>>>> = {},
 ): Promise<IndexSite> {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-index-'));
+  const folder = tempDir('index');
   const members: Record<string, Simulator> = {};
   for (const [name, seed] of Object.entries(seeds)) {
     const tokens = { 'gateway-token': { name: 'gateway', groups: rights.groups } };
@@ -244,7 +244,6 @@ export async function startIndexSite(
       agent.destroy();
       gateway.close();
       await Promise.all(Object.values(members).map((member) => member.close()));
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

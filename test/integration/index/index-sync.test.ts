@@ -1,8 +1,5 @@
 // Following members into the store over real connections: a simulator, the real transport, SQLite.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { indexRules } from '../../../lib/rights/index-rules.ts';
 import { configMap, simulate } from '../../../sim/simulator.fixture.ts';
@@ -11,6 +8,7 @@ import { eventually } from '../../site/polling.ts';
 import { readSpelt, withoutRemoved } from '../../index/lossless-json.ts';
 import { memberSpec, startSyncSite, type SyncSite } from '../../index/sync-site.ts';
 import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 const configMaps = { group: '', resource: 'configmaps' };
 
@@ -22,8 +20,7 @@ function access(resources: readonly string[]): readonly JsonObject[] {
 test('rows are the objects of the member, followed as portcullis:index with the rights that are printed for it, and resumed', async (t) => {
   const resources = ['configmaps', 'secrets', 'deployments.apps'];
   const { sim, ask } = await simulate(t, { seed: access(resources) });
-  const directory = mkdtempSync(join(tmpdir(), 'portcullis-index-'));
-  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = tempDir('index');
   const of = (name: string): string => `/api/v1/namespaces/default/configmaps/${name}`;
   const post = async (object: JsonObject): Promise<void> => {
     const answer = await ask(`/api/v1/namespaces/default/${String(object['kind']).toLowerCase()}s`, {

@@ -2,11 +2,11 @@
 // each run has its own.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startSimulator, type Simulator } from '../../../sim/server.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 function kubectlVersion(): string | undefined {
   try {
@@ -31,17 +31,15 @@ interface Result {
 
 describe(`kubectl ${version ?? ''} on the simulator`, { skip, concurrency: 2 }, () => {
   let sim: Simulator;
-  let home: string;
+  const home = tempDir('sim-kubectl');
 
   before(async () => {
     sim = await startSimulator({ controllers: { podStartMs: 5, podStopMs: 5, jobRunMs: 5 }, logPeriodMs: 50 });
     sim.addToken('alice', { name: 'alice', groups: ['dev'], uid: 'u-1', extra: { team: ['red'] } });
-    home = await mkdtemp(join(tmpdir(), 'sim-kubectl-'));
     await writeFile(join(home, 'ca.crt'), sim.caPem);
   });
   after(async () => {
     await sim.close();
-    await rm(home, { recursive: true, force: true });
   });
 
   function run(

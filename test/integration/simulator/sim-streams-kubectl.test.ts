@@ -5,18 +5,18 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { startSimulator, type Simulator } from '../../../sim/server.ts';
+import { tempDir } from '../../temp-dir.ts';
 
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 const skip = hasKubectl ? false : 'no kubectl on this machine';
 
 let simulator: Simulator;
-let folder = '';
+const folder = tempDir('sim-streams');
 const bigFile = (): string => join(folder, 'big');
 const big = randomBytes(10 * 1024 * 1024);
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
@@ -31,7 +31,6 @@ function pod(name: string): object {
 
 before(async () => {
   if (!hasKubectl) return;
-  folder = mkdtempSync(join(tmpdir(), 'sim-streams-'));
   simulator = await startSimulator({ logPeriodMs: 100, controllers: { podStartMs: 1, podStopMs: 1 } });
   for (const name of ['websocket', 'spdy']) simulator.store.apply(pod(name) as Record<string, unknown>);
   const certificate = Buffer.from(simulator.caPem).toString('base64');
@@ -50,7 +49,6 @@ before(async () => {
 after(async () => {
   if (!hasKubectl) return;
   await simulator.close();
-  rmSync(folder, { recursive: true });
 });
 
 function start(isWebSocket: boolean, args: readonly string[]): ChildProcess {
