@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-import { createAuthority } from '../test/controlplane/certificates.ts';
+import { createAuthority } from '../test/pretend/certificates.ts';
 import { startControlPlane } from '../test/controlplane/fixture.ts';
 import { buildGo } from './go-build.ts';
 import { startProcess, type LiveProcesses } from './process.ts';

@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import { createAuthority } from '../test/controlplane/certificates.ts';
+import { createAuthority } from '../test/pretend/certificates.ts';
 import type { HeaderPairs } from './load.ts';
 import type { BenchMember } from './member.ts';
 import type { LiveProcesses } from './process.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { buildMissingConsole } from './console-files.ts';
-import { tempDir } from '../test/temp-dir.ts';
+import { tempDir } from '../test/pretend/temp-dir.ts';
 
 const folder = tempDir('console');
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { run } from './program.ts';
 import { recordingTerminal } from '../cli/stub-gateway.fixture.ts';
-import { tempDir } from '../test/temp-dir.ts';
+import { tempDir } from '../test/pretend/temp-dir.ts';
 
 test('a demo whose ports are taken says which, who may have them and how to take others, and starts nothing', async () => {
   const folder = tempDir('demo');

@@ -9,7 +9,7 @@ import type { Terminal } from '../cli/terminal/terminal.ts';
 import type { DemoOptions, LongRunningVerbs, ServeOptions } from './verbs.ts';
 import type { CheckOptions } from './verbs.ts';
 import { makeProgram, run } from './program.ts';
-import { tempDir } from '../test/temp-dir.ts';
+import { tempDir } from '../test/pretend/temp-dir.ts';
 
 interface Outcome {
   readonly code: number;

@@ -4,8 +4,9 @@ import { parse, stringify } from 'yaml';
 import { Failure } from './terminal/failure.ts';
 import { getClusters } from './get-clusters.ts';
 import type { GetClustersFlags } from './get-clusters.ts';
-import { makeAuthority, makeFolder, recordingTerminal, startStub } from './stub-gateway.fixture.ts';
-import type { StubGateway, TestAuthority, TestFolder } from './stub-gateway.fixture.ts';
+import { makeFolder, recordingTerminal, startStub } from './stub-gateway.fixture.ts';
+import type { StubGateway, TestFolder } from './stub-gateway.fixture.ts';
+import { makeTestAuthority, type TestAuthority } from '../test/pretend/certificates.ts';
 
 const column = (name: string, priority = 0, type = 'string'): object => ({ name, type, format: '', priority });
 
@@ -16,10 +17,10 @@ describe('portcullis get clusters', () => {
   let caFile: string;
 
   before(async () => {
-    authority = await makeAuthority();
+    authority = await makeTestAuthority();
     stub = await startStub(authority, '/hub');
     folder = makeFolder();
-    caFile = folder.write('ca.crt', authority.caPem);
+    caFile = folder.write('ca.crt', authority.ca);
     folder.write('token', 'good-token\n');
   });
   beforeEach(() => {
@@ -121,11 +122,11 @@ describe('portcullis get clusters', () => {
     assert.equal(stub.requests[0]?.line, 'GET /hub/apis/gateway.portcullis.io/v1alpha1/clusters');
     await run({ kubeconfig: kubeconfigFile('by-file', {}, { tokenFile: 'token', token: 'older' }) });
     await run({ kubeconfig: kubeconfigFile('no-user', {}, {}), token: 'good-token' });
-    const pair = await authority.issue('ada');
+    const pair = await authority.issue([], { commonName: 'ada' });
     const data = (pem: string): string => Buffer.from(pem).toString('base64');
     const user = { 'client-certificate-data': data(pair.cert), 'client-key-data': data(pair.key) };
     await run({
-      kubeconfig: kubeconfigFile('by-certificate', { 'certificate-authority-data': data(authority.caPem) }, user),
+      kubeconfig: kubeconfigFile('by-certificate', { 'certificate-authority-data': data(authority.ca) }, user),
     });
     assert.deepEqual(
       stub.requests.map(({ token }) => token),

@@ -1,86 +1,14 @@
 // For tests: a small imitation of a gateway to run commands against, with TLS by its own CA, tokens, client
 // certificates and one list of clusters.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { webcrypto } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-
-import 'reflect-metadata'; // must come before the import of @peculiar/x509, which needs this polyfill
-import {
-  BasicConstraintsExtension,
-  PemConverter,
-  SubjectAlternativeNameExtension,
-  X509CertificateGenerator,
-} from '@peculiar/x509';
-import type { X509Certificate } from '@peculiar/x509';
+import type { TestAuthority } from '../test/pretend/certificates.ts';
 import type { Terminal } from './terminal/terminal.ts';
-
-const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
-type Keys = Parameters<typeof X509CertificateGenerator.createSelfSigned>[0]['keys'];
-
-/** Certificate and private key as PEM. */
-export interface PemPair {
-  readonly cert: string;
-  readonly key: string;
-}
-
-/** A certificate authority that the tests of one file share. */
-export interface TestAuthority {
-  readonly caPem: string;
-  /** Issues a certificate; `hosts` become its subject alternative names. */
-  issue(commonName: string, hosts?: readonly string[]): Promise<PemPair>;
-}
-
-/** Makes a CA that is valid for an hour. */
-export async function makeAuthority(name = 'portcullis test'): Promise<TestAuthority> {
-  const keys = await makeKeys();
-  const times = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3_600_000) };
-  const ca = await X509CertificateGenerator.createSelfSigned(
-    {
-      serialNumber: '01',
-      name: `CN=${name}`,
-      ...times,
-      keys,
-      signingAlgorithm: algorithm,
-      extensions: [new BasicConstraintsExtension(true, undefined, true)],
-    },
-    webcrypto as unknown as Crypto,
-  );
-  let serial = 1;
-  return {
-    caPem: ca.toString('pem'),
-    issue: async (commonName, hosts = []) => {
-      const leafKeys = await makeKeys();
-      const names = hosts.map((value) => ({
-        type: /^[\d.:]+$/.test(value) ? ('ip' as const) : ('dns' as const),
-        value,
-      }));
-      const certificate: X509Certificate = await X509CertificateGenerator.create(
-        {
-          serialNumber: String(++serial).padStart(2, '0'),
-          subject: `CN=${commonName}`,
-          issuer: ca.subject,
-          ...times,
-          publicKey: leafKeys.publicKey,
-          signingKey: keys.privateKey,
-          signingAlgorithm: algorithm,
-          extensions: names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)],
-        },
-        webcrypto as unknown as Crypto,
-      );
-      const key = await webcrypto.subtle.exportKey('pkcs8', leafKeys.privateKey as webcrypto.CryptoKey);
-      return { cert: certificate.toString('pem'), key: PemConverter.encode(key, 'PRIVATE KEY') };
-    },
-  };
-}
-
-async function makeKeys(): Promise<Keys> {
-  return (await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])) as unknown as Keys;
-}
 
 /** What the stub gateway answers. Tests may change the fields between requests. */
 export interface StubAnswers {
@@ -113,7 +41,7 @@ export interface StubGateway {
  * @param basePath path of the gateway's root; '' for the root of the server
  */
 export async function startStub(authority: TestAuthority, basePath = ''): Promise<StubGateway> {
-  const pair = await authority.issue('gateway', ['127.0.0.1', 'gateway.test']);
+  const pair = await authority.issue(['ip:127.0.0.1', 'gateway.test']);
   const answers: StubAnswers = {
     token: 'good-token',
     clientName: 'ada',
@@ -123,7 +51,7 @@ export async function startStub(authority: TestAuthority, basePath = ''): Promis
   };
   const requests: StubGateway['requests'] = [];
   const server = createServer(
-    { ...pair, ca: authority.caPem, requestCert: true, rejectUnauthorized: false },
+    { ...pair, ca: authority.ca, requestCert: true, rejectUnauthorized: false },
     (request, response) => {
       const { accept = '', host = '', authorization = '' } = request.headers;
       requests.push({

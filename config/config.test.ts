@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { ConfigurationError } from '../lib/configuration-error.ts';
 import { readConfig } from './config.ts';
 import type { ConfigInput } from './written.ts';
-import { tempDir } from '../test/temp-dir.ts';
+import { tempDir } from '../test/pretend/temp-dir.ts';
 
 const minimal: ConfigInput = { kubeconfig: ['/k'], tokenAuthFile: '/t' };
 

@@ -3,7 +3,7 @@ import { appendFile, mkdir, rename, rm, symlink, utimes, writeFile } from 'node:
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { lookAt, watchFiles, type FileWatchOptions } from './file-watch.ts';
-import { tempDir } from '../test/temp-dir.ts';
+import { tempDir } from '../test/pretend/temp-dir.ts';
 
 const limit = { timeout: 20_000 };
 

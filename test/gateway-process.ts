@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { tempDir } from './temp-dir.ts';
+import { tempDir } from './pretend/temp-dir.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { TestAuthority } from '../routing/dial/authority.fixture.ts';
+import type { TestAuthority } from './pretend/certificates.ts';
 
 /** A key pair of the provider. */
 export interface IssuerKey {

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { killLeftovers } from './leftovers.ts';
-import { tempDir } from './temp-dir.ts';
+import { tempDir } from './pretend/temp-dir.ts';
 
 test('processes of a killed end-to-end run are ended, and no others', () => {
   const proc = tempDir('proc');

@@ -6,7 +6,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { request as httpRequest } from 'node:http';
 import { createServer, request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { TestAuthority } from '../routing/dial/authority.fixture.ts';
+import type { TestAuthority } from './pretend/certificates.ts';
 import type { IssuerKey } from './issuer.ts';
 
 /** Claims of whoever logs in, by the name they log in as. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { stringify } from 'yaml';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
 import { readAuthenticationConfig } from './authentication-config.ts';
 
 let ca = '';

@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { createAuthority } from '../../test/controlplane/certificates.ts';
+import { createAuthority } from '../../test/pretend/certificates.ts';
 import { openLoad, type LoadGroup } from '../load.ts';
 import { configMapPath, kubeconfig } from '../member.ts';
 import { startProcess, type BenchProcess } from '../process.ts';

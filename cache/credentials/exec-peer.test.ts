@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../model/errors.ts';
 import { readSecretExec } from '../sources/objects/secret-exec.ts';
-import { testKeyPair } from './certificate.fixture.ts';
+import { testKeyPair } from '../../test/pretend/certificates.ts';
 import { execCredential } from './exec.ts';
 import type { ExecResult } from './exec-run.ts';
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { GatewayError } from '../../model/errors.ts';
 import type { Credential } from '../../model/records.ts';
-import { testKeyPair } from './certificate.fixture.ts';
+import { testKeyPair } from '../../test/pretend/certificates.ts';
 import { execCredential, type ExecCredentialOptions, type ExecPlan } from './exec.ts';
 import type { ExecResult } from './exec-run.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 const apiVersion = 'client.authentication.k8s.io/v1';
 const startMs = Date.parse('2026-01-01T00:00:00Z');

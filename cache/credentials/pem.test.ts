@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import { GatewayError } from '../../model/errors.ts';
-import { testKeyPair } from './certificate.fixture.ts';
+import { testKeyPair } from '../../test/pretend/certificates.ts';
 import { readAuthorities, readKeyPair } from './pem.ts';
 
 const refusal = (reason: RegExp) => (error: unknown) =>

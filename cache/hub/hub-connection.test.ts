@@ -3,11 +3,11 @@ import { rename, symlink, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import { testKeyPair } from '../credentials/certificate.fixture.ts';
+import { testKeyPair } from '../../test/pretend/certificates.ts';
 import type { HubConnection } from '../../kube/client/connection.ts';
 import { inClusterConnection, readHubKubeconfig } from './hub-connection.ts';
 import { until } from '../../kube/client/hub.fixture.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 const [one, two] = await Promise.all([testKeyPair('one'), testKeyPair('two')]);
 

@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Failure } from '../terminal/failure.ts';
-import {
-  makeAuthority,
-  makeFolder,
-  recordingTerminal,
-  sendJson,
-  sendStatus,
-  startStub,
-} from '../stub-gateway.fixture.ts';
+import { makeFolder, recordingTerminal, sendJson, sendStatus, startStub } from '../stub-gateway.fixture.ts';
 import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
 import { whatCan, whoCan } from './access-commands.ts';
 import type { WhatCanFlags, WhoCanFlags } from './access-commands.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
 
 const binding = { kind: 'RoleBinding', namespace: 'shop', name: 'cleaners' };
 const via = { binding, role: { kind: 'ClusterRole', name: 'cleaner' } };
@@ -41,10 +35,10 @@ describe('who-can and what-can', () => {
   let answer: object;
 
   before(async () => {
-    const authority = await makeAuthority();
+    const authority = await makeTestAuthority();
     stub = await startStub(authority);
     folder = makeFolder();
-    const certificateAuthority = folder.write('ca.crt', authority.caPem);
+    const certificateAuthority = folder.write('ca.crt', authority.ca);
     flags = { server: stub.url, token: 'good-token', certificateAuthority, output: 'table' };
   });
   beforeEach(() => {

@@ -4,20 +4,14 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Failure } from '../terminal/failure.ts';
-import {
-  makeAuthority,
-  makeFolder,
-  recordingTerminal,
-  sendJson,
-  sendStatus,
-  startStub,
-} from '../stub-gateway.fixture.ts';
+import { makeFolder, recordingTerminal, sendJson, sendStatus, startStub } from '../stub-gateway.fixture.ts';
 import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
 import type { ApplyFlags } from './apply-flags.ts';
 import { apply } from './apply-run.ts';
 import { deleteSets } from './delete-run.ts';
 import { serveClusters } from './many-clusters.fixture.ts';
 import type { ManyClusters } from './many-clusters.fixture.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
 
 const limits = { timeoutMs: 10_000, firstPauseMs: 1 };
 
@@ -35,10 +29,10 @@ describe('portcullis apply', () => {
   const names = Array.from({ length: 12 }, (_, i) => `c${String(i).padStart(2, '0')}`);
 
   before(async () => {
-    const authority = await makeAuthority();
+    const authority = await makeTestAuthority();
     stub = await startStub(authority);
     folder = makeFolder();
-    caFile = folder.write('ca.crt', authority.caPem);
+    caFile = folder.write('ca.crt', authority.ca);
     folder.write('two.yaml', configMaps('one', 'two'));
   });
   beforeEach(() => void (clusters = serveClusters(stub, names)));

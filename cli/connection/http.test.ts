@@ -7,15 +7,16 @@ import { Failure } from '../terminal/failure.ts';
 import { defaultLimits, getJson } from './http.ts';
 import type { Connection } from './gateway-connection.ts';
 import type { RequestLimits } from './http.ts';
-import { makeAuthority, sendJson, sendStatus, startStub } from '../stub-gateway.fixture.ts';
-import type { StubGateway, TestAuthority } from '../stub-gateway.fixture.ts';
+import { sendJson, sendStatus, startStub } from '../stub-gateway.fixture.ts';
+import type { StubGateway } from '../stub-gateway.fixture.ts';
+import { makeTestAuthority, type TestAuthority } from '../../test/pretend/certificates.ts';
 
 describe('the client of the command line', () => {
   let authority: TestAuthority;
   let stub: StubGateway;
 
   before(async () => {
-    authority = await makeAuthority();
+    authority = await makeTestAuthority();
     stub = await startStub(authority);
   });
   beforeEach(() => {
@@ -26,7 +27,7 @@ describe('the client of the command line', () => {
 
   const connection = (changes: Partial<Connection> = {}): Connection => ({
     root: stub.url,
-    ca: authority.caPem,
+    ca: authority.ca,
     serverName: undefined,
     insecure: false,
     token: 'good-token',
@@ -63,8 +64,8 @@ describe('the client of the command line', () => {
   });
 
   test('an unknown CA, or one of the same name with another key, leads to --certificate-authority', async () => {
-    const other = await makeAuthority();
-    for (const ca of [undefined, other.caPem, (await makeAuthority('else')).caPem]) {
+    const other = await makeTestAuthority();
+    for (const ca of [undefined, other.ca, (await makeTestAuthority('else')).ca]) {
       const failure = await refusal({ ca });
       assert.match(failure.message, /is not signed by a CA you trust/);
       assert.match(failure.nextStep, /--certificate-authority DATA-DIR\/ca\.crt/);

@@ -8,7 +8,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 import { bootstrapKubeconfig } from './bootstrap-kubeconfig.ts';
 import type { HubObject, HubObjects } from './hub-objects.ts';
 import { awaitReady, declareJoin, leave } from './join-run.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 const folder = tempDir('join');
 

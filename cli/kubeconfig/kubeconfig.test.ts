@@ -8,8 +8,9 @@ import { parse } from 'yaml';
 import { Failure } from '../terminal/failure.ts';
 import { kubeconfig } from './kubeconfig.ts';
 import type { KubeconfigVerbFlags } from './kubeconfig.ts';
-import { cluster, makeAuthority, makeFolder, recordingTerminal, sendJson, startStub } from '../stub-gateway.fixture.ts';
-import type { StubGateway, TestAuthority, TestFolder } from '../stub-gateway.fixture.ts';
+import { cluster, makeFolder, recordingTerminal, sendJson, startStub } from '../stub-gateway.fixture.ts';
+import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
+import { makeTestAuthority, type TestAuthority } from '../../test/pretend/certificates.ts';
 
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
@@ -20,10 +21,10 @@ describe('portcullis kubeconfig', () => {
   let caFile: string;
 
   before(async () => {
-    authority = await makeAuthority();
+    authority = await makeTestAuthority();
     stub = await startStub(authority);
     folder = makeFolder();
-    caFile = folder.write('ca.crt', authority.caPem);
+    caFile = folder.write('ca.crt', authority.ca);
   });
   beforeEach(() => {
     stub.answers.clusters = [cluster('m1'), cluster('m2')];
@@ -131,7 +132,7 @@ describe('portcullis kubeconfig', () => {
   });
 
   test('a client certificate signs in and is embedded', async () => {
-    const pair = await authority.issue('ada');
+    const pair = await authority.issue([], { commonName: 'ada' });
     const clientCertificate = folder.write('ada.crt', pair.cert);
     const clientKey = folder.write('ada.key', pair.key);
     const terminal = await run({ token: undefined, clientCertificate, clientKey });
@@ -139,7 +140,7 @@ describe('portcullis kubeconfig', () => {
     const { user } = users[0] ?? { user: {} };
     assert.equal(Buffer.from(user['client-certificate-data'] ?? '', 'base64').toString(), pair.cert);
     assert.equal(Buffer.from(user['client-key-data'] ?? '', 'base64').toString(), pair.key);
-    const other = folder.write('other.key', (await authority.issue('ada')).key);
+    const other = folder.write('other.key', (await authority.issue([], { commonName: 'ada' })).key);
     assert.match(
       (await refusal({ token: undefined, clientCertificate, clientKey: other })).message,
       /is not the key of/,

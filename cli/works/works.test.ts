@@ -5,20 +5,14 @@ import { historyAnnotation, withRevision } from '../../lib/work-history.ts';
 import { connectionFromFlags } from '../connection/connection.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
 import { Failure } from '../terminal/failure.ts';
-import {
-  makeAuthority,
-  makeFolder,
-  recordingTerminal,
-  sendJson,
-  sendStatus,
-  startStub,
-} from '../stub-gateway.fixture.ts';
+import { makeFolder, recordingTerminal, sendJson, sendStatus, startStub } from '../stub-gateway.fixture.ts';
 import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
 import { hubWorks, readWorkName, type HubWorks } from './hub-works.ts';
 import { diffWork, type DiffFlags } from './works-diff.ts';
 import { showHistory, type HistoryFlags } from './works-history.ts';
 import { listWorks, type ListFlags } from './works-list.ts';
 import { rollBack, type RollbackFlags } from './works-rollback.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- objects of API servers, whose shape the tests state
 type Json = any;
@@ -68,10 +62,10 @@ describe('portcullis works', () => {
   let answer: (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
   before(async () => {
-    const authority = await makeAuthority();
+    const authority = await makeTestAuthority();
     stub = await startStub(authority);
     folder = makeFolder();
-    const certificateAuthority = folder.write('ca.crt', authority.caPem);
+    const certificateAuthority = folder.write('ca.crt', authority.ca);
     connection = connectionFromFlags(
       { server: stub.url, token: 'good-token', certificateAuthority },
       recordingTerminal(),

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { readConfig } from '../config.ts';
 import type { ConfigInput } from '../written.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 const rest: ConfigInput = { kubeconfig: ['clusters.yaml'], tokenAuthFile: 'tokens.csv' };
 const url = 'postgres://index@db.example.com/portcullis';

@@ -5,7 +5,7 @@ import test from 'node:test';
 import type { ConfigurationFault } from '../../lib/configuration-error.ts';
 import { readTracingConfig } from './tracing-config.ts';
 import { flagsAlone } from '../settings/settings.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 const folder = tempDir('tracing');
 

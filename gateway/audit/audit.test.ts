@@ -8,7 +8,7 @@ import { readAuditConfig } from '../../config/sections/audit-config.ts';
 import { makeLog } from '../../lib/log.ts';
 import type { Written } from '../../config/settings/settings.ts';
 import { makeReloading } from '../../config/reloading.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 function read(flags: Written['flags'], file: Written['file'] = {}) {
   const faults: string[] = [];

@@ -6,7 +6,7 @@ import { makeCertificate } from '../../auth/x509/certificates.fixture.ts';
 import type { ConfigInput } from '../../config/written.ts';
 import { checkConfiguration } from './check.ts';
 import type { CheckResult } from './weakness.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const nowMs = Date.now();

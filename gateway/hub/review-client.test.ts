@@ -6,7 +6,7 @@ import { makeHubClient } from '../../kube/client/hub-client.ts';
 import type { ApiCall, ApiClient } from '../../kube/types.ts';
 import { fixedCredential } from '../../model/fixed-credential.ts';
 import { faultOf, startTestHub, until } from '../../kube/client/hub.fixture.ts';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
 import { withCheapReviews } from './review-client.ts';
 
 const authority = await makeTestAuthority('hub');

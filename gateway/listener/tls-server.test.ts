@@ -4,7 +4,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:tls';
 import { test } from 'node:test';
 import { X509Certificate } from 'node:crypto';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
 import type { Arrival } from '../../http/arrival.ts';
 import { startListener } from './tls-server.ts';
 

@@ -9,7 +9,7 @@ import { makeGatewayIndex } from './gateway-index.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import type { IndexConfig } from '../../config/sections/index-config.ts';
 import { makeLog } from '../../lib/log.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 function make(folder: string, startsAtOnce: boolean, log = makeLog('silent')): GatewayIndex {
   const config: IndexConfig = {

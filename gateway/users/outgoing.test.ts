@@ -10,7 +10,7 @@ import { readIdentityConfig } from '../../config/sections/identity-config.ts';
 import { flagsAlone } from '../../config/settings/settings.ts';
 import { startOutgoingIdentities } from './outgoing.ts';
 import type { Reloading } from '../../config/reloading.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 const cluster = { name: 'c1', uid: 'uid-c1' } as ClusterSpec;
 const rule = (target: string): string =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
 import { fixedCredential } from '../../model/fixed-credential.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { makeHubClient, type HubClientOptions } from './hub-client.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test, type TestContext } from 'node:test';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
 import { answerStatus, statusObject } from './collection.fixture.ts';
 import { until } from '../client/hub.fixture.ts';
 import { isWatch, makeReflectorScene } from './reflector.fixture.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
 import { answerStatus } from './collection.fixture.ts';
 import { until } from '../client/hub.fixture.ts';
 import { isWatch, makeReflectorScene } from './reflector.fixture.ts';

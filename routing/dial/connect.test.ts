@@ -5,8 +5,8 @@ import { before, describe, it } from 'node:test';
 import type { GatewayError } from '../../model/errors.ts';
 import { MemberDialer } from './connect.ts';
 import type { DialTarget } from './connect.ts';
-import { makeTestAuthority } from './authority.fixture.ts';
-import type { TestAuthority, TestCertificate } from './authority.fixture.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
+import type { TestAuthority, TestCertificate } from '../../test/pretend/certificates.ts';
 import { getRequest, memberOptions, recordingHandler, response, startTestMember } from '../pools/member.fixture.ts';
 import { makeTransport } from '../pools/transport.ts';
 

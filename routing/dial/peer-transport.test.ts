@@ -11,8 +11,8 @@ import type { ClusterSpec, Credential } from '../../model/records.ts';
 import { makeClusterGatewaySource } from '../../cache/sources/objects/cluster-gateway.ts';
 import { base64, compiled } from '../../cache/sources/objects/hub-objects.fixture.ts';
 import { MemberDialer } from './connect.ts';
-import { makeTestAuthority } from './authority.fixture.ts';
-import type { TestAuthority, TestCertificate } from './authority.fixture.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
+import type { TestAuthority, TestCertificate } from '../../test/pretend/certificates.ts';
 import { memberOptions, startTestMember } from '../pools/member.fixture.ts';
 import type { TestMember } from '../pools/member.fixture.ts';
 

@@ -4,13 +4,13 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import type { ProxyAddress } from '../../model/records.ts';
-import { makeTestAuthority } from './authority.fixture.ts';
-import type { TestAuthority, TestCertificate } from './authority.fixture.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
+import type { TestAuthority, TestCertificate } from '../../test/pretend/certificates.ts';
 import { startHttp2Member } from '../http2/http2-member.fixture.ts';
 import { getRequest, memberOptions, recordingHandler, response, startTestMember } from '../pools/member.fixture.ts';
 import type { Outcome, TestMember } from '../pools/member.fixture.ts';
 import { makeTransport } from '../pools/transport.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 let authority: TestAuthority;
 let proxyAuthority: TestAuthority;

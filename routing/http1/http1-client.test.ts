@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { makeTestAuthority } from '../dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
 import {
   getRequest,
   memberOptions,

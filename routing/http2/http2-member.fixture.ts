@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders, SecureServerOptions, ServerHttp2Session, Serv
 import type { AddressInfo, Socket } from 'node:net';
 import { startTestMember } from '../pools/member.fixture.ts';
 import type { TestMember } from '../pools/member.fixture.ts';
-import type { TestCertificate } from '../dial/authority.fixture.ts';
+import type { TestCertificate } from '../../test/pretend/certificates.ts';
 
 /** A running fake member with everything it received. */
 export interface Http2Member {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { makeTestAuthority } from '../dial/authority.fixture.ts';
-import type { TestCertificate } from '../dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../test/pretend/certificates.ts';
+import type { TestCertificate } from '../../test/pretend/certificates.ts';
 import { startHttp2Member } from '../http2/http2-member.fixture.ts';
 import { getRequest, memberOptions, recordingHandler, response, startTestMember } from './member.fixture.ts';
 import { makeTransport } from './transport.ts';

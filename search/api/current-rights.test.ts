@@ -16,7 +16,7 @@ import type { AnswerDependencies } from './answer-dependencies.ts';
 import { makeCatalogReader } from '../catalog/catalog.ts';
 import { answerIndexRequest } from '../chain/chain.ts';
 import type { IndexRequest } from '../request/request.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const incarnation = testIncarnation('one');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { eventually } from '../../test/site/polling.ts';
 import { followRequests, requestsInFolder } from './rebuild-requests.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 function folder(): string {
   return join(tempDir('rebuild'), 'rebuild');

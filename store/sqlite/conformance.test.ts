@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 
 import { conformance } from '../conformance/conformance.fixture.ts';
 import { openSqliteStore } from './store.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 conformance('SQLite', async (options = {}) => {
   const directory = tempDir('store');

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 
 import { rowWrite, typeInfo } from '../conformance/model.fixture.ts';
 import { openSqliteStore } from './store.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 test('a store damaged in its middle is set aside and opened empty, whether that shows at once or later (FLT-19)', async (t) => {
   const directory = tempDir('damage');

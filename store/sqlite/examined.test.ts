@@ -11,7 +11,7 @@ import type { Grants } from './session/extents.ts';
 import { listModel, rowWrite, typeInfo, type ModelRow } from '../conformance/model.fixture.ts';
 import { openReader, type Reader } from './read/reader.ts';
 import { openSqliteStore } from './store.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const incarnations = Array.from({ length: 30 }, (_, i) => {

@@ -10,7 +10,7 @@ import { openReader } from './read/reader.ts';
 import { packBatch } from './tables/messages.ts';
 import { defaultLogLimits } from './write/change-log.ts';
 import { Writer, type WriterOptions } from './write/writer.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 describe('a store with small limits', () => {
   const root = tempDir('limits');

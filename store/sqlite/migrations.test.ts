@@ -10,7 +10,7 @@ import { randomQuestions, randomRows, types } from '../conformance/random.fixtur
 import { indexFiles } from './write/file.ts';
 import { schemaVersion } from './tables/schema.ts';
 import { openSqliteStore } from './store.ts';
-import { tempDir } from '../../test/temp-dir.ts';
+import { tempDir } from '../../test/pretend/temp-dir.ts';
 
 /** What takes a file back to the version before: element `i` leads from version `i + 2` to `i + 1`. */
 const back = [

@@ -9,7 +9,7 @@ import type { MemberRequest } from '../site/member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
 import { startSite } from '../site/site.ts';
 import type { Site } from '../site/site.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const folder = tempDir('exchange');
 const file = join(folder, 'exchange.yaml');

@@ -24,7 +24,7 @@ import type { Inbound } from '../../http/inbound.ts';
 import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
 import { makeConnections } from '../../routing/members/target.ts';
 import type { Connections } from '../../routing/members/target.ts';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../pretend/certificates.ts';
 import { makeTransport } from '../../routing/pools/transport.ts';
 import { startMember } from '../site/member.ts';
 import type { Member } from '../site/member.ts';

@@ -14,7 +14,7 @@ import { startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import { startAdminHub, writeHubKubeconfig } from '../site/simulated-hub.ts';
 import type { Site } from '../site/site.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const namespace = 'credentials';
 const bearer = 'Authorization: Bearer admin-token';

@@ -16,7 +16,7 @@ import { kubeconfigText, startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import { startAdminHub, writeHubKubeconfig } from '../site/simulated-hub.ts';
 import type { Site } from '../site/site.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const namespace = 'virtual';
 const bearer = 'Authorization: Bearer admin-token';

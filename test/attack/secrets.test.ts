@@ -8,7 +8,7 @@ import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-clien
 import { startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const canary = 'CANARY';
 const user = `Authorization: Bearer ${canary}-user`;

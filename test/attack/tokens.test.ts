@@ -10,7 +10,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { timeScaleVariable } from '../../config/time-scale.ts';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../pretend/certificates.ts';
 import { base64url, jwkOf, makeKey, signRaw, signToken, signWithPublicKey, startIssuer } from '../issuer.ts';
 import type { IssuerKey, Json, TestIssuer } from '../issuer.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
@@ -19,7 +19,7 @@ import type { RawAnswer } from '../site/raw-client.ts';
 import { startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const pods = '/clusters/m1/proxy/api/v1/pods';
 const exec = '/clusters/m1/proxy/api/v1/namespaces/default/pods/web/exec?command=sh';

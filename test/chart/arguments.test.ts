@@ -10,7 +10,7 @@ import { run } from '../../bin/program.ts';
 import { readConfig } from '../../config/config.ts';
 import type { Config } from '../../config/configuration.ts';
 import { argumentsOf, objectsOf, valueSets } from './helm.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 /** Reads a golden as a pod of it would start; throws what would end the process. */
 async function configurationOf(golden: string): Promise<Config> {

@@ -17,7 +17,7 @@ import { startSite } from '../site/site.ts';
 import { chartFolder } from './helm.ts';
 import { namedIn } from './promql.ts';
 import type { NamedInExpression } from './promql.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 /** Labels that Prometheus adds to what it scrapes of a pod. */
 const targetLabels = ['namespace', 'pod', 'instance', 'job', 'service', 'container', 'endpoint'];

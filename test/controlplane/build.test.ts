@@ -5,7 +5,7 @@ import { it } from 'node:test';
 
 import { cacheFolder, ensureBinaries, moduleKey } from './build.ts';
 import { goModules, programNames } from './modules.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const folder = tempDir('build');
 

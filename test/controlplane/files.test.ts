@@ -7,10 +7,10 @@ import { it } from 'node:test';
 import { parse } from 'yaml';
 
 import { auditMark, readAudit, waitForAudit } from './audit.ts';
-import { createAuthority } from './certificates.ts';
+import { createAuthority } from '../pretend/certificates.ts';
 import { createMemberFiles } from './member-files.ts';
 import { sumMetric } from './requests.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const folder = tempDir('files');
 

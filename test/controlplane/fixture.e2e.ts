@@ -2,8 +2,7 @@
 // Run by `node --test test/controlplane/fixture.e2e.ts`, never by `npm test`: the first run builds Kubernetes.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 
@@ -11,6 +10,7 @@ import { startControlPlane, type CommandResult, type ControlPlane, type Member }
 import { kubeletPlacement } from './objects.ts';
 import { runCommand } from './processes.ts';
 import { startForward, startKubectl, type KubectlStream } from './streams.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const kubeletPod = (name: string, spec: object): object => ({
   apiVersion: 'v1',
@@ -21,10 +21,9 @@ const kubeletPod = (name: string, spec: object): object => ({
 
 let plane: ControlPlane;
 let member: Member;
-let folder: string;
+const folder = tempDir('e2e');
 
 before(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'portcullis-e2e-'));
   plane = await startControlPlane({ members: ['m1', 'm2'], controllerManager: true, kwok: true, kubelet: true });
   member = plane.member('m1');
   await member.apply(
@@ -43,7 +42,6 @@ before(async () => {
 
 after(async () => {
   await plane?.stop();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** Runs kubectl as admin, expects success, returns its output. */

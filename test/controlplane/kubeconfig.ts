@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 
 import { stringify } from 'yaml';
 
-import type { KeyPair } from './certificates.ts';
+import type { KeyPair } from '../pretend/certificates.ts';
 
 /** One cluster as one user; a credential is a bearer token or a client certificate. */
 export interface KubeconfigEntry {

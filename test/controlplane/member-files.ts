@@ -7,7 +7,7 @@ import path from 'node:path';
 import { stringify } from 'yaml';
 
 import { auditPolicy } from './audit.ts';
-import { createAuthority, createSigningKey, type KeyPair } from './certificates.ts';
+import { createAuthority, createSigningKey, type KeyPair } from '../pretend/certificates.ts';
 import { gatewayUser, type MemberUser } from './fixture-types.ts';
 import { writeKubeconfig, type KubeconfigEntry } from './kubeconfig.ts';
 import { users } from './objects.ts';

@@ -3,7 +3,7 @@
 import { request as httpsRequest } from 'node:https';
 
 import { eventually } from '../site/polling.ts';
-import type { KeyPair } from './certificates.ts';
+import type { KeyPair } from '../pretend/certificates.ts';
 import type { MemberAnswer } from './fixture-types.ts';
 
 /** Where to send it and as whom. */

@@ -5,20 +5,19 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { ensureBinaries } from '../controlplane/build.ts';
 import { freePort, runCommand } from '../controlplane/processes.ts';
 import { eventually } from '../site/polling.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 /** How soon the demo is ready, of which the first start of a clone builds the console, and how soon it stops. */
 const readyWithinMs = 25_000;
 const stopsWithinMs = 5_000;
-let folder: string;
+const folder = tempDir('demo');
 let clone: string;
 let searchPath: string;
 let flags: readonly string[];
@@ -29,7 +28,6 @@ before(async () => {
   // Node's own folder of this checkout must not be found by the clone, which brings its own.
   const system = (process.env['PATH'] ?? '').split(delimiter).filter((each) => !each.startsWith(root));
   searchPath = [dirname(kubectl!), ...system].join(delimiter);
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-demo-'));
   clone = join(folder, 'clone');
   flags = ['--listen', `127.0.0.1:${await freePort()}`, '--ops-listen', `127.0.0.1:${await freePort()}`];
   await succeeds('git', ['clone', '--quiet', root, clone], folder);
@@ -38,7 +36,6 @@ before(async () => {
 
 after(() => {
   for (const child of running) process.kill(-child.pid!, 'SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function succeeds(command: string, args: readonly string[], cwd: string): Promise<void> {

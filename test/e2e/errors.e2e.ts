@@ -8,7 +8,7 @@ import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { createAuthority } from '../controlplane/certificates.ts';
+import { createAuthority } from '../pretend/certificates.ts';
 import { startControlPlane } from '../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../controlplane/fixture.ts';
 import { freePort } from '../controlplane/processes.ts';

@@ -8,7 +8,7 @@ import { createServer, request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 
-import { createAuthority } from '../controlplane/certificates.ts';
+import { createAuthority } from '../pretend/certificates.ts';
 import type { Member } from '../controlplane/fixture.ts';
 
 /**

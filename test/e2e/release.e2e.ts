@@ -3,9 +3,8 @@
 // Node on the path.
 // Landing tier: a release installs and runs without the checkout.
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { parse } from 'yaml';
@@ -13,10 +12,11 @@ import { ensureBinaries } from '../controlplane/build.ts';
 import { freePort, runCommand, startChild } from '../controlplane/processes.ts';
 import type { Child } from '../controlplane/processes.ts';
 import { eventually } from '../site/polling.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const root = join(import.meta.dirname, '../..');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-release-'));
+const folder = tempDir('release');
 const prefix = join(folder, 'prefix');
 const empty = join(folder, 'empty');
 const portcullis = join(prefix, 'bin/portcullis');
@@ -72,7 +72,6 @@ before(async () => {
 
 after(async () => {
   await Promise.all(children.map((child) => child.stop()));
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test('the tarball holds the built program, its data and its lock file, and no tests or sources', async (t) => {

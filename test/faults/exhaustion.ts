@@ -7,14 +7,14 @@ import { connect as connectTcp } from 'node:net';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../pretend/certificates.ts';
 import { block, flag, frame, openFrames, post, preface, pseudo, settings, type } from '../site/http2-frames.ts';
 import { startMember } from '../site/member.ts';
 import { exchange, openRaw, requestBytes } from '../site/raw-client.ts';
 import type { Endpoint } from '../site/raw-client.ts';
 import { kubeconfigText } from '../site/site.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 /** Opens one connection and does to it what can be done; resolves when it is done. */
 type Attack = (endpoint: Endpoint) => Promise<{ readonly socket: Socket }>;

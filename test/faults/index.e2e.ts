@@ -3,8 +3,7 @@
 // must say so.
 // Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
-import { closeSync, fstatSync, mkdtempSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, fstatSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, test, type TestContext } from 'node:test';
@@ -18,6 +17,7 @@ import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 import { figure, printScale, scaledEnvironment } from './scale.ts';
 import { grantedClusterRole, roleBinding, userSubject } from '../site/rbac.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const everywhere = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy/api/v1/configmaps';
 const live = '/clusters/*/proxy/api/v1/namespaces/team-a/configmaps';
@@ -28,7 +28,7 @@ const bob = { name: 'bob', groups: [], token: 'bob-at-the-gateway' };
 const perNamespace = 120;
 let plane: ControlPlane;
 let gateway: GatewayProcess;
-let dataDir: string;
+const dataDir = tempDir('index-faults');
 
 const configMap = (name: string, namespace: string): object => ({
   apiVersion: 'v1',
@@ -51,7 +51,6 @@ before(async () => {
         await member.apply(configMap(`c${i}`, 'team-a'), configMap(`s${i}`, 'secret'));
     }),
   );
-  dataDir = mkdtempSync(join(tmpdir(), 'portcullis-index-faults-'));
   gateway = await start();
   await whole();
 });
@@ -59,7 +58,6 @@ before(async () => {
 after(async () => {
   await gateway?.stop('SIGKILL');
   await plane?.stop();
-  if (dataDir !== undefined) rmSync(dataDir, { recursive: true, force: true });
 });
 
 async function start(): Promise<GatewayProcess> {

@@ -12,8 +12,8 @@ import { after, before, test } from 'node:test';
 
 import { http1Client, http2Client } from '../clients/stream-client.ts';
 import { execOverWebSocket } from '../clients/websocket-client.ts';
-import { createAuthority } from '../controlplane/certificates.ts';
-import type { Authority, KeyPair } from '../controlplane/certificates.ts';
+import { createAuthority } from '../pretend/certificates.ts';
+import type { Authority, KeyPair } from '../pretend/certificates.ts';
 import { runCommand } from '../controlplane/processes.ts';
 import { boxPod } from '../e2e/kubectl/pods.ts';
 import { eventually } from '../site/polling.ts';

@@ -5,7 +5,7 @@ import { createServer, request as httpsRequest } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
-import { createAuthority } from '../controlplane/certificates.ts';
+import { createAuthority } from '../pretend/certificates.ts';
 import type { Member } from '../controlplane/fixture.ts';
 
 /** What becomes of a review; `late` is answered after ten seconds. */

@@ -1,12 +1,11 @@
 // What happens when one of two workers hangs: its process is stopped, as one whose event loop never comes back.
 // Runs alone: a worker counts as hanging after half a minute of silence.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../pretend/certificates.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 import { startMember } from '../site/member.ts';
@@ -15,8 +14,9 @@ import { eventually } from '../site/polling.ts';
 import { openRaw, requestBytes } from '../site/raw-client.ts';
 import type { RawClient } from '../site/raw-client.ts';
 import { kubeconfigText } from '../site/site.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-workers-hang-'));
+const folder = tempDir('workers-hang');
 let member: Member;
 let gateway: GatewayProcess;
 
@@ -31,7 +31,6 @@ before(async () => {
 after(async () => {
   await gateway.stop('SIGKILL');
   member.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const open = (): Promise<RawClient> => openRaw({ port: gateway.port, ca: gateway.caPem });

@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 
-import type { Authority } from '../controlplane/certificates.ts';
+import type { Authority } from '../pretend/certificates.ts';
 import type { Member } from '../controlplane/fixture.ts';
 import { aggregationObjects, serviceHost } from './objects.ts';
 

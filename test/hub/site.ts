@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 
 import { accountToken } from '../controlplane/account-token.ts';
-import { createAuthority } from '../controlplane/certificates.ts';
-import type { Authority } from '../controlplane/certificates.ts';
+import { createAuthority } from '../pretend/certificates.ts';
+import type { Authority } from '../pretend/certificates.ts';
 import { startControlPlane } from '../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../controlplane/fixture.ts';
 import { writeKubeconfig } from '../controlplane/kubeconfig.ts';

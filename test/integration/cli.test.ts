@@ -8,12 +8,13 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { run } from '../../bin/program.ts';
-import { makeAuthority, recordingTerminal } from '../../cli/stub-gateway.fixture.ts';
+import { recordingTerminal } from '../../cli/stub-gateway.fixture.ts';
 import { startSimulator } from '../../sim/server.ts';
 import type { Simulator } from '../../sim/server.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
+import { makeTestAuthority } from '../pretend/certificates.ts';
 
 const executable = new URL('../../bin/portcullis.mjs', import.meta.url).pathname;
 const kubectl = spawnSync('kubectl', ['version', '--client', '-o', 'json'], { encoding: 'utf8' });
@@ -79,9 +80,9 @@ describe('the command line and a gateway', () => {
       startSimulator({ name: 'west', version: 'v1.20.1' }),
     ]);
     writeMembers(simulators);
-    const authority = await makeAuthority('people');
-    writeFileSync(join(folder, 'people.crt'), authority.caPem);
-    const grace = await authority.issue('grace');
+    const authority = await makeTestAuthority('people');
+    writeFileSync(join(folder, 'people.crt'), authority.ca);
+    const grace = await authority.issue([], { commonName: 'grace' });
     writeFileSync(join(folder, 'grace.crt'), grace.cert);
     writeFileSync(join(folder, 'grace.key'), grace.key);
     gateway = await startGatewayProcess({

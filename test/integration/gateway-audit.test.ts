@@ -13,7 +13,7 @@ import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { startWebhook, webhookKubeconfig } from './audit-webhook.ts';
 import type { AuditedEvent, TestWebhook } from './audit-webhook.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const alice = 'Authorization: Bearer alice-token';
 const pods = '/clusters/m1/proxy/api/v1/namespaces/default/pods';

@@ -6,7 +6,7 @@ import { constants } from 'node:http2';
 import type { ClientHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Writable } from 'node:stream';
 import { after, afterEach, before, test } from 'node:test';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../pretend/certificates.ts';
 import { startHttp2Member } from '../../routing/http2/http2-member.fixture.ts';
 import type { Http2Member } from '../../routing/http2/http2-member.fixture.ts';
 import { http2Answer, http2Exchange, http2Headers, openHttp2, openStream } from '../site/http2-client.ts';

@@ -6,7 +6,7 @@ import type { ClientHttp2Session } from 'node:http2';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../pretend/certificates.ts';
 import { http2Answer, http2Exchange, http2Headers, openHttp2, openStream } from '../site/http2-client.ts';
 import type { Http2Answer } from '../site/http2-client.ts';
 import { startMember } from '../site/member.ts';
@@ -17,7 +17,7 @@ import { kubeconfigText } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const alice = 'Authorization: Bearer alice-token';
 const token = ['authorization', 'Bearer alice-token'];

@@ -6,7 +6,7 @@ import type { ClientHttp2Session } from 'node:http2';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../pretend/certificates.ts';
 import { http2Answer, http2Exchange, http2Headers, openHttp2, openStream } from '../site/http2-client.ts';
 import type { Http2Answer } from '../site/http2-client.ts';
 import { answerEcho } from '../site/member.ts';

@@ -13,7 +13,7 @@ import { waitFor } from '../site/polling.ts';
 import { writeHubKubeconfig } from '../site/simulated-hub.ts';
 import type { Site } from '../site/site.ts';
 import { grantedClusterRole, userSubject } from '../site/rbac.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const api = '/apis/cluster.core.oam.dev/v1alpha1/clustergateways';
 const health = `${api}/east/health`;

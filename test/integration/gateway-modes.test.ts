@@ -12,7 +12,7 @@ import type { RawAnswer } from '../site/raw-client.ts';
 import { rawHttp2 } from '../site/raw-http2.ts';
 import { memberToken, startSite } from '../site/site.ts';
 import type { Site } from '../site/site.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const alice = 'Authorization: Bearer alice-token';
 let domain: Site;

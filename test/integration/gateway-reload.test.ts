@@ -4,14 +4,14 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../pretend/certificates.ts';
 import { exchange, requestBytes } from '../site/raw-client.ts';
 import { kubeconfigText, memberToken, rulesText, startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import type { Context, Site } from '../site/site.ts';
 import { startGatewayProcess, tokenLine } from '../gateway-process.ts';
 import type { GatewayOptions } from '../gateway-process.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const folder = tempDir('reload');
 const allowed = { subjects: [{ kind: 'User', name: 'alice' }], verbs: ['*'], apiGroups: ['*'], resources: ['*'] };

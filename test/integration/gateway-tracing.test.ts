@@ -13,7 +13,7 @@ import { startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 // As an operator sets them; read when a gateway starts.
 process.env['OTEL_BSP_SCHEDULE_DELAY'] = '20';

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../pretend/certificates.ts';
 import { startMember } from '../site/member.ts';
 import type { Member } from '../site/member.ts';
 import { openRaw, requestBytes } from '../site/raw-client.ts';
@@ -15,7 +15,7 @@ import { waitFor } from '../site/polling.ts';
 import type { Context } from '../site/site.ts';
 import { startGatewayProcess, tokenLine } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const folder = tempDir('workers');
 const kubeconfig = join(folder, 'kubeconfig.yaml');

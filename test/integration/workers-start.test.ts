@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../pretend/certificates.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import { startMember } from '../site/member.ts';
 import type { Member } from '../site/member.ts';
 import { openRaw, requestBytes } from '../site/raw-client.ts';
 import { kubeconfigText } from '../site/site.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 const folder = tempDir('workers-start');
 const kubeconfig = join(folder, 'kubeconfig.yaml');

@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream';
 import { connect } from 'node:tls';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { createAuthority } from '../controlplane/certificates.ts';
+import { createAuthority } from '../pretend/certificates.ts';
 import type { HubSite } from '../hub/site.ts';
 
 export interface ControlPlaneFront {

@@ -7,8 +7,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
-import { tempDir } from '../temp-dir.ts';
+import { makeTestAuthority } from '../pretend/certificates.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 /** What a review's `spec` is, as far as tests look at it. */
 export interface ReviewSpec {

@@ -3,7 +3,7 @@
 // requests are kept apart, so that "nothing upstream" means nothing.
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:tls';
-import type { TestAuthority } from '../../routing/dial/authority.fixture.ts';
+import type { TestAuthority } from '../pretend/certificates.ts';
 
 /** One request as it came over the wire. */
 export interface MemberRequest {

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { Client } from 'pg';
 
 import { freePort, startChild, type Child } from '../controlplane/processes.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 export interface PostgresServer {
   /** `postgres://` with user and password, of the database `postgres`. */

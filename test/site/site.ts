@@ -7,14 +7,14 @@ import { readConfig } from '../../config/config.ts';
 import { startGateway } from '../../gateway/start/gateway.ts';
 import type { Gateway } from '../../gateway/start/gateway.ts';
 import { makeLog } from '../../lib/log.ts';
-import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
-import type { TestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../pretend/certificates.ts';
+import type { TestAuthority } from '../pretend/certificates.ts';
 import { tokenLine } from '../gateway-process.ts';
 import type { TestUser } from '../gateway-process.ts';
 import { startMember } from './member.ts';
 import type { Member } from './member.ts';
 import type { Endpoint } from './raw-client.ts';
-import { tempDir } from '../temp-dir.ts';
+import { tempDir } from '../pretend/temp-dir.ts';
 
 /** One context of a kubeconfig. */
 export interface Context {

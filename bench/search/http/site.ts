@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 
-import { createAuthority } from '../../../test/controlplane/certificates.ts';
+import { createAuthority } from '../../../test/pretend/certificates.ts';
 import { buildGo } from '../../go-build.ts';
 import { startProcess, type BenchProcess, type LiveProcesses } from '../../process.ts';
 import { freePort } from '../../targets/target.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test, type TestContext } from 'node:test';
-import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../../test/pretend/certificates.ts';
 import { makeHubClient } from '../../../kube/client/hub-client.ts';
 import type { ApiObjects, WatchedResource } from '../../../kube/types.ts';
 import type { HubSource } from '../hub-source.ts';

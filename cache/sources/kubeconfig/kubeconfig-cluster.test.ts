@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { testKeyPair } from '../../credentials/certificate.fixture.ts';
+import { testKeyPair } from '../../../test/pretend/certificates.ts';
 import { draftClusters, referencedFiles, type ClusterDraft } from './kubeconfig-cluster.ts';
 import { parseKubeconfig } from './kubeconfig-file.ts';
 import { unusable } from '../unusable.ts';

@@ -6,7 +6,7 @@ import { ConfigurationError } from '../../../lib/configuration-error.ts';
 import { createClusterStore } from '../../../model/store.ts';
 import { until } from '../../../kube/client/hub.fixture.ts';
 import { startKubeconfigSource, type KubeconfigSourceOptions } from './kubeconfig.ts';
-import { tempDir } from '../../../test/temp-dir.ts';
+import { tempDir } from '../../../test/pretend/temp-dir.ts';
 
 /** A kubeconfig with one context. */
 function kubeconfig(name: string, host = name): string {

@@ -3,11 +3,11 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { ConfigurationError } from '../../../lib/configuration-error.ts';
-import { testKeyPair } from '../../credentials/certificate.fixture.ts';
+import { testKeyPair } from '../../../test/pretend/certificates.ts';
 import type { Credential } from '../../../model/records.ts';
 import { createClusterStore } from '../../../model/store.ts';
 import { startKubeconfigSource, type KubeconfigSourceOptions } from './kubeconfig.ts';
-import { tempDir } from '../../../test/temp-dir.ts';
+import { tempDir } from '../../../test/pretend/temp-dir.ts';
 
 interface Written {
   readonly clusters?: Readonly<Record<string, object>>;

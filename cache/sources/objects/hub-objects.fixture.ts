@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { testKeyPair } from '../../credentials/certificate.fixture.ts';
+import { testKeyPair } from '../../../test/pretend/certificates.ts';
 import type { ApiObject, ApiObjects, WatchedResource } from '../../../kube/types.ts';
 import type { HubSource } from '../hub-source.ts';
 import type { ClusterSpec, Credential } from '../../../model/records.ts';

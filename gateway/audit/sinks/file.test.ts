@@ -7,7 +7,7 @@ import { AuditFile } from './file.ts';
 import type { AuditFileOptions } from './file.ts';
 import type { AuditSink } from './sink.ts';
 import { backupName, deleteOldFiles } from './rotation.ts';
-import { tempDir } from '../../../test/temp-dir.ts';
+import { tempDir } from '../../../test/pretend/temp-dir.ts';
 
 let folder: string;
 let path: string;

@@ -7,7 +7,7 @@ import { WebhookRefusal, AuditWebhook } from './webhook.ts';
 import type { BatchOptions } from '../../../config/sections/audit-config.ts';
 import type { AuditWebhookOptions } from './webhook.ts';
 import type { AuditSink } from './sink.ts';
-import { tempDir } from '../../../test/temp-dir.ts';
+import { tempDir } from '../../../test/pretend/temp-dir.ts';
 
 let folder: string;
 let reported: string[];

@@ -5,7 +5,7 @@ import { allOf } from '../../../query/list-query.ts';
 import { chunkBytes } from './bodies.ts';
 import { typeInfo } from '../../conformance/model.fixture.ts';
 import { openSqliteStore } from '../store.ts';
-import { tempDir } from '../../../test/temp-dir.ts';
+import { tempDir } from '../../../test/pretend/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const incarnation = { id: 'record-a/system-a', cluster: 'a' };

@@ -13,7 +13,7 @@ import { BodyBudget, defaultBodyLimits, type BodyLimits } from '../../body-budge
 import { listModel, rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openReader, type Reader } from './reader.ts';
 import { openSqliteStore, type SqliteStore } from '../store.ts';
-import { tempDir } from '../../../test/temp-dir.ts';
+import { tempDir } from '../../../test/pretend/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const deployments = typeInfo('apps', 'deployments');

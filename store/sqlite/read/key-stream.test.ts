@@ -9,7 +9,7 @@ import { openSqliteStore } from '../store.ts';
 import { rowsOfChunk } from './bodies.ts';
 import type { Grants } from '../session/extents.ts';
 import { openReader } from './reader.ts';
-import { tempDir } from '../../../test/temp-dir.ts';
+import { tempDir } from '../../../test/pretend/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 

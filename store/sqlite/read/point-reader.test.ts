@@ -8,7 +8,7 @@ import { typeKey } from '../../../query/types.ts';
 import { label, listModel, rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openPointReader, type PointReader } from './point-reader.ts';
 import { openSqliteStore, type SqliteStore } from '../store.ts';
-import { tempDir } from '../../../test/temp-dir.ts';
+import { tempDir } from '../../../test/pretend/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const nodes = typeInfo('', 'nodes', false);

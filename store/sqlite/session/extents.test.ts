@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { allOf } from '../../../query/list-query.ts';
 import { rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openSqliteStore } from '../store.ts';
-import { tempDir } from '../../../test/temp-dir.ts';
+import { tempDir } from '../../../test/pretend/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const secrets = typeInfo('', 'secrets');

@@ -10,7 +10,7 @@ import type { Grants } from './extents.ts';
 import { isGranted, listModel, rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openReader } from '../read/reader.ts';
 import { openSqliteStore } from '../store.ts';
-import { tempDir } from '../../../test/temp-dir.ts';
+import { tempDir } from '../../../test/pretend/temp-dir.ts';
 
 const pods = typeInfo('', 'pods');
 const incarnations = ['east', 'west'].map((cluster) => ({ id: `record-${cluster}/system-${cluster}`, cluster }));

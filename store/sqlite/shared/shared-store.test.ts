@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 
 import { rowWrite, typeInfo } from '../../conformance/model.fixture.ts';
 import { openSharedStore, type SharedStore, type SharedStoreOptions } from './shared-store.ts';
-import { tempDir } from '../../../test/temp-dir.ts';
+import { tempDir } from '../../../test/pretend/temp-dir.ts';
 
 const type = typeInfo('', 'pods');
 const incarnation = { id: 'record/1', cluster: 'one' };

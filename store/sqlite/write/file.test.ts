@@ -8,7 +8,7 @@ import { GatewayError } from '../../../model/errors.ts';
 import { isDamage, markDamaged, openIndexFile } from './file.ts';
 import { readPragma, readStoreId, schemaVersion } from '../tables/schema.ts';
 import { openSqliteStore } from '../store.ts';
-import { tempDir } from '../../../test/temp-dir.ts';
+import { tempDir } from '../../../test/pretend/temp-dir.ts';
 
 let directory = '';
 let said: string[] = [];

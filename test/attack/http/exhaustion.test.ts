@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../pretend/certificates.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import { http2Answer, http2Headers, openHttp2, openStream } from '../../site/http2-client.ts';
 import { startMember } from '../../site/member.ts';
@@ -17,7 +17,7 @@ import type { RawClient } from '../../site/raw-client.ts';
 import { kubeconfigText, startSite } from '../../site/site.ts';
 import { waitFor } from '../../site/polling.ts';
 import type { Site, SiteOptions } from '../../site/site.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const alice = 'Authorization: Bearer alice-token';
 const pods = '/clusters/m1/proxy/api/v1/pods';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startListener } from '../../../gateway/listener/tls-server.ts';
 import type { Listener } from '../../../gateway/listener/tls-server.ts';
-import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../pretend/certificates.ts';
 import {
   block,
   flag,

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { lingerBytes, lingerMs } from '../../../http/linger.ts';
 import { startListener } from '../../../gateway/listener/tls-server.ts';
 import type { Listener } from '../../../gateway/listener/tls-server.ts';
-import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../pretend/certificates.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../../site/http2-client.ts';
 import { block, flag, frame, get, openFrames, post, pseudo, type } from '../../site/http2-frames.ts';
 import type { FrameClient } from '../../site/http2-frames.ts';

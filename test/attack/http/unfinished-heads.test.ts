@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../pretend/certificates.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../../site/http2-client.ts';
@@ -16,7 +16,7 @@ import { kubeconfigText } from '../../site/site.ts';
 import { waitFor } from '../../site/polling.ts';
 import { openStrangers } from './strangers.ts';
 import type { StrangerWay } from './strangers.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const attackers = 200;
 /** Those whose heads are as long as a stranger's may be: together five times what heads may hold. */

@@ -11,7 +11,7 @@ import { openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';
 import { startSite } from '../../site/site.ts';
 import { waitFor } from '../../site/polling.ts';
 import type { Site } from '../../site/site.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const proxied = '/clusters/m1/proxy';
 const namespace = `${proxied}/api/v1/namespaces/default`;

@@ -12,7 +12,7 @@ import type { AskOptions, IndexSite } from '../../integration/index/index-site.t
 import { collections, configMap, grant, index, namespace, proxy } from './index-world.ts';
 import { rulesText } from '../../site/site.ts';
 import { customResource } from '../../site/custom-resource.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 let site: IndexSite;
 const folder = tempDir('index-faults');

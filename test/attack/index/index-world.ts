@@ -11,7 +11,7 @@ import { hostileObjects } from './index-corpus.ts';
 import { rulesText } from '../../site/site.ts';
 import { clusterRole } from '../../site/rbac.ts';
 import { customResource } from '../../site/custom-resource.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 export const resources = '/apis/clusterpedia.io/v1beta1/resources';
 export const collections = '/apis/clusterpedia.io/v1beta1/collectionresources';

@@ -4,13 +4,12 @@
 // Landing tier: who may do what is told to those who could read it.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { RightsMember } from '../index/index-rights-member.ts';
 import { bound, rbac, role, root, startAccessSite, user } from './access-site.ts';
 import type { AccessRow, AccessSite, Query } from './access-site.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const person = (name: string) => ({ name, groups: [], token: `${name}-at-the-gateway` });
 /** Reads all RBAC of m1, that of one namespace of m2, and may not reach m3. */
@@ -22,14 +21,14 @@ const alone = person('alone');
 const readsRoles = { verbs: ['get', 'list', 'watch'], apiGroups: [rbac], resources: ['*'] };
 const cleans = { verbs: ['get', 'delete'], apiGroups: [''], resources: ['secrets', 'pods', 'pods/exec'] };
 
-let folder: string;
+const asks = ['indexes/whocan', 'indexes/whatcan'];
+const folder = tempDir('access');
 let site: AccessSite;
 let m1: RightsMember;
 let m2: RightsMember;
 let m3: RightsMember;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'portcullis-access-'));
   const rules = join(folder, 'rules.json');
   writeFileSync(rules, JSON.stringify(gatewayRules()));
   site = await startAccessSite({
@@ -60,7 +59,6 @@ before(async () => {
 
 after(async () => {
   await site?.stop();
-  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 });
 
 function gatewayRules(): object {
@@ -79,8 +77,6 @@ function gatewayRules(): object {
     ],
   };
 }
-
-const asks = ['indexes/whocan', 'indexes/whatcan'];
 const secrets = { group: '', resource: 'secrets' };
 const questions: readonly (readonly ['whocan' | 'whatcan', Query])[] = [
   ['whocan', { verb: 'delete', ...secrets }],

@@ -2,9 +2,8 @@
 // nobody named. And those who could come to a right are told with a way that works in the real cluster; kubectl finds
 // the command as its plugin.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { symlinkSync } from 'node:fs';
 import { request } from 'node:https';
-import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { runCommand } from '../../controlplane/processes.ts';
@@ -15,6 +14,7 @@ import type { WebhookAuthorizer } from '../index/webhook-authorizer.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { bound, rbac, role, root, startAccessSite, user } from './access-site.ts';
 import type { AccessRow, AccessSite } from './access-site.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 /** Members that are well confirm their RBAC about once a minute (bookmarks). */
 const maxAgeSeconds = 100;
@@ -25,13 +25,12 @@ const rule = (verb: string, group: string, ...resources: readonly string[]): obj
   ...{ verbs: [verb], apiGroups: [group], resources },
 });
 
-let folder: string;
+const folder = tempDir('access');
 let webhook: WebhookAuthorizer;
 let site: AccessSite;
 let m1: RightsMember;
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-access-'));
   webhook = await startWebhookAuthorizer(folder, ({ user: name }) => name === 'wanda');
   site = await startAccessSite({
     members: ['m1', 'm2'],
@@ -66,7 +65,6 @@ before(async () => {
 after(async () => {
   await site?.stop();
   webhook?.close();
-  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 });
 
 describe('an answer about rights tells', () => {

@@ -3,24 +3,23 @@
 // Landing tier: manifests are read as kubectl reads them.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { parseExact } from '../../../lib/json/exact-json.ts';
 import { skipSpace, skipValue } from '../../../lib/json/json-scan.ts';
 import { objectsIn } from '../../../lib/yaml/manifest-objects.ts';
 import { YamlFault } from '../../../lib/yaml/go-yaml.ts';
 import { ensureBinaries } from '../../controlplane/build.ts';
 import { files, keys, scalars } from './yaml-cases.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 let kubectl: string;
 before(async () => {
   kubectl = (await ensureBinaries(['kubectl']))['kubectl']!;
 });
 
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-yaml-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = tempDir('yaml');
 
 interface Read {
   readonly objects: readonly unknown[];

@@ -2,7 +2,7 @@
 // the hub start from. The aggregator repairs and refuses things by itself, so a test must say what reached the member,
 // and not only what the client was told.
 import type { ClientHttp2Session } from 'node:http2';
-import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../pretend/certificates.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../../site/http2-client.ts';
 import { answerEcho, startMember } from '../../site/member.ts';
 import type { Member as RawMember, MemberRequest } from '../../site/member.ts';

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { startListener } from '../../../gateway/listener/tls-server.ts';
 import type { Listener } from '../../../gateway/listener/tls-server.ts';
-import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../pretend/certificates.ts';
 import { ensureBinaries } from '../../controlplane/build.ts';
 
 const run = promisify(execFile);

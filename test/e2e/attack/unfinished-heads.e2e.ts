@@ -4,13 +4,12 @@
 // Landing tier: nobody fills the memory without logging in.
 // Runs alone: it measures memory and CPU of a gateway that thousands of clients attack.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 
-import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../pretend/certificates.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../../site/http2-client.ts';
 import { startMember } from '../../site/member.ts';
 import { exchange, requestBytes } from '../../site/raw-client.ts';
@@ -20,6 +19,7 @@ import { openStrangers } from '../../attack/http/strangers.ts';
 import type { StrangerWay } from '../../attack/http/strangers.ts';
 import { figure } from '../../faults/scale.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const attack: readonly (readonly [way: StrangerWay, count: number])[] = [
   ['TLS unfinished hello', 500],
@@ -52,7 +52,7 @@ function processFigures(pid: number): { readonly rssMiB: number; readonly cpuMs:
 if (!isMainThread) await attackFrom(workerData as { endpoint: Endpoint; localAddress: string });
 else {
   test(`${count} strangers of one address at the limits, over both protocols: a user of another is served all the while, and memory stays below its limit (ATT-41)`, async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'portcullis-strangers-'));
+    const folder = tempDir('strangers');
     const member = await startMember(await makeTestAuthority(), () => undefined);
     const kubeconfig = join(folder, 'kubeconfig.yaml');
     const server = `https://127.0.0.1:${member.port}`;
@@ -68,7 +68,6 @@ else {
     t.after(async () => {
       await worker.terminate();
       member.close();
-      rmSync(folder, { recursive: true, force: true });
     });
     const reports: string[] = [];
     worker.once('message', (report: string) => reports.push(report));

@@ -1,29 +1,25 @@
 // The alerts and dashboards of the chart, read by Prometheus' own parsers: as `promtool check rules` does, with the
 // templates of the annotations.
 import assert from 'node:assert/strict';
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { chartFolder } from '../../chart/helm.ts';
 import { ensureBinaries } from '../../controlplane/build.ts';
 import { runCommand } from '../../controlplane/processes.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const alerts = join(chartFolder, 'files/alerts.yaml');
 
 /** What Prometheus says of a file of rules; '' when it takes it. */
 async function faultsIn(text: string): Promise<string> {
   const { 'promql-oracle': oracle } = await ensureBinaries(['promql-oracle']);
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-alerts-'));
-  try {
-    const file = join(folder, 'alerts.yaml');
-    writeFileSync(file, text);
-    const { code, stdout, stderr } = await runCommand(oracle!, ['rules', file]);
-    assert.equal(code, 0, stderr);
-    return stdout;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = tempDir('alerts');
+  const file = join(folder, 'alerts.yaml');
+  writeFileSync(file, text);
+  const { code, stdout, stderr } = await runCommand(oracle!, ['rules', file]);
+  assert.equal(code, 0, stderr);
+  return stdout;
 }
 
 test('Prometheus takes every alert, and would not take a broken expression, duration or template', async () => {

@@ -5,17 +5,17 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { until } from '../../controlplane/member.ts';
 import { freePort, runCommand } from '../../controlplane/processes.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const containerfile = readFileSync(join(root, 'Containerfile'), 'utf8');
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-image-'));
+const folder = tempDir('image');
 const app = join(folder, 'app');
 const rootfs = join(folder, 'rootfs');
 const user = /^USER (\d+:\d+)$/m.exec(containerfile)![1]!;
@@ -75,7 +75,6 @@ after(async () => {
     child.kill('SIGKILL');
     await once(child, 'close');
   }
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test('the image holds no shell, no sources or tests, no simulator and no development modules', () => {

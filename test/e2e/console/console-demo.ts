@@ -1,11 +1,10 @@
 // `portcullis demo` as a process of its own, and a browser for it.
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { eventually } from '../../site/polling.ts';
 import { launchBrowser } from './browser.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
@@ -20,7 +19,7 @@ export interface ConsoleDemo {
 }
 
 export async function startConsoleDemo(): Promise<ConsoleDemo> {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-first-minute-'));
+  const folder = tempDir('first-minute');
   execFileSync(process.execPath, [join(root, 'console/build.ts')]);
   const free = ['--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'];
   const child = spawn(process.execPath, [join(root, 'bin/portcullis.mjs'), 'demo', ...free], {
@@ -45,7 +44,6 @@ export async function startConsoleDemo(): Promise<ConsoleDemo> {
         child.kill('SIGINT');
         await new Promise((resolve) => child.once('exit', resolve));
       }
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -1,7 +1,7 @@
 // A site of the console whose users log in by a real OpenID provider.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../pretend/certificates.ts';
 import { freePort } from '../../controlplane/processes.ts';
 import { makeKey } from '../../issuer.ts';
 import { startOidcProvider } from '../../oidc-provider.ts';
@@ -9,7 +9,7 @@ import type { OidcProvider } from '../../oidc-provider.ts';
 import { startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, SimulatorAddress, Visit } from './console-site.ts';
 import { clusterRoleBinding, userSubject } from '../../site/rbac.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 export interface OpenIdSite {
   readonly site: ConsoleSite;

@@ -13,7 +13,7 @@ import type { Simulator } from '../../../sim/server.ts';
 import { demoUsers, seedWorkloads } from '../../../sim/workloads/workloads.ts';
 import { eventually } from '../../site/polling.ts';
 import { launchBrowser } from './browser.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const root = join(import.meta.dirname, '../../..');
 

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
 import { parseExact } from '../../../lib/json/exact-json.ts';
-import { createAuthority } from '../../controlplane/certificates.ts';
+import { createAuthority } from '../../pretend/certificates.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, ControlPlaneOptions, Member } from '../../controlplane/fixture.ts';
 import { gatewayUser } from '../../controlplane/fixture-types.ts';

@@ -4,7 +4,7 @@
 import { createServer } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createAuthority } from '../../controlplane/certificates.ts';
+import { createAuthority } from '../../pretend/certificates.ts';
 import type { Member } from '../../controlplane/fixture.ts';
 
 const group = 'metrics.k8s.io';

@@ -1,8 +1,7 @@
 // Identity exchange behind a real hub: the annotation of a cluster-gateway Secret before the gateway's file, and closed
 // when it cannot be read. The member's audit log says whom it saw.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { identityExchangeAnnotation } from '../../../auth/outgoing/identity-rules.ts';
@@ -14,6 +13,7 @@ import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
 import { eventually } from '../../site/polling.ts';
 import { accountSubject, clusterRoleBinding } from '../../site/rbac.ts';
 import { accountToken } from '../../controlplane/account-token.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const exchange = (...rules: readonly object[]): string =>
   JSON.stringify({
@@ -31,7 +31,7 @@ const globalRules = exchange(
 );
 const annotated = exchange({ source: { user: 'alice' }, target: { user: 'local-alice', groups: ['local'] } });
 
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-exchange-'));
+const folder = tempDir('exchange');
 let site: HubSite;
 let member: Member;
 
@@ -47,7 +47,6 @@ before(async () => {
 
 after(async () => {
   await site?.stop();
-  rmSync(folder, { recursive: true });
 });
 
 /** Sets or takes away the annotation, as whoever keeps the Secret would. */

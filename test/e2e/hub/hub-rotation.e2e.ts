@@ -13,8 +13,8 @@ import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 
-import { createAuthority } from '../../controlplane/certificates.ts';
-import type { KeyPair } from '../../controlplane/certificates.ts';
+import { createAuthority } from '../../pretend/certificates.ts';
+import type { KeyPair } from '../../pretend/certificates.ts';
 import type { AuditEvent, Member } from '../../controlplane/fixture.ts';
 import { writeKubeconfig } from '../../controlplane/kubeconfig.ts';
 import { startAggregatorWitness } from '../../hub/aggregator-witness.ts';

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 
 import type { ProxyAddress } from '../../../model/records.ts';
 import { ensureBinaries } from '../../controlplane/build.ts';
-import { createAuthority } from '../../controlplane/certificates.ts';
-import type { Authority, KeyPair } from '../../controlplane/certificates.ts';
+import { createAuthority } from '../../pretend/certificates.ts';
+import type { Authority, KeyPair } from '../../pretend/certificates.ts';
 import { freePort, startChild } from '../../controlplane/processes.ts';
 import type { Child } from '../../controlplane/processes.ts';
 import { eventually } from '../../site/polling.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import 'reflect-metadata'; // before x509: its dependency injection needs the polyfill while it loads
 import * as x509 from '@peculiar/x509';
 
-import type { KeyPair } from '../../controlplane/certificates.ts';
+import type { KeyPair } from '../../pretend/certificates.ts';
 import type { Member } from '../../controlplane/fixture.ts';
 import { accountSubject, clusterRoleBinding, userSubject } from '../../site/rbac.ts';
 import { accountToken } from '../../controlplane/account-token.ts';

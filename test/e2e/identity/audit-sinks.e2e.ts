@@ -4,8 +4,7 @@
 // Landing tier: no change is made unrecorded where a policy says to record it.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { startControlPlane } from '../../controlplane/fixture.ts';
@@ -16,10 +15,11 @@ import { startWebhook, webhookKubeconfig } from '../../integration/audit-webhook
 import type { AuditedEvent, TestWebhook } from '../../integration/audit-webhook.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { eventually } from '../../site/polling.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', uid: 'carol-uid', groups: [] };
 const maps = '/clusters/m1/proxy/api/v1/namespaces/default/configmaps';
-let folder: string;
+const folder = tempDir('audit');
 let policy: string;
 let plane: ControlPlane;
 let member: Member;
@@ -27,7 +27,6 @@ let gateway: GatewayProcess | undefined;
 let webhook: TestWebhook | undefined;
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-audit-'));
   policy = join(folder, 'policy.yaml');
   writeFileSync(policy, 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Metadata }]\n');
   plane = await startControlPlane({ members: ['m1'] });
@@ -41,7 +40,6 @@ afterEach(async () => {
 });
 after(async () => {
   await plane?.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function start(args: readonly string[], dataDir?: string): Promise<GatewayProcess> {

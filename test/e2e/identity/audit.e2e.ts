@@ -3,8 +3,7 @@
 // is seen.
 // Landing tier: our audit log and the cluster's own side by side.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { connectForwardOverSpdy, execOverSpdy, openForward } from '../../clients/spdy-client.ts';
@@ -19,6 +18,7 @@ import { auditKinds } from './audit-kinds.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
 import { boxPod, podService } from '../kubectl/pods.ts';
 import { eventually } from '../../site/polling.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const users = {
   carol: { token: 'carol-at-the-gateway', name: 'carol', uid: 'carol-uid', groups: ['stream-admins', 'grüße'] },
@@ -67,14 +67,13 @@ interface Event {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-let folder: string;
+const folder = tempDir('audit');
 let plane: ControlPlane;
 let member: Member;
 let gateway: GatewayProcess;
 let ourLog: string;
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-audit-'));
   const file = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
@@ -104,7 +103,6 @@ before(async () => {
 after(async () => {
   await gateway?.stop('SIGKILL');
   await plane?.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function eventsOf(log: string, userAgent: string): readonly Event[] {

@@ -4,8 +4,7 @@
 // Landing tier: portcullis check says what is weak.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { authority, makeCertificate } from '../../../auth/x509/certificates.fixture.ts';
@@ -13,6 +12,7 @@ import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { accountSubject, grantedClusterRole } from '../../site/rbac.ts';
 import { accountToken } from '../../controlplane/account-token.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const namespace = 'portcullis';
 const account = 'gateway';
@@ -21,7 +21,7 @@ const script = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname;
 
 let plane: ControlPlane;
 let member: Member;
-let folder: string;
+const folder = tempDir('check');
 
 interface Report {
   readonly weaknesses: readonly {
@@ -73,7 +73,6 @@ function kubeconfig(name: string, user: object, cluster: object = {}): string {
 const tokenOf = (serviceAccount: string): Promise<string> => accountToken(member, namespace, serviceAccount);
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-check-'));
   plane = await startControlPlane({ members: ['m1'] });
   member = plane.member('m1');
   await member.apply(
@@ -114,7 +113,6 @@ before(async () => {
 
 after(async () => {
   await plane?.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test('the credential printed by generate member-access is judged clean: exit 0', async () => {

@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { AuditEvent, ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { gatewayUser } from '../../controlplane/fixture.ts';
-import { createAuthority } from '../../controlplane/certificates.ts';
+import { createAuthority } from '../../pretend/certificates.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';

@@ -2,11 +2,10 @@
 // same of them; where the gateway is stricter on purpose, that is told here one by one.
 // Landing tier: tokens are judged as kube-apiserver does, or stricter.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../pretend/certificates.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
@@ -14,6 +13,7 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { makeKey, signRaw, signToken, startIssuer } from '../../issuer.ts';
 import type { Json, TestIssuer } from '../../issuer.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const key = makeKey('RS256', 'k');
 const whoami = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
@@ -46,14 +46,13 @@ const expressions: readonly string[] = [
   'claims.nothing',
   'dyn(claims.nested.list).map(x, string(x))',
 ];
-let folder: string;
+const folder = tempDir('oracle');
 let plain: TestIssuer;
 let mapped: TestIssuer;
 let plane: ControlPlane;
 let gateway: GatewayProcess;
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-oracle-'));
   const authority = await makeTestAuthority('provider');
   plain = await startIssuer(authority, [key]);
   mapped = await startIssuer(authority, [key]);
@@ -109,7 +108,6 @@ after(async () => {
   await plane?.stop();
   await plain?.close();
   await mapped?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const seconds = (): number => Math.floor(Date.now() / 1000);

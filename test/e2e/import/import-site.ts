@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
 import { clusterpediaDefinitions } from '../../../import/definitions/clusterpedia.ts';
-import { createAuthority } from '../../controlplane/certificates.ts';
+import { createAuthority } from '../../pretend/certificates.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, ControlPlaneOptions, Member } from '../../controlplane/fixture.ts';
 import type { GatewayOptions, GatewayProcess } from '../../gateway-process.ts';

@@ -1,8 +1,7 @@
 // Secrets whose values are marked go through everything that can fail while a cluster is imported, is followed and
 // ends. The marks may be in the PediaCluster's fields for credentials, which is what they are for, and nowhere else.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';
@@ -18,6 +17,7 @@ import {
   type ImportSite,
   type Json,
 } from './import-site.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const mark = 'MARKEDvalue';
 /** However a value is written: as it is, in base64 at any offset, or in hexadecimal digits. */
@@ -36,7 +36,7 @@ let hub: Member;
 let auditFile: string;
 
 before(async () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'portcullis-audit-'));
+  const folder = tempDir('audit');
   auditFile = path.join(folder, 'audit.log');
   const policyFile = path.join(folder, 'policy.json');
   const rules = [{ level: 'Metadata' }];

@@ -3,9 +3,6 @@
 // below that hides members that are well.
 // Runs alone: what it waits for goes by ages of some seconds.
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { indexRules } from '../../../lib/rights/index-rules.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
@@ -15,13 +12,14 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { eventually } from '../../site/polling.ts';
 import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const path = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy/api/v1/namespaces/team-a/configmaps';
 const alice = { name: 'alice', groups: [], token: 'alice-at-the-gateway' };
 const maxAgeSeconds = 100;
 let plane: ControlPlane;
 let gateway: GatewayProcess;
-let dataDir: string;
+const dataDir = tempDir('age');
 
 before(async () => {
   plane = await startControlPlane({ members: ['m1', 'm2'], audit: false });
@@ -31,14 +29,12 @@ before(async () => {
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `of-${member.name}`, namespace: 'team-a' } },
     );
   }
-  dataDir = await mkdtemp(join(tmpdir(), 'portcullis-age-'));
   gateway = await start();
 });
 
 after(async () => {
   await gateway?.stop('SIGKILL');
   await plane?.stop();
-  if (dataDir !== undefined) await rm(dataDir, { recursive: true, force: true });
 });
 
 function start(): Promise<GatewayProcess> {

@@ -2,8 +2,6 @@
 // index asks it, through a whole gateway. Nothing in the member's objects tells of the webhook, only its answer that
 // the rules it lists are incomplete.
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { allowAuthenticated } from '../../../auth/rules/authorize.ts';
@@ -26,6 +24,7 @@ import { startWebhookAuthorizer } from './webhook-authorizer.ts';
 import type { WebhookAuthorizer } from './webhook-authorizer.ts';
 import { eventually } from '../../site/polling.ts';
 import { grantedClusterRole, grantedRole, userSubject } from '../../site/rbac.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const indexed = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy/api/v1/configmaps';
 const namespaces = ['n1', 'n2', 'n3'];
@@ -34,13 +33,12 @@ const jane = { name: 'jane', groups: [], token: 'jane-at-the-gateway' };
 const nobody = { name: 'nobody', groups: [], token: 'nobody-at-the-gateway' };
 
 let webhook: WebhookAuthorizer;
-let folder: string;
+const folder = tempDir('review');
 let plane: ControlPlane;
 let member: Member;
 let gateway: GatewayProcess;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'portcullis-review-'));
   // Allows wanda to list ConfigMaps in n1.
   webhook = await startWebhookAuthorizer(folder, ({ user, resourceAttributes: asked }) => {
     return user === 'wanda' && asked?.resource === 'configmaps' && asked.verb === 'list' && asked.namespace === 'n1';
@@ -66,7 +64,6 @@ after(async () => {
   await gateway?.stop('SIGKILL');
   await plane?.stop();
   webhook?.close();
-  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 });
 
 const readsConfigMaps = { verbs: ['list'], apiGroups: [''], resources: ['configmaps'] };

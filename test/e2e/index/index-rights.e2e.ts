@@ -4,9 +4,6 @@
 // INDEX_RIGHTS_SEED choose size and world.
 // Landing tier: each cluster's RBAC on each row.
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { allowAuthenticated, makeRulesAuthorizer } from '../../../auth/rules/authorize.ts';
 import type { Authorizer } from '../../../auth/rules/authorize.ts';
@@ -35,6 +32,7 @@ import { remembering, rowVerbs, visibleBy } from './index-rights-oracle.ts';
 import { aggregationSettled, copyMember, fillMember, incarnationOf, rightsTypes } from './index-rights-site.ts';
 import { makePick, pickingFor, randomRbac, randomUsers, worldNamespaces, worldTypes } from './index-rights-world.ts';
 import type { WorldType } from './index-rights-world.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const userCount = Number(process.env['INDEX_RIGHTS_USERS'] ?? 100);
 const memberCount = Number(process.env['INDEX_RIGHTS_MEMBERS'] ?? 3);
@@ -44,7 +42,7 @@ const pickFor = pickingFor(seed);
 
 let plane: ControlPlane;
 let members: readonly RightsMember[];
-let directory: string;
+const directory = tempDir('rights');
 let store: IndexStore;
 
 /** Users of g4 go out as somebody else; user-3 goes out with another group. */
@@ -74,7 +72,6 @@ before(async () => {
     audit: false,
   });
   members = plane.members.map(makeRightsMember);
-  directory = await mkdtemp(join(tmpdir(), 'portcullis-rights-'));
   store = await openSqliteStore({ directory });
   const prefixed = users.flatMap((user) => (user.origin === 'hub' ? (tryOutgoing(user, testRecord('any')) ?? []) : []));
   await Promise.all(
@@ -87,7 +84,6 @@ after(async () => {
   await store?.close();
   for (const member of members ?? []) member.close();
   await plane?.stop();
-  if (directory !== undefined) await rm(directory, { recursive: true, force: true });
 });
 
 function tryOutgoing(user: User, record: ClusterRecord): User | undefined {

@@ -2,7 +2,7 @@
 // them join: what the tests of joining start from.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { createAuthority } from '../../controlplane/certificates.ts';
+import { createAuthority } from '../../pretend/certificates.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import type { GatewayOptions, GatewayProcess } from '../../gateway-process.ts';

@@ -5,10 +5,9 @@ import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
@@ -20,6 +19,7 @@ import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { eventually } from '../../site/polling.ts';
 import { exchange } from '../../site/raw-client.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const run = promisify(execFile);
 const carol = { token: 'carol-at-the-gateway', name: 'carol', uid: 'carol-uid', groups: [] };
@@ -39,19 +39,17 @@ function missing(debianPackage: string, ...programs: readonly string[]): string 
   return false;
 }
 
-let folder: string;
+const folder = tempDir('http-clients');
 let plane: ControlPlane;
 let gateway: GatewayProcess;
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-http-clients-'));
   plane = await startControlPlane({ members: ['m1'] });
   gateway = await startGatewayProcess({ kubeconfigs: [plane.gatewayKubeconfig], users: [carol] });
 });
 after(async () => {
   await gateway?.stop('SIGKILL');
   await plane?.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** One backend of HAProxy for each check, and the column of its statistics that says what the gateway answered. */

@@ -3,8 +3,7 @@
 // whoever is let in is told 404, and a watch is 101.
 // Landing tier: an upgrade takes the right to what it does.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';
@@ -14,6 +13,7 @@ import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const users: Readonly<Record<string, readonly string[]>> = {
   create: ['create'],
@@ -24,7 +24,7 @@ const users: Readonly<Record<string, readonly string[]>> = {
 };
 const subresources = ['exec', 'attach', 'portforward', 'log', 'proxy'].map((name) => `pods/${name}`);
 const resources = ['secrets', ...subresources, 'services/proxy', 'nodes/proxy'];
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-verbs-'));
+const folder = tempDir('verbs');
 let plane: ControlPlane;
 let gateway: GatewayProcess;
 
@@ -60,7 +60,6 @@ before(async () => {
 after(async () => {
   await gateway?.stop('SIGKILL');
   await plane?.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function rbac(kind: string, name: string, more: object): object {

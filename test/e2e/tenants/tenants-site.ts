@@ -1,7 +1,7 @@
 // A real hub with the types and admission policies of tenants, real members where nobody but their own users has
 // rights, and a gateway that looks after TenantBindings: what the tests of tenants start from.
 import path from 'node:path';
-import { createAuthority } from '../../controlplane/certificates.ts';
+import { createAuthority } from '../../pretend/certificates.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import type { GatewayOptions, GatewayProcess } from '../../gateway-process.ts';

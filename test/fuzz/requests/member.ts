@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:tls';
-import type { TestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import type { TestAuthority } from '../../pretend/certificates.ts';
 
 /** What came over one connection since the last look. */
 export interface Segment {

@@ -16,13 +16,13 @@ import { makeReloading } from '../../../config/reloading.ts';
 import { startServingCertificate } from '../../../gateway/certificates/serving.ts';
 import { startSources } from '../../../gateway/parts/sources.ts';
 import { startUsers } from '../../../gateway/users/users.ts';
-import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { makeTestAuthority } from '../../pretend/certificates.ts';
 import { kubeconfigText } from '../../site/site.ts';
 import { tokenLine } from '../../gateway-process.ts';
 import { users, witness } from './case.ts';
 import { startRecordingMember } from './member.ts';
 import type { Segment } from './member.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 /** Clusters of the site, and below which path each has its API. */
 export const basePaths: Readonly<Record<string, string>> = { m1: '', m2: '/k8s/clusters/c-1' };

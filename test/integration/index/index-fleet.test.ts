@@ -10,7 +10,7 @@ import { binding, startIndexSite } from './index-site.ts';
 import type { IndexSite } from './index-site.ts';
 import { customResource } from '../../site/custom-resource.ts';
 import { rulesText } from '../../site/site.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 const podMetrics = `${proxy}/apis/metrics.k8s.io/v1beta1/pods`;

@@ -17,7 +17,7 @@ import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, CredentialRights, IndexedList, IndexSite } from './index-site.ts';
 import { clusterRole } from '../../site/rbac.ts';
 import { rulesText } from '../../site/site.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';

@@ -10,7 +10,7 @@ import type { JsonObject } from '../../../sim/model/types.ts';
 import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, AskOptions, IndexSite } from './index-site.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const proxying = '/apis/search.karmada.io/v1alpha1/proxying/karmada/proxy';
 const configMaps = '/api/v1/namespaces/shop/configmaps';

@@ -10,7 +10,7 @@ import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, IndexedList, IndexedObject, IndexSite } from './index-site.ts';
 import { clusterRole } from '../../site/rbac.ts';
 import { rulesText } from '../../site/site.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 const resources = '/apis/clusterpedia.io/v1beta1/resources';

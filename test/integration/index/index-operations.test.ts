@@ -8,7 +8,7 @@ import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, IndexSite } from './index-site.ts';
 import { rulesText } from '../../site/site.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const configMaps = `${index}/proxy/api/v1/configmaps`;

@@ -14,7 +14,7 @@ import { startSimulator } from '../../../sim/server.ts';
 import type { Simulator } from '../../../sim/server.ts';
 import type { JsonObject } from '../../../sim/model/types.ts';
 import { clusterRole, clusterRoleBinding, roleBinding, userSubject } from '../../site/rbac.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 /** A whole answer. */
 export interface Answer {

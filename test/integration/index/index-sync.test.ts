@@ -8,7 +8,7 @@ import { eventually } from '../../site/polling.ts';
 import { readSpelt, withoutRemoved } from '../../index/lossless-json.ts';
 import { memberSpec, startSyncSite, type SyncSite } from '../../index/sync-site.ts';
 import { grantedClusterRole, userSubject } from '../../site/rbac.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const configMaps = { group: '', resource: 'configmaps' };
 

@@ -10,7 +10,7 @@ import http from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { startSimulator, type Simulator } from '../../../sim/server.ts';
-import { tempDir } from '../../temp-dir.ts';
+import { tempDir } from '../../pretend/temp-dir.ts';
 
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 const skip = hasKubectl ? false : 'no kubectl on this machine';

@@ -6,7 +6,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { join } from 'node:path';
 
-import { createAuthority } from '../../../controlplane/certificates.ts';
+import { createAuthority } from '../../../pretend/certificates.ts';
 import { freePort } from '../../../controlplane/processes.ts';
 import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
 import { openPostgresStore, type PostgresStoreOptions } from '../../../../store/postgres/store.ts';

@@ -3,9 +3,6 @@
 // cursor of the other. PORTCULLIS_STORE_QUESTIONS asks for more questions, PORTCULLIS_STORE_SEED for others.
 // Landing tier: random questions have the same answers in both stores.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 
@@ -16,6 +13,7 @@ import { postgresStores } from '../../../site/postgres-store.fixture.ts';
 import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
 import { askedArbitrary, hostileBatches } from '../hostile-questions.ts';
 import { countAnswers, listAnswer, type AskedQuestion } from '../store-answers.ts';
+import { tempDir } from '../../../pretend/temp-dir.ts';
 
 const questions = Number(process.env.PORTCULLIS_STORE_QUESTIONS ?? 1000);
 const seed = Number(process.env.PORTCULLIS_STORE_SEED ?? 1);
@@ -25,7 +23,7 @@ const bodyLimits: BodyLimits = { bodies: 40, bytes: 1 << 20, cpuMs: 600_000 };
 const mostPages = 8;
 
 describe('two stores with the same rows', needsPostgres, () => {
-  const directory = mkdtempSync(join(tmpdir(), 'portcullis-equal-'));
+  const directory = tempDir('equal');
   let server: PostgresServer;
   let sqlite: TestedStore;
   let postgres: TestedStore;
@@ -47,7 +45,6 @@ describe('two stores with the same rows', needsPostgres, () => {
     await sqlite.remove();
     await postgres.remove();
     await server.stop();
-    rmSync(directory, { recursive: true });
   });
 
   /** Goes on with the cursor of the one, then with that of the other. */

@@ -1,5 +1,5 @@
-// Certificates of a test cluster: one ECDSA authority and what it signs. A Kubernetes user comes from the subject (CN
-// is the name, every O a group), while TLS clients check only the subject alternative names.
+// Certificates for tests: an ECDSA authority and what it signs. A Kubernetes user comes from the subject (CN is the
+// name, every O a group), while TLS clients check only the subject alternative names.
 import { webcrypto } from 'node:crypto';
 
 import 'reflect-metadata'; // before x509: its dependency injection needs the polyfill while it loads
@@ -17,7 +17,10 @@ export interface CertificateRequest {
   readonly organizations?: readonly string[];
   readonly dnsNames?: readonly string[];
   readonly ipAddresses?: readonly string[];
-  readonly usage: 'server' | 'client';
+  /** Default: for whatever it is used. */
+  readonly usage?: 'server' | 'client';
+  /** Default: an hour ago. */
+  readonly notBefore?: Date;
   /** Default: a year from now. */
   readonly notAfter?: Date;
 }
@@ -44,15 +47,18 @@ async function keyPem(key: webcrypto.CryptoKey, label: 'PRIVATE KEY' | 'PUBLIC K
   return `-----BEGIN ${label}-----\n${lines}\n-----END ${label}-----\n`;
 }
 
-/** A new self-signed authority with a key of its own. */
-export async function createAuthority(commonName: string): Promise<Authority> {
+/**
+ * A new self-signed authority with a key of its own.
+ * @param validMs for how long, from now
+ */
+export async function createAuthority(commonName: string, validMs = 10 * yearMs): Promise<Authority> {
   const keys = await newKeys();
   const now = Date.now();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     name: [{ CN: [commonName] }],
     keys,
     notBefore: new Date(now - clockSkewMs),
-    notAfter: new Date(now + 10 * yearMs),
+    notAfter: new Date(now + validMs),
     signingAlgorithm: algorithm,
     extensions: [
       new x509.BasicConstraintsExtension(true, undefined, true),
@@ -83,12 +89,12 @@ async function issue(
     publicKey: keys.publicKey,
     signingKey,
     signingAlgorithm: algorithm,
-    notBefore: new Date(Date.now() - clockSkewMs),
+    notBefore: request.notBefore ?? new Date(Date.now() - clockSkewMs),
     notAfter: request.notAfter ?? new Date(Date.now() + yearMs),
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-      new x509.ExtendedKeyUsageExtension([extendedKeyUsage[request.usage]]),
+      ...(request.usage === undefined ? [] : [new x509.ExtendedKeyUsageExtension([extendedKeyUsage[request.usage]])]),
       await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
       ...(names.length > 0 ? [new x509.SubjectAlternativeNameExtension(names)] : []),
     ],
@@ -103,4 +109,40 @@ export async function createSigningKey(): Promise<{ readonly privatePem: string;
     privatePem: await keyPem(keys.privateKey, 'PRIVATE KEY'),
     publicPem: await keyPem(keys.publicKey, 'PUBLIC KEY'),
   };
+}
+
+/** A certificate and its key as `node:tls` takes them, both PEM. */
+export interface TestCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** An authority whose certificates `node:tls` takes as they are. */
+export interface TestAuthority {
+  readonly ca: string;
+  /** Issues a certificate with these subject alternative names: DNS names, or IP addresses that begin with `ip:`. */
+  issue(
+    names: readonly string[],
+    options?: Partial<Pick<CertificateRequest, 'commonName' | 'notBefore' | 'notAfter'>>,
+  ): Promise<TestCertificate>;
+}
+
+/** A new authority, for servers of the test's own process and their clients. */
+export async function makeTestAuthority(commonName = 'test authority'): Promise<TestAuthority> {
+  const authority = await createAuthority(commonName);
+  return {
+    ca: authority.certPem,
+    async issue(names, options) {
+      const [addresses, dnsNames] = [true, false].map((is) => names.filter((name) => name.startsWith('ip:') === is));
+      const ipAddresses = addresses!.map((address) => address.slice('ip:'.length));
+      const pair = await authority.issue({ commonName: 'leaf', dnsNames: dnsNames!, ipAddresses, ...options });
+      return { cert: pair.certPem, key: pair.keyPem };
+    },
+  };
+}
+
+/** A new self-signed certificate with subject `CN=<name>`, valid for an hour. */
+export async function testKeyPair(name: string): Promise<TestCertificate> {
+  const { certPem, keyPem } = await createAuthority(name, 3_600_000);
+  return { cert: certPem, key: keyPem };
 }
