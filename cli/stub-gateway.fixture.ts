@@ -2,13 +2,12 @@
 // certificates and one list of clusters.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import type { TestAuthority } from '../test/pretend/certificates.ts';
 import type { Terminal } from './terminal/terminal.ts';
+import { newServer, sendJson, sendStatus } from '../test/pretend/server.ts';
 
 /** What the stub gateway answers. Tests may change the fields between requests. */
 export interface StubAnswers {
@@ -50,8 +49,7 @@ export async function startStub(authority: TestAuthority, basePath = ''): Promis
     override: undefined,
   };
   const requests: StubGateway['requests'] = [];
-  const server = createServer(
-    { ...pair, ca: authority.ca, requestCert: true, rejectUnauthorized: false },
+  const server = await newServer(
     (request, response) => {
       const { accept = '', host = '', authorization = '' } = request.headers;
       requests.push({
@@ -82,36 +80,14 @@ export async function startStub(authority: TestAuthority, basePath = ''): Promis
             },
       );
     },
+    { ...pair, ca: authority.ca, requestCert: true, rejectUnauthorized: false },
   );
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `https://127.0.0.1:${port}${basePath}`,
-    port,
-    answers,
-    requests,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { ...server, url: server.url + basePath, answers, requests };
 }
 
 /** A cluster object as the gateway lists it. */
 export function cluster(name: unknown, conditions: readonly unknown[] = []): unknown {
   return { metadata: { name }, status: { conditions } };
-}
-
-/** Sends a JSON body. */
-export function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(body));
-}
-
-/** Sends a `metav1.Status`. */
-export function sendStatus(response: ServerResponse, code: number, reason: string, message: string): void {
-  sendJson(response, code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message });
 }
 
 /** A terminal that records what was printed, for tests. */

@@ -3,11 +3,9 @@
 // hand.
 import { createHash, createHmac, createSign, generateKeyPairSync, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { TestAuthority } from './pretend/certificates.ts';
+import { newServer, sendJson } from './pretend/server.ts';
 
 /** A key pair of the provider. */
 export interface IssuerKey {
@@ -54,35 +52,26 @@ export async function startIssuer(
   { port = 0, path = '' }: { readonly port?: number; readonly path?: string } = {},
 ): Promise<TestIssuer> {
   const asked: string[] = [];
-  const server = createServer(
-    await authority.issue(['ip:127.0.0.1', 'localhost', 'issuer.test']),
+  const server = await newServer(
     (request, response) => {
       asked.push(request.url ?? '');
       if (issuer.answer(request, response)) return;
-      const json = (body: unknown): void => {
-        response.setHeader('content-type', 'application/json');
-        response.end(JSON.stringify(body));
-      };
       if (request.url === `${path}/.well-known/openid-configuration`)
-        json({ issuer: issuer.url, jwks_uri: `${issuer.url}/jwks`, ...issuer.discovery });
-      else if (request.url === `${path}/jwks`) json(issuer.jwks);
+        sendJson(response, 200, { issuer: issuer.url, jwks_uri: `${issuer.url}/jwks`, ...issuer.discovery });
+      else if (request.url === `${path}/jwks`) sendJson(response, 200, issuer.jwks);
       else response.writeHead(404).end();
     },
+    await authority.issue(['ip:127.0.0.1', 'localhost', 'issuer.test']),
+    port,
   );
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  const taken = (server.address() as AddressInfo).port;
   const issuer: TestIssuer = {
-    url: `https://127.0.0.1:${taken}${path}`,
-    port: taken,
+    url: server.url + path,
+    port: server.port,
     asked,
     jwks: { keys: keys.map((key) => jwkOf(key)) },
     discovery: {},
     answer: () => false,
-    async close() {
-      server.closeAllConnections();
-      if (server.listening) await new Promise((resolve) => server.close(resolve));
-    },
+    close: server.close,
   };
   return issuer;
 }

@@ -1,13 +1,12 @@
 // A real OpenID provider (npm's oidc-provider) over TLS, and a minimal browser that can log in with it. The provider
 // cannot change its keys. So to rotate keys, `useKeys` puts a new provider behind the same address.
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { request as httpRequest } from 'node:http';
-import { createServer, request as httpsRequest } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { request as httpsRequest } from 'node:https';
 import type { TestAuthority } from './pretend/certificates.ts';
 import type { IssuerKey } from './issuer.ts';
+import { newServer } from './pretend/server.ts';
 
 /** Claims of whoever logs in, by the name they log in as. */
 export type Accounts = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -58,15 +57,15 @@ export async function startOidcProvider(options: OidcProviderOptions): Promise<O
   const certificate = await options.authority.issue(['ip:127.0.0.1', 'localhost']);
   let library: Library | undefined;
   let jwksRequests = 0;
-  const server = createServer(certificate, (request, response) => {
-    if (request.url === '/jwks') jwksRequests += 1;
-    if (request.url?.startsWith('/interaction/') === true) void answerInteraction(library!, request, response);
-    else library!.callback()(request, response);
-  });
-  server.listen(options.port ?? 0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const url = `https://127.0.0.1:${port}`;
+  const { url, port, close } = await newServer(
+    (request, response) => {
+      if (request.url === '/jwks') jwksRequests += 1;
+      if (request.url?.startsWith('/interaction/') === true) void answerInteraction(library!, request, response);
+      else library!.callback()(request, response);
+    },
+    certificate,
+    options.port,
+  );
   const useKeys = (keys: readonly IssuerKey[]): void => {
     library = new Provider(
       url,
@@ -81,10 +80,7 @@ export async function startOidcProvider(options: OidcProviderOptions): Promise<O
     jwksRequests: () => jwksRequests,
     useKeys,
     login: (account, clientId = options.clientIds[0]!) => login(url, options, account, clientId),
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close,
   };
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { makeTestAuthority } from '../../test/pretend/certificates.ts';
 import type { TestAuthority } from '../../test/pretend/certificates.ts';
@@ -9,6 +9,7 @@ import type { TestIssuer } from '../../test/issuer.ts';
 import { fetchIssuerDocument, IssuerFault } from './issuer-fetch.ts';
 import { followIssuerKeys } from './issuer-keys.ts';
 import type { IssuerKeys, IssuerTiming } from './issuer-keys.ts';
+import { serve } from '../../test/pretend/server.ts';
 
 const first = makeKey('ES256', 'first');
 const second = makeKey('ES256', 'second');
@@ -225,9 +226,9 @@ test('a provider is asked by the proxy of the environment, whose refusal is a fa
     upstream.on('error', () => client.destroy());
     client.on('error', () => upstream.destroy());
   });
-  await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
-  t.after(() => proxy.close());
-  const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const server = await serve(proxy);
+  t.after(server.close);
+  const address = `http://127.0.0.1:${server.port}`;
   const get = (environment: Record<string, string>): Promise<unknown> =>
     fetchIssuerDocument(`https://issuer.test:${port}/jwks`, { certificateAuthority: authority.ca, environment });
   assert.deepEqual(Object.keys((await get({ HTTPS_PROXY: address })) as object), ['keys']);

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Failure } from '../terminal/failure.ts';
-import { makeFolder, recordingTerminal, sendJson, sendStatus, startStub } from '../stub-gateway.fixture.ts';
+import { makeFolder, recordingTerminal, startStub } from '../stub-gateway.fixture.ts';
 import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
 import { whatCan, whoCan } from './access-commands.ts';
 import type { WhatCanFlags, WhoCanFlags } from './access-commands.ts';
 import { makeTestAuthority } from '../../test/pretend/certificates.ts';
+import { sendJson, sendStatus } from '../../test/pretend/server.ts';
 
 const binding = { kind: 'RoleBinding', namespace: 'shop', name: 'cleaners' };
 const via = { binding, role: { kind: 'ClusterRole', name: 'cleaner' } };

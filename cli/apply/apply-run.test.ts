@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Failure } from '../terminal/failure.ts';
-import { makeFolder, recordingTerminal, sendJson, sendStatus, startStub } from '../stub-gateway.fixture.ts';
+import { makeFolder, recordingTerminal, startStub } from '../stub-gateway.fixture.ts';
 import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
 import type { ApplyFlags } from './apply-flags.ts';
 import { apply } from './apply-run.ts';
@@ -12,6 +12,7 @@ import { deleteSets } from './delete-run.ts';
 import { serveClusters } from './many-clusters.fixture.ts';
 import type { ManyClusters } from './many-clusters.fixture.ts';
 import { makeTestAuthority } from '../../test/pretend/certificates.ts';
+import { sendJson, sendStatus } from '../../test/pretend/server.ts';
 
 const limits = { timeoutMs: 10_000, firstPauseMs: 1 };
 

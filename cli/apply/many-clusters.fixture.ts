@@ -1,8 +1,8 @@
 // For tests: clusters behind the stub gateway, with ConfigMaps and Secrets in memory, and fields by which a test causes
 // faults.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { sendJson, sendStatus } from '../stub-gateway.fixture.ts';
 import type { StubGateway } from '../stub-gateway.fixture.ts';
+import { sendJson, sendStatus } from '../../test/pretend/server.ts';
 
 interface StoredObject {
   readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> } & object;

@@ -7,9 +7,10 @@ import { Failure } from '../terminal/failure.ts';
 import { defaultLimits, getJson } from './http.ts';
 import type { Connection } from './gateway-connection.ts';
 import type { RequestLimits } from './http.ts';
-import { sendJson, sendStatus, startStub } from '../stub-gateway.fixture.ts';
+import { startStub } from '../stub-gateway.fixture.ts';
 import type { StubGateway } from '../stub-gateway.fixture.ts';
 import { makeTestAuthority, type TestAuthority } from '../../test/pretend/certificates.ts';
+import { sendJson, sendStatus } from '../../test/pretend/server.ts';
 
 describe('the client of the command line', () => {
   let authority: TestAuthority;

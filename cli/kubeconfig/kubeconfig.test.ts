@@ -8,9 +8,10 @@ import { parse } from 'yaml';
 import { Failure } from '../terminal/failure.ts';
 import { kubeconfig } from './kubeconfig.ts';
 import type { KubeconfigVerbFlags } from './kubeconfig.ts';
-import { cluster, makeFolder, recordingTerminal, sendJson, startStub } from '../stub-gateway.fixture.ts';
+import { cluster, makeFolder, recordingTerminal, startStub } from '../stub-gateway.fixture.ts';
 import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
 import { makeTestAuthority, type TestAuthority } from '../../test/pretend/certificates.ts';
+import { sendJson } from '../../test/pretend/server.ts';
 
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 

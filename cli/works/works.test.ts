@@ -5,7 +5,7 @@ import { historyAnnotation, withRevision } from '../../lib/work-history.ts';
 import { connectionFromFlags } from '../connection/connection.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
 import { Failure } from '../terminal/failure.ts';
-import { makeFolder, recordingTerminal, sendJson, sendStatus, startStub } from '../stub-gateway.fixture.ts';
+import { makeFolder, recordingTerminal, startStub } from '../stub-gateway.fixture.ts';
 import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
 import { hubWorks, readWorkName, type HubWorks } from './hub-works.ts';
 import { diffWork, type DiffFlags } from './works-diff.ts';
@@ -13,6 +13,7 @@ import { showHistory, type HistoryFlags } from './works-history.ts';
 import { listWorks, type ListFlags } from './works-list.ts';
 import { rollBack, type RollbackFlags } from './works-rollback.ts';
 import { makeTestAuthority } from '../../test/pretend/certificates.ts';
+import { sendJson, sendStatus } from '../../test/pretend/server.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- objects of API servers, whose shape the tests state
 type Json = any;

@@ -2,12 +2,12 @@
 // can cut all connections to simulate faults.
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { fixedCredential } from '../../model/fixed-credential.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { HubAccess, HubConnection } from './connection.ts';
+import { newServer } from '../../test/pretend/server.ts';
 
 /**
  * The server certificate of the test hub, its key and its CA as PEM texts. The certificate must be valid for 127.0.0.1.
@@ -38,34 +38,16 @@ export async function startTestHub(
   certificate: TestHubCertificate,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<TestHub> {
-  const requests: string[] = [];
-  const sockets = new Set<Socket>();
-  const server = createServer({ cert: certificate.cert, key: certificate.key }, (request, response) => {
-    requests.push(`${request.method} ${request.url}`);
-    request.resume();
-    handle(request, response);
-  });
-  server.on('secureConnection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const cut = (): void => {
-    for (const socket of sockets) socket.destroy();
-  };
-  t.after(() => {
-    cut();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const { cert, key } = certificate;
+  const server = await newServer((request, response) => handle(request.resume(), response), { cert, key });
+  t.after(server.close);
   return {
-    port,
-    url: `https://127.0.0.1:${port}`,
-    connection: connectionTo(port, certificate.ca),
-    requests,
-    sockets,
-    cut,
+    port: server.port,
+    url: server.url,
+    connection: connectionTo(server.port, certificate.ca),
+    requests: server.requests,
+    sockets: server.connections,
+    cut: () => server.closeClientConnections(),
   };
 }
 

@@ -2,10 +2,11 @@
 // for what Node's server never sends, for example a reset with NO_ERROR.
 import { createSecureServer, sensitiveHeaders } from 'node:http2';
 import type { IncomingHttpHeaders, SecureServerOptions, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { startTestMember } from '../pools/member.fixture.ts';
 import type { TestMember } from '../pools/member.fixture.ts';
 import type { TestCertificate } from '../../test/pretend/certificates.ts';
+import { serve } from '../../test/pretend/server.ts';
 
 /** A running fake member with everything it received. */
 export interface Http2Member {
@@ -53,9 +54,9 @@ export async function startHttp2Member(
       for (const look of waiting) look();
     },
   );
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port, close } = await serve(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     sessions,
     requests,
     secrets,
@@ -68,10 +69,7 @@ export async function startHttp2Member(
         waiting.push(look);
         look();
       }),
-    close() {
-      for (const session of sessions) session.destroy();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
+    close,
   };
 }
 

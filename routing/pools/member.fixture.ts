@@ -2,7 +2,7 @@
 // records an answer. It does not use http.Server, which would correct or refuse the malformed messages that the tests
 // send.
 import { createServer as createPlainServer } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import type { TlsOptions } from 'node:tls';
 import type { GatewayError } from '../../model/errors.ts';
@@ -10,6 +10,7 @@ import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, Transport, UpstreamRequest } from '../call/transport-types.ts';
 import { makeTransport } from './transport.ts';
 import type { TransportLimits, TransportOptions } from './transport.ts';
+import { serve } from '../../test/pretend/server.ts';
 
 /** One connection that the fake member has accepted. */
 export interface TestConnection {
@@ -56,24 +57,17 @@ export async function startTestMember(options: {
     options.onConnection?.(socket);
     for (const { index, resolve } of waiting) if (index < connections.length) resolve(connections[index]!);
   };
-  const server: Server =
-    options.tls === undefined
-      ? createPlainServer(accept)
-      : createTlsServer(options.tls, accept).on('tlsClientError', ignore);
-  const { path, port = 0 } = options;
-  const where = path === undefined ? { port, host: '127.0.0.1' } : { path };
-  await new Promise<void>((resolve) => server.listen(where, resolve));
+  const { tls, port = 0, path } = options;
+  const server = tls === undefined ? createPlainServer(accept) : createTlsServer(tls, accept);
+  const listening = await serve(server, path === undefined ? { port } : { path });
   return {
-    port: path === undefined ? (server.address() as AddressInfo).port : 0,
+    port: listening.port,
     connections,
     connection(index) {
       if (index < connections.length) return Promise.resolve(connections[index]!);
       return new Promise((resolve) => waiting.push({ index, resolve }));
     },
-    close() {
-      for (const { socket } of connections) socket.destroy();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
+    close: listening.close,
   };
 }
 

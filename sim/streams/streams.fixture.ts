@@ -1,11 +1,10 @@
 // A pod and a plain HTTP server for unit tests of the stream handlers. All connections are destroyed at the end of a
 // test, because otherwise the test process would not end.
-import { once } from 'node:events';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { StreamHooks, UpgradeRequest } from './stream-hooks.ts';
 import type { KubeObject } from '../model/types.ts';
+import { serve } from '../../test/pretend/server.ts';
 
 /** A running pod with the containers `web` (port 8080) and `shell` (stdin and tty). */
 export function testPod(changes: { readonly status?: object; readonly uid?: string } = {}): KubeObject {
@@ -55,16 +54,7 @@ export async function serveStreams(t: TestContext, hooks: StreamHooks, pod: Kube
     const kind = path.slice(path.lastIndexOf('/') + 1) as UpgradeRequest['kind'];
     hooks.serveUpgrade({ kind, pod, container: query.get('container') ?? 'web', query, req, socket, head });
   });
-  const sockets = new Set<NodeJS.WritableStream & { destroy(): void }>();
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
+  const { port, close } = await serve(server);
+  t.after(close);
+  return port;
 }

@@ -2,10 +2,7 @@
 // reaches a member as anybody, over any transport, and no header of one makes us ask for anything.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
 import type { ClientHttp2Session } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
@@ -20,6 +17,7 @@ import { startSite } from '../site/site.ts';
 import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { tempDir } from '../pretend/temp-dir.ts';
+import { newServer, type TestHttpServer } from '../pretend/server.ts';
 
 const pods = '/clusters/m1/proxy/api/v1/pods';
 const exec = '/clusters/m1/proxy/api/v1/namespaces/default/pods/web/exec?command=sh';
@@ -34,19 +32,12 @@ let issuer: TestIssuer;
 let site: Site;
 let session: ClientHttp2Session;
 /** Would hear anything a token made the gateway fetch. */
-let trap: Server;
-let trapped = 0;
-let trapUrl = '';
+let trap: TestHttpServer;
 
 before(async () => {
   const authority = await makeTestAuthority('provider');
   issuer = await startIssuer(authority, [rsa, ec, ec384]);
-  trap = createServer((_, response) => {
-    trapped += 1;
-    response.end('{}');
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => trap.once('listening', resolve));
-  trapUrl = `http://127.0.0.1:${(trap.address() as AddressInfo).port}`;
+  trap = await newServer((_, response) => response.end('{}'));
   const file = join(folder, 'authentication.yaml');
   writeFileSync(
     file,
@@ -179,12 +170,12 @@ const forged: Readonly<Record<string, () => string>> = {
     signToken(claims(), rsa).replace(/[^.]+$/, signToken(claims({ sub: 'x' }), rsa).split('.')[2]!),
   'claims changed after signing': () => signToken(claims(), rsa).replace(/\.[^.]+\./, `.${payload({ sub: 'admin' })}.`),
   'a key of our own choice in jwk': () => signToken(claims(), mallory, herKey()),
-  'a key of our own choice behind jku': () => signToken(claims(), mallory, { kid: 'mallory', jku: `${trapUrl}/jwks` }),
-  'a certificate behind x5u': () => signToken(claims(), mallory, { kid: 'mallory', x5u: `${trapUrl}/cert` }),
+  'a key of our own choice behind jku': () => signToken(claims(), mallory, { kid: 'mallory', jku: `${trap.url}/jwks` }),
+  'a certificate behind x5u': () => signToken(claims(), mallory, { kid: 'mallory', x5u: `${trap.url}/cert` }),
   'a certificate in x5c': () => signToken(claims(), mallory, { kid: 'mallory', x5c: ['MIIB'] }),
   'the id of a good key and the key of another': () => signToken(claims(), mallory, { kid: rsa.kid }),
   'a key id that is a path': () => signToken(claims(), mallory, { kid: '../../../../etc/passwd' }),
-  'a key id that is a URL': () => signToken(claims(), mallory, { kid: `${trapUrl}/key` }),
+  'a key id that is a URL': () => signToken(claims(), mallory, { kid: `${trap.url}/key` }),
   'a key id that is no text': () => signToken(claims(), rsa, { kid: { toString: 'x' } }),
   'PS256 with a key for RS256': () =>
     signRaw(JSON.stringify({ alg: 'PS256', kid: rsa.kid }), JSON.stringify(claims()), rsa, 'PS256'),
@@ -206,7 +197,7 @@ const forged: Readonly<Record<string, () => string>> = {
 for (const [name, make] of Object.entries(forged)) {
   test(`a token with ${name} is 401 and makes nobody ask anything (ATT-20)`, { timeout: 60_000 }, async () => {
     await assertRefused(make());
-    assert.equal(trapped, 0);
+    assert.equal(trap.requests.length, 0);
     assert.ok(issuer.asked.every((path) => path === '/jwks' || path === '/.well-known/openid-configuration'));
   });
 }

@@ -1,6 +1,7 @@
 // A TCP relay before a hub, for tests of what a network does to watches. TLS goes through untouched, so the hub's
 // certificate must be for the address the relay listens on (127.0.0.1).
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { serve } from '../pretend/server.ts';
 
 /** `open`: bytes pass. `cut`: connections are reset and refused. `silent`: connections stay open and nothing passes. */
 export type RelayMode = 'open' | 'cut' | 'silent';
@@ -18,7 +19,6 @@ export async function startRelay(port: number): Promise<Relay> {
   const pairs = new Set<readonly [Socket, Socket]>();
   let mode: RelayMode = 'open';
   const server = createServer((front) => {
-    front.on('error', () => undefined);
     if (mode === 'cut') {
       front.resetAndDestroy();
       return;
@@ -39,19 +39,16 @@ export async function startRelay(port: number): Promise<Relay> {
       });
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port: ownPort, closeClientConnections, close } = await serve(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port: ownPort,
     set(next) {
       mode = next;
-      if (mode === 'cut') for (const [front] of pairs) front.resetAndDestroy();
+      if (mode === 'cut') closeClientConnections('resetAndDestroy');
     },
     get connections() {
       return pairs.size;
     },
-    close() {
-      server.close();
-      for (const [front] of pairs) front.destroy();
-    },
+    close: () => void close(),
   };
 }

@@ -1,9 +1,7 @@
 // A webhook for audit events that does what a test says, and the kubeconfig that leads to it. One that "never answers"
 // must take the connection and the request, since a closed port is another fault.
-import { createServer } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { newServer } from '../pretend/server.ts';
 
 /** The part of an event that tests look at. */
 export interface AuditedEvent {
@@ -37,35 +35,26 @@ export interface TestWebhook {
   /** Events of all batches that were taken. */
   events(): readonly AuditedEvent[];
   readonly port: number;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** @param tls PEM of a certificate for 127.0.0.1; none serves plain HTTP */
 export async function startWebhook(tls?: { readonly cert: string; readonly key: string }): Promise<TestWebhook> {
-  const handle = (request: IncomingMessage, response: ServerResponse): void => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const list = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Omit<ReceivedBatch, 'path' | 'authorization'>;
-      const batch = { ...list, path: request.url ?? '', authorization: request.headers.authorization };
-      webhook.received.push(batch);
-      if (webhook.behaviour === 'silent') return;
-      if (webhook.behaviour === 200) webhook.taken.push(batch);
-      response.writeHead(webhook.behaviour).end();
-    });
-  };
-  const server = tls === undefined ? createServer(handle) : createTlsServer(tls, handle);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const server = await newServer(async (request, response) => {
+    const list = (await json(request)) as Omit<ReceivedBatch, 'path' | 'authorization'>;
+    const batch = { ...list, path: request.url ?? '', authorization: request.headers.authorization };
+    webhook.received.push(batch);
+    if (webhook.behaviour === 'silent') return;
+    if (webhook.behaviour === 200) webhook.taken.push(batch);
+    response.writeHead(webhook.behaviour).end();
+  }, tls);
   const webhook: TestWebhook = {
     behaviour: 200,
     taken: [],
     received: [],
     events: () => webhook.taken.flatMap(({ items }) => items),
-    port: (server.address() as AddressInfo).port,
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
+    port: server.port,
+    close: server.close,
   };
   return webhook;
 }

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { constants } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
 import { createServer } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
 import { makeTestAuthority } from '../pretend/certificates.ts';
 import { http2Answer, http2Exchange, http2Headers, openHttp2, openStream } from '../site/http2-client.ts';
@@ -14,19 +13,19 @@ import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-clien
 import type { RawAnswer } from '../site/raw-client.ts';
 import { startSite } from '../site/site.ts';
 import type { Site } from '../site/site.ts';
+import { serve, type TestServer } from '../pretend/server.ts';
 
 const alice = 'Authorization: Bearer alice-token';
 let site: Site;
 let session: ClientHttp2Session;
 /** Takes connections and never says a word. */
-let silent: Server;
-const silentSockets: Socket[] = [];
+let silent: TestServer;
+let silentTaken = 0;
 /** A request to it, begun before the first test because it takes five seconds. */
 let silentAnswer: Promise<RawAnswer>;
 
 before(async () => {
-  silent = createServer((socket) => void silentSockets.push(socket.on('error', () => undefined)));
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  silent = await serve(createServer(() => void (silentTaken += 1)));
   const { ca } = await makeTestAuthority('another authority');
   site = await startSite({
     members: 1,
@@ -42,11 +41,11 @@ before(async () => {
         user: { 'client-certificate': '/nonexistent/crt', 'client-key': '/nonexistent/key' },
       },
       { ...first!, name: 'noproxy', cluster: { 'proxy-url': 'http://127.0.0.1:1' } },
-      { ...first!, name: 'silent', server: `https://127.0.0.1:${(silent.address() as AddressInfo).port}` },
+      { ...first!, name: 'silent', server: `https://127.0.0.1:${silent.port}` },
       {
         ...first!,
         name: 'plain',
-        server: `https://127.0.0.1:${(silent.address() as AddressInfo).port}`.replace('https', 'ftp'),
+        server: `https://127.0.0.1:${silent.port}`.replace('https', 'ftp'),
       },
     ],
   });
@@ -56,8 +55,7 @@ before(async () => {
 after(() => {
   session.destroy();
   site.close();
-  for (const socket of silentSockets) socket.destroy();
-  silent.close();
+  void silent.close();
 });
 afterEach(() => {
   const [member] = site.members;
@@ -259,14 +257,14 @@ test('a request whose answer did not come in time leaves no connection that a la
 
 test('a member that takes no connection is 504 after the deadline, then the breaker answers without asking it', async () => {
   assertStatus(await silentAnswer, 504, 'silent', /no connection to .* within 5 s/);
-  const before = silentSockets.length;
+  const before = silentTaken;
   for (const answer of await everyWay('silent')) {
     assert.ok(answer.status === 503 || answer.status === 504, String(answer.status));
     assertStatus(answer, answer.status, 'silent', /did not answer|no connection/);
   }
   // The probe keeps asking in its own time, and so may one request once the breaker has been open long enough; not each
   // of the three.
-  assert.ok(silentSockets.length <= before + 1, `${silentSockets.length - before} connections`);
+  assert.ok(silentTaken <= before + 1, `${silentTaken - before} connections`);
 });
 
 test('a caller without rights of the gateway’s own rules is told by whom; errors about no cluster carry no cluster', async () => {

@@ -2,10 +2,8 @@
 // send them. Spans are right only when the ids join: client to gateway, gateway to member.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterEach, test } from 'node:test';
 import { exchange, requestBytes } from '../site/raw-client.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
@@ -14,6 +12,7 @@ import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import { tempDir } from '../pretend/temp-dir.ts';
+import { newServer, sendJson, type TestHttpServer } from '../pretend/server.ts';
 
 // As an operator sets them; read when a gateway starts.
 process.env['OTEL_BSP_SCHEDULE_DELAY'] = '20';
@@ -40,29 +39,24 @@ interface Span {
 
 const folder = tempDir('tracing');
 let site: Site | undefined;
-let collector: Server | undefined;
+let collector: TestHttpServer | undefined;
 const bodies: string[] = [];
 
 afterEach(() => {
   site?.close();
-  collector?.closeAllConnections();
-  collector?.close();
+  void collector?.close();
   site = undefined;
   collector = undefined;
   bodies.length = 0;
 });
 
 async function startCollector(): Promise<number> {
-  collector = createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (text: string) => (body += text));
-    request.on('end', () => {
-      if (request.url === '/v1/traces') bodies.push(body);
-      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
-    });
+  collector = await newServer(async (request, response) => {
+    const body = await text(request);
+    if (request.url === '/v1/traces') bodies.push(body);
+    sendJson(response, 200, {});
   });
-  await new Promise<void>((resolve) => collector!.listen(0, '127.0.0.1', resolve));
-  return (collector.address() as AddressInfo).port;
+  return collector.port;
 }
 
 async function start(rate: number, port: number, options: { members?: number; userNames?: boolean } = {}) {

@@ -1,14 +1,13 @@
 // A pretend hub: it publishes whom it trusts, reviews tokens and access as a test says, and can be taken away. The
 // gateway follows the ConfigMap by a watch, so a change must reach that watch, and a test must wait until the gateway
 // acts on it.
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { join } from 'node:path';
 import { makeTestAuthority } from '../pretend/certificates.ts';
 import { tempDir } from '../pretend/temp-dir.ts';
+import { newServer, sendJson } from '../pretend/server.ts';
 
 /** What a review's `spec` is, as far as tests look at it. */
 export interface ReviewSpec {
@@ -47,7 +46,6 @@ export async function startPretendHub(initial: Readonly<Record<string, string>>)
   const authority = await makeTestAuthority('pretend hub');
   const certificate = await authority.issue(['ip:127.0.0.1']);
   const folder = tempDir('hub');
-  const sockets = new Set<Socket>();
   const watches = new Set<ServerResponse>();
   let data = initial;
   let version = 1;
@@ -62,12 +60,9 @@ export async function startPretendHub(initial: Readonly<Record<string, string>>)
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = request.url ?? '';
-    const json = (status: number, body: object): void => {
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    };
     if (url.includes('/configmaps')) {
       if (!url.includes('watch=')) {
-        json(200, {
+        sendJson(response, 200, {
           apiVersion: 'v1',
           kind: 'ConfigMapList',
           metadata: { resourceVersion: String(version) },
@@ -85,33 +80,19 @@ export async function startPretendHub(initial: Readonly<Record<string, string>>)
     const review = /\/(tokenreviews|subjectaccessreviews)$/.exec(url)?.[1];
     if (review === undefined) {
       hub.requests.push(`${request.method} ${url}`);
-      json(404, { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 });
+      sendJson(response, 404, { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 });
       return;
     }
-    let text = '';
-    for await (const chunk of request) text += String(chunk);
-    const body = JSON.parse(text) as { spec: ReviewSpec };
+    const body = (await json(request)) as { spec: ReviewSpec };
     hub.reviews.push(body.spec);
     const status = review === 'tokenreviews' ? hub.tokens(body.spec.token ?? '') : hub.access(body.spec);
-    json(201, { ...body, status });
+    sendJson(response, 201, { ...body, status });
   };
-  const server = createServer({ cert: certificate.cert, key: certificate.key }, (request, response) => {
+  const server = await newServer((request, response) => {
     if (isDown) request.socket.destroy();
     else void answer(request, response);
-  });
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.on('close', () => sockets.delete(socket));
-    if (isDown) socket.destroy();
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  }, certificate);
   const kubeconfig = join(folder, 'hub.kubeconfig');
-  const cutAll = (): void => {
-    for (const socket of sockets) socket.destroy();
-  };
   writeFileSync(
     kubeconfig,
     JSON.stringify({
@@ -122,7 +103,7 @@ export async function startPretendHub(initial: Readonly<Record<string, string>>)
         {
           name: 'hub',
           cluster: {
-            server: `https://127.0.0.1:${port}`,
+            server: server.url,
             'certificate-authority-data': Buffer.from(authority.ca).toString('base64'),
           },
         },
@@ -144,13 +125,10 @@ export async function startPretendHub(initial: Readonly<Record<string, string>>)
     },
     down() {
       isDown = true;
-      cutAll();
+      server.closeClientConnections();
     },
     up: () => void (isDown = false),
-    close() {
-      cutAll();
-      server.close();
-    },
+    close: () => void server.close(),
   };
   return hub;
 }

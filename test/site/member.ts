@@ -1,9 +1,10 @@
 // A pretend cluster for attacks: a bare TLS server that records every byte, request and connection, with scripted
 // answers. It must not be an http.Server, which would repair exactly what the tests are about; and the probe's own
 // requests are kept apart, so that "nothing upstream" means nothing.
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import type { TestAuthority } from '../pretend/certificates.ts';
+import { serve } from '../pretend/server.ts';
 
 /** One request as it came over the wire. */
 export interface MemberRequest {
@@ -62,7 +63,7 @@ export async function startMember(
 ): Promise<Member> {
   const leaf = await authority.issue(['ip:127.0.0.1', 'member.test']);
   const waiting: { readonly index: number; readonly resolve: (request: MemberRequest) => void }[] = [];
-  const server = createServer({ ...leaf, ALPNProtocols: ['http/1.1'], allowHalfOpen: true }, (socket) => {
+  const listening = createServer({ ...leaf, ALPNProtocols: ['http/1.1'], allowHalfOpen: true }, (socket) => {
     const connection = member.sockets.push(socket) - 1;
     member.bytes.push('');
     socket.on('error', () => undefined);
@@ -82,9 +83,9 @@ export async function startMember(
       reader(chunk);
     });
   });
-  server.on('tlsClientError', () => undefined);
+  const server = await serve(listening);
   const member: Member = {
-    port: 0,
+    port: server.port,
     ca: authority.ca,
     requests: [],
     probes: [],
@@ -95,13 +96,9 @@ export async function startMember(
       if (index < member.requests.length) return Promise.resolve(member.requests[index]!);
       return new Promise((resolve) => waiting.push({ index, resolve }));
     },
-    close() {
-      for (const socket of member.sockets) socket.destroy();
-      server.close();
-    },
+    close: () => void server.close(),
   };
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return Object.assign(member, { port: (server.address() as AddressInfo).port });
+  return member;
 }
 
 function isProbe(request: MemberRequest): boolean {

@@ -1,9 +1,10 @@
 // A member that records every byte of each connection and answers whom it was asked as. Where it sees the end of a
 // request decides nothing but when it answers; what was sent is judged by Go, which reads the same bytes.
 import { createHash } from 'node:crypto';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import type { TestAuthority } from '../../pretend/certificates.ts';
+import { serve } from '../../pretend/server.ts';
 
 /** What came over one connection since the last look. */
 export interface Segment {
@@ -37,7 +38,7 @@ export async function startRecordingMember(
 ): Promise<RecordingMember> {
   const leaf = await authority.issue(['ip:127.0.0.1']);
   const lines = new Set<Line>();
-  const server = createServer({ ...leaf, ALPNProtocols: ['http/1.1'], allowHalfOpen: true }, (socket) => {
+  const listening = createServer({ ...leaf, ALPNProtocols: ['http/1.1'], allowHalfOpen: true }, (socket) => {
     const line = new Line(socket, basePath);
     lines.add(line);
     socket.on('error', () => undefined);
@@ -45,10 +46,9 @@ export async function startRecordingMember(
     socket.on('close', () => (line.closed = true));
     socket.on('data', (chunk: Buffer) => line.take(chunk));
   });
-  server.on('tlsClientError', () => undefined);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port, close } = await serve(listening);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     take() {
       const found: Segment[] = [];
       for (const line of lines) {
@@ -57,10 +57,7 @@ export async function startRecordingMember(
       }
       return found;
     },
-    close() {
-      for (const { socket } of lines) socket.destroy();
-      server.close();
-    },
+    close: () => void close(),
   };
 }
 
