@@ -5,7 +5,7 @@ import { Failure } from './terminal/failure.ts';
 import { getClusters } from './get-clusters.ts';
 import type { GetClustersFlags } from './get-clusters.ts';
 import { makeFolder, recordingTerminal, startStub } from './stub-gateway.fixture.ts';
-import type { StubGateway, TestFolder } from './stub-gateway.fixture.ts';
+import type { StubGateway } from './stub-gateway.fixture.ts';
 import { makeTestAuthority, type TestAuthority } from '../test/pretend/certificates.ts';
 
 const column = (name: string, priority = 0, type = 'string'): object => ({ name, type, format: '', priority });
@@ -13,13 +13,12 @@ const column = (name: string, priority = 0, type = 'string'): object => ({ name,
 describe('portcullis get clusters', () => {
   let authority: TestAuthority;
   let stub: StubGateway;
-  let folder: TestFolder;
+  const folder = makeFolder();
   let caFile: string;
 
   before(async () => {
     authority = await makeTestAuthority();
     stub = await startStub(authority, '/hub');
-    folder = makeFolder();
     caFile = folder.write('ca.crt', authority.ca);
     folder.write('token', 'good-token\n');
   });
@@ -37,7 +36,6 @@ describe('portcullis get clusters', () => {
   });
   after(async () => {
     await stub.close();
-    folder.remove();
   });
 
   const run = async (

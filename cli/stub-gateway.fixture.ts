@@ -1,13 +1,13 @@
 // For tests: a small imitation of a gateway to run commands against, with TLS by its own CA, tokens, client
 // certificates and one list of clusters.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import type { TestAuthority } from '../test/pretend/certificates.ts';
 import type { Terminal } from './terminal/terminal.ts';
 import { newServer, sendJson, sendStatus } from '../test/pretend/server.ts';
+import { tempDir } from '../test/pretend/temp-dir.ts';
 
 /** What the stub gateway answers. Tests may change the fields between requests. */
 export interface StubAnswers {
@@ -115,12 +115,11 @@ export interface TestFolder {
   readonly path: string;
   write(name: string, text: string): string;
   read(name: string): string;
-  remove(): void;
 }
 
-/** Makes a {@link TestFolder}; the test must call its `remove`. */
+/** Makes a {@link TestFolder}, which is removed when the process ends. */
 export function makeFolder(): TestFolder {
-  const path = mkdtempSync(join(tmpdir(), 'portcullis-cli-'));
+  const path = tempDir('cli');
   return {
     path,
     write: (name, text) => {
@@ -128,6 +127,5 @@ export function makeFolder(): TestFolder {
       return join(path, name);
     },
     read: (name) => readFileSync(join(path, name), 'utf8'),
-    remove: () => rmSync(path, { recursive: true, force: true }),
   };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Failure } from '../terminal/failure.ts';
 import { makeFolder, recordingTerminal, startStub } from '../stub-gateway.fixture.ts';
-import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
+import type { StubGateway } from '../stub-gateway.fixture.ts';
 import { whatCan, whoCan } from './access-commands.ts';
 import type { WhatCanFlags, WhoCanFlags } from './access-commands.ts';
 import { makeTestAuthority } from '../../test/pretend/certificates.ts';
@@ -31,14 +31,13 @@ const holders = {
 
 describe('who-can and what-can', () => {
   let stub: StubGateway;
-  let folder: TestFolder;
+  const folder = makeFolder();
   let flags: WhoCanFlags & WhatCanFlags;
   let answer: object;
 
   before(async () => {
     const authority = await makeTestAuthority();
     stub = await startStub(authority);
-    folder = makeFolder();
     const certificateAuthority = folder.write('ca.crt', authority.ca);
     flags = { server: stub.url, token: 'good-token', certificateAuthority, output: 'table' };
   });
@@ -49,7 +48,6 @@ describe('who-can and what-can', () => {
   });
   after(async () => {
     await stub.close();
-    folder.remove();
   });
 
   const who = async (verb: string, what: string, more: Partial<WhoCanFlags> = {}, name?: string) => {

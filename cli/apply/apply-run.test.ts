@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Failure } from '../terminal/failure.ts';
 import { makeFolder, recordingTerminal, startStub } from '../stub-gateway.fixture.ts';
-import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
+import type { StubGateway } from '../stub-gateway.fixture.ts';
 import type { ApplyFlags } from './apply-flags.ts';
 import { apply } from './apply-run.ts';
 import { deleteSets } from './delete-run.ts';
@@ -24,7 +24,7 @@ interface Outcome {
 
 describe('portcullis apply', () => {
   let stub: StubGateway;
-  let folder: TestFolder;
+  const folder = makeFolder();
   let clusters: ManyClusters;
   let caFile: string;
   const names = Array.from({ length: 12 }, (_, i) => `c${String(i).padStart(2, '0')}`);
@@ -32,14 +32,12 @@ describe('portcullis apply', () => {
   before(async () => {
     const authority = await makeTestAuthority();
     stub = await startStub(authority);
-    folder = makeFolder();
     caFile = folder.write('ca.crt', authority.ca);
     folder.write('two.yaml', configMaps('one', 'two'));
   });
   beforeEach(() => void (clusters = serveClusters(stub, names)));
   after(async () => {
     await stub.close();
-    folder.remove();
   });
 
   const run = async (

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { Command, Option } from 'commander';
 import { commandShape, everyCommand } from './command-shape.ts';
 import { addCompletionCommand } from './completion.ts';
@@ -10,7 +10,6 @@ import { bashCompletion } from './completion-bash.ts';
 import { fishCompletion } from './completion-fish.ts';
 import { zshCompletion } from './completion-zsh.ts';
 import { makeFolder, recordingTerminal } from '../stub-gateway.fixture.ts';
-import type { TestFolder } from '../stub-gateway.fixture.ts';
 
 /** A program with every kind of word that the scripts must know. */
 function sampleProgram(): Command {
@@ -59,9 +58,7 @@ test('the shape of the program says what may follow each flag', () => {
 
 describe('bash completion', { skip: !has('bash') && 'no bash here' }, () => {
   const script = bashCompletion(commandShape(sampleProgram()));
-  let folder: TestFolder;
-  before(() => void (folder = makeFolder()));
-  after(() => folder.remove());
+  const folder = makeFolder();
 
   /**
    * What bash would offer for the words, the last of them being completed; each is one of COMP_WORDS as bash splits
@@ -107,16 +104,12 @@ describe('bash completion', { skip: !has('bash') && 'no bash here' }, () => {
 
 test('the other scripts are valid in their shells, where those are installed', (t) => {
   const folder = makeFolder();
-  try {
-    const shape = commandShape(sampleProgram());
-    const zsh = folder.write('_portcullis', zshCompletion(shape));
-    const fish = folder.write('portcullis.fish', fishCompletion(shape));
-    const checked = ['zsh', 'fish'].filter((name) => has(name));
-    for (const name of checked) assert.equal(shell(name, ['-n', name === 'zsh' ? zsh : fish]), '');
-    t.diagnostic(`checked by: ${checked.join(', ') || 'none is installed'}`);
-  } finally {
-    folder.remove();
-  }
+  const shape = commandShape(sampleProgram());
+  const zsh = folder.write('_portcullis', zshCompletion(shape));
+  const fish = folder.write('portcullis.fish', fishCompletion(shape));
+  const checked = ['zsh', 'fish'].filter((name) => has(name));
+  for (const name of checked) assert.equal(shell(name, ['-n', name === 'zsh' ? zsh : fish]), '');
+  t.diagnostic(`checked by: ${checked.join(', ') || 'none is installed'}`);
 });
 
 test('quotes and brackets of a description stay text in zsh and fish', () => {

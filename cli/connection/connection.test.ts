@@ -24,53 +24,45 @@ test('the proxy of the environment is used, but never for this machine, as in Go
 
 test('the proxy-url of a context comes before that of the environment; socks is not spoken', () => {
   const folder = makeFolder();
-  try {
-    const find = (proxyUrl: string): unknown => {
-      const kubeconfig = folder.write(
-        'config',
-        stringify({
-          clusters: [{ name: 'k', cluster: { server: 'https://gw/clusters/m1/proxy', 'proxy-url': proxyUrl } }],
-          contexts: [{ name: 'c', context: { cluster: 'k' } }],
-        }),
-      );
-      const terminal = recordingTerminal({ env: { HTTPS_PROXY: 'http://other' } });
-      return findConnection({ kubeconfig, context: 'c', token: 't' }, terminal).proxyEnv;
-    };
-    assert.deepEqual(find('http://127.0.0.1:3128'), { HTTPS_PROXY: 'http://127.0.0.1:3128' });
-    assert.throws(
-      () => find('socks5://127.0.0.1:1080'),
-      (error) => error instanceof Failure && error.exitCode === 2 && /proxy-url of context "c"/.test(error.message),
+  const find = (proxyUrl: string): unknown => {
+    const kubeconfig = folder.write(
+      'config',
+      stringify({
+        clusters: [{ name: 'k', cluster: { server: 'https://gw/clusters/m1/proxy', 'proxy-url': proxyUrl } }],
+        contexts: [{ name: 'c', context: { cluster: 'k' } }],
+      }),
     );
-  } finally {
-    folder.remove();
-  }
+    const terminal = recordingTerminal({ env: { HTTPS_PROXY: 'http://other' } });
+    return findConnection({ kubeconfig, context: 'c', token: 't' }, terminal).proxyEnv;
+  };
+  assert.deepEqual(find('http://127.0.0.1:3128'), { HTTPS_PROXY: 'http://127.0.0.1:3128' });
+  assert.throws(
+    () => find('socks5://127.0.0.1:1080'),
+    (error) => error instanceof Failure && error.exitCode === 2 && /proxy-url of context "c"/.test(error.message),
+  );
 });
 
 test('a context whose parts are missing is explained', () => {
   const folder = makeFolder();
-  try {
-    const refusal = (content: object, context?: string): string => {
-      const kubeconfig = folder.write('config', stringify(content));
-      try {
-        findConnection({ kubeconfig, ...(context === undefined ? {} : { context }) }, recordingTerminal());
-      } catch (error) {
-        assert.ok(error instanceof Failure);
-        assert.equal(error.exitCode, 2);
-        return `${error.message} ${error.nextStep}`;
-      }
-      throw new assert.AssertionError({ message: 'nothing was thrown' });
-    };
-    const contexts = [{ name: 'c', context: { cluster: 'k', user: 'u' } }];
-    const clusters = [{ name: 'k', cluster: { server: 'https://gw' } }];
-    assert.match(refusal({ contexts, clusters }), /no current context is set .* Contexts there: c\./);
-    assert.match(refusal({ contexts }, 'c'), /names the cluster "k", which is not in/);
-    assert.match(refusal({ contexts, clusters }, 'c'), /names the user "u", which is not in/);
-    const kubeconfig = folder.write('no-user', stringify({ contexts, clusters }));
-    assert.equal(findConnection({ kubeconfig, context: 'c', token: 't' }, recordingTerminal()).token, 't');
-    assert.match(refusal({ contexts: 'x' }), /contexts in .* is not a list/);
-    const noServer = { contexts: [{ name: 'c', context: { cluster: 'k' } }], clusters: [{ name: 'k', cluster: {} }] };
-    assert.match(refusal(noServer, 'c'), /the server of context "c" is not a URL/);
-  } finally {
-    folder.remove();
-  }
+  const refusal = (content: object, context?: string): string => {
+    const kubeconfig = folder.write('config', stringify(content));
+    try {
+      findConnection({ kubeconfig, ...(context === undefined ? {} : { context }) }, recordingTerminal());
+    } catch (error) {
+      assert.ok(error instanceof Failure);
+      assert.equal(error.exitCode, 2);
+      return `${error.message} ${error.nextStep}`;
+    }
+    throw new assert.AssertionError({ message: 'nothing was thrown' });
+  };
+  const contexts = [{ name: 'c', context: { cluster: 'k', user: 'u' } }];
+  const clusters = [{ name: 'k', cluster: { server: 'https://gw' } }];
+  assert.match(refusal({ contexts, clusters }), /no current context is set .* Contexts there: c\./);
+  assert.match(refusal({ contexts }, 'c'), /names the cluster "k", which is not in/);
+  assert.match(refusal({ contexts, clusters }, 'c'), /names the user "u", which is not in/);
+  const kubeconfig = folder.write('no-user', stringify({ contexts, clusters }));
+  assert.equal(findConnection({ kubeconfig, context: 'c', token: 't' }, recordingTerminal()).token, 't');
+  assert.match(refusal({ contexts: 'x' }), /contexts in .* is not a list/);
+  const noServer = { contexts: [{ name: 'c', context: { cluster: 'k' } }], clusters: [{ name: 'k', cluster: {} }] };
+  assert.match(refusal(noServer, 'c'), /the server of context "c" is not a URL/);
 });

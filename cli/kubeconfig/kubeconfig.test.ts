@@ -9,7 +9,7 @@ import { Failure } from '../terminal/failure.ts';
 import { kubeconfig } from './kubeconfig.ts';
 import type { KubeconfigVerbFlags } from './kubeconfig.ts';
 import { cluster, makeFolder, recordingTerminal, startStub } from '../stub-gateway.fixture.ts';
-import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
+import type { StubGateway } from '../stub-gateway.fixture.ts';
 import { makeTestAuthority, type TestAuthority } from '../../test/pretend/certificates.ts';
 import { sendJson } from '../../test/pretend/server.ts';
 
@@ -18,13 +18,12 @@ const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 describe('portcullis kubeconfig', () => {
   let authority: TestAuthority;
   let stub: StubGateway;
-  let folder: TestFolder;
+  const folder = makeFolder();
   let caFile: string;
 
   before(async () => {
     authority = await makeTestAuthority();
     stub = await startStub(authority);
-    folder = makeFolder();
     caFile = folder.write('ca.crt', authority.ca);
   });
   beforeEach(() => {
@@ -33,7 +32,6 @@ describe('portcullis kubeconfig', () => {
   });
   after(async () => {
     await stub.close();
-    folder.remove();
   });
 
   const flags = (changes: Partial<KubeconfigVerbFlags> = {}): KubeconfigVerbFlags => ({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { parseAllDocuments, stringify } from 'yaml';
 import { Failure } from '../terminal/failure.ts';
 import { generateMemberAccess } from './generate-member-access.ts';
@@ -9,7 +9,6 @@ import { readDiscovery } from './member-discovery.ts';
 import { makeFolder, recordingTerminal } from '../stub-gateway.fixture.ts';
 
 const folder = makeFolder();
-after(() => folder.remove());
 
 /** `isAlone`: without a ServiceAccount. */
 type TestFlags = Partial<MemberAccessFlags> & { readonly isAlone?: boolean };

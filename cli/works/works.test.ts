@@ -6,7 +6,7 @@ import { connectionFromFlags } from '../connection/connection.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
 import { Failure } from '../terminal/failure.ts';
 import { makeFolder, recordingTerminal, startStub } from '../stub-gateway.fixture.ts';
-import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
+import type { StubGateway } from '../stub-gateway.fixture.ts';
 import { hubWorks, readWorkName, type HubWorks } from './hub-works.ts';
 import { diffWork, type DiffFlags } from './works-diff.ts';
 import { showHistory, type HistoryFlags } from './works-history.ts';
@@ -57,7 +57,7 @@ const available = condition('Available', 'True');
 
 describe('portcullis works', () => {
   let stub: StubGateway;
-  let folder: TestFolder;
+  const folder = makeFolder();
   let connection: Connection;
   let hub: HubWorks;
   let answer: (request: IncomingMessage, response: ServerResponse, body: string) => void;
@@ -65,7 +65,6 @@ describe('portcullis works', () => {
   before(async () => {
     const authority = await makeTestAuthority();
     stub = await startStub(authority);
-    folder = makeFolder();
     const certificateAuthority = folder.write('ca.crt', authority.ca);
     connection = connectionFromFlags(
       { server: stub.url, token: 'good-token', certificateAuthority },
@@ -83,7 +82,6 @@ describe('portcullis works', () => {
   });
   after(async () => {
     await stub.close();
-    folder.remove();
   });
 
   const list = async (items: Json[], flags: Partial<ListFlags> = {}) => {

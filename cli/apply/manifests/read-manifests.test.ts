@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { Failure } from '../../terminal/failure.ts';
 import { makeFolder } from '../../stub-gateway.fixture.ts';
-import type { TestFolder } from '../../stub-gateway.fixture.ts';
 import { objectName } from './manifest.ts';
 import { readManifests } from './read-manifests.ts';
 import type { Manifests, ManifestSources } from './read-manifests.ts';
 
 describe('manifests', () => {
-  let folder: TestFolder;
-  before(() => void (folder = makeFolder()));
-  after(() => folder.remove());
+  const folder = makeFolder();
 
   const read = (text: string, labels: Readonly<Record<string, string>> = {}): Promise<Manifests> =>
     readManifests({ filename: [folder.write('read.yaml', text)] }, labels);
