@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../kube/client/hub.fixture.ts';
 import { Controller } from './controller.ts';
-import { FakeHub } from './fake-hub.fixture.ts';
+import { FakeClient } from '../test/pretend/fake-client.ts';
 
 const secrets = { group: '', version: 'v1', resource: 'secrets' };
 
 function makeScene(t: TestContext) {
-  const hub = new FakeHub();
+  const hub = new FakeClient();
   const logged: object[] = [];
   const log = (fields: object, message: string): void => void logged.push({ ...fields, message });
   const controller = new Controller({

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../kube/client/hub.fixture.ts';
-import { FakeHub } from '../controllers/fake-hub.fixture.ts';
+import { FakeClient } from '../test/pretend/fake-client.ts';
 import { startClusterControllers } from './cluster-controllers.ts';
 import type { ClusterFacts } from './clusters/cluster-facts.ts';
 
@@ -17,7 +17,7 @@ const facts: ClusterFacts = {
 
 /** A gateway that knows the clusters until it is told that they are gone. */
 function makeScene(t: TestContext) {
-  const hub = new FakeHub();
+  const hub = new FakeClient();
   const log = {
     info: () => undefined,
     warn: () => undefined,

@@ -1,6 +1,6 @@
 // The types and objects of tests of import policies, and the controllers over a hub in memory.
 import { after, type TestContext } from 'node:test';
-import { clusterpediaTypes, FakeHub } from '../controllers/fake-hub.fixture.ts';
+import { clusterpediaTypes, FakeClient } from '../test/pretend/fake-client.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
 import { makeTemplateRenderer } from './render/renderer.ts';
 
@@ -33,7 +33,7 @@ spec:
 };
 
 export interface Scene {
-  readonly hub: FakeHub;
+  readonly hub: FakeClient;
   readonly logged: string[];
   condition(
     collection: string,
@@ -47,7 +47,7 @@ export interface Scene {
 const templates = makeTemplateRenderer();
 after(() => templates.close());
 
-export function makeScene(t: TestContext, hub = new FakeHub([...clusterpediaTypes, things])): Scene {
+export function makeScene(t: TestContext, hub = new FakeClient([...clusterpediaTypes, things])): Scene {
   const logged: string[] = [];
   const note = (fields: object, message: string): void => void logged.push(`${JSON.stringify(fields)} ${message}`);
   const timing = { missingPollMs: 20, firstBackoffMs: 5, maxBackoffMs: 20 };
@@ -65,13 +65,13 @@ export function makeScene(t: TestContext, hub = new FakeHub([...clusterpediaType
   return { hub, logged, condition, reason: (...of) => condition(...of)?.reason };
 }
 
-export function putThing(hub: FakeHub, name: string, more: object = {}): void {
+export function putThing(hub: FakeClient, name: string, more: object = {}): void {
   hub.put(thingsOf, {
     metadata: { name, namespace: 'ns' },
     spec: { address: `https://${name}`, secret: name, ready: true, ...more },
   });
 }
 
-export function putSecret(hub: FakeHub, name: string, token = 'c2VjcmV0'): void {
+export function putSecret(hub: FakeClient, name: string, token = 'c2VjcmV0'): void {
   hub.put('secrets', { metadata: { name, namespace: 'ns' }, data: { token } });
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '../kube/client/hub.fixture.ts';
-import { answer, clusterpediaTypes, FakeHub } from '../controllers/fake-hub.fixture.ts';
+import { answer, clusterpediaTypes, FakeClient } from '../test/pretend/fake-client.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
 import {
   clustersOf,
@@ -147,7 +147,7 @@ test('at rest nothing is written', async (t) => {
 });
 
 test('a policy that is handled while the controllers end keeps its lifecycles, whatever cannot be read any more', async (t) => {
-  const hub = new FakeHub([...clusterpediaTypes, things]);
+  const hub = new FakeClient([...clusterpediaTypes, things]);
   const log = { info: ignore, warn: ignore, error: ignore };
   const close = startPolicyControllers({ client: hub, log, discoveryLagMs: 50 });
   t.after(close);

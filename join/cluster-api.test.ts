@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiObject } from '../kube/types.ts';
-import { FakeHub } from '../controllers/fake-hub.fixture.ts';
+import { FakeClient } from '../test/pretend/fake-client.ts';
 import { makeObjectWriter } from '../kube/objects/object-writer.ts';
 import { waitFor } from '../test/site/polling.ts';
 import { ClusterApiImport } from './cluster-api.ts';
@@ -11,7 +11,7 @@ const joins = 'clusterjoins.join.portcullis.io';
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 function startImport(versions: readonly string[], bootstrapNamespaces: readonly string[] = ['ns']) {
-  const hub = new FakeHub([
+  const hub = new FakeClient([
     { group: 'cluster.x-k8s.io', versions, resource: 'clusters' },
     { group: 'join.portcullis.io', versions: ['v1alpha1'], resource: 'clusterjoins' },
   ]);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../kube/client/hub.fixture.ts';
-import { clusterpediaTypes, FakeHub } from '../fake-hub.fixture.ts';
+import { clusterpediaTypes, FakeClient } from '../../test/pretend/fake-client.ts';
 import { startElected } from './elected.ts';
 import { LeaseFaults } from './lease-faults.ts';
 import type { AwaitedObjects } from './lease-notice.ts';
@@ -13,7 +13,7 @@ const message = 'namespaces "gone" not found';
 type Status = { readonly conditions?: readonly Record<string, unknown>[] } | undefined;
 
 interface Scene {
-  readonly hub: FakeHub;
+  readonly hub: FakeClient;
   /** While true, the Lease cannot be made. */
   broken: boolean;
   leads: boolean;
@@ -26,7 +26,7 @@ interface Scene {
 }
 
 function makeScene(t: TestContext): Scene {
-  const hub = new FakeHub([...clusterpediaTypes, { group: 'x.io', versions: ['v1'], resource: 'things' }]);
+  const hub = new FakeClient([...clusterpediaTypes, { group: 'x.io', versions: ['v1'], resource: 'things' }]);
   const put: Scene['put'] = (name, status, spec = {}) =>
     void hub.put(things, { metadata: { name }, spec, ...(status && { status }) });
   const condition: Scene['condition'] = (name) => (hub.get(things, name)?.['status'] as Status)?.conditions?.[0];

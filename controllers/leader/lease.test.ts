@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../kube/client/hub.fixture.ts';
-import { FakeHub } from '../fake-hub.fixture.ts';
+import { FakeClient } from '../../test/pretend/fake-client.ts';
 import { startElected } from './elected.ts';
 import { LeaseFaults } from './lease-faults.ts';
 import { startElection, type Election } from './lease.ts';
@@ -10,7 +10,7 @@ const timing = { durationMs: 1_000, renewWithinMs: 300, periodMs: 20 };
 const leases = 'leases.coordination.k8s.io';
 
 interface Scene {
-  readonly hub: FakeHub;
+  readonly hub: FakeClient;
   readonly leading: Set<string>;
   readonly faults: (string | undefined)[];
   start(identity: string): Election;
@@ -18,7 +18,7 @@ interface Scene {
 }
 
 function makeScene(t: TestContext): Scene {
-  const hub = new FakeHub();
+  const hub = new FakeClient();
   const leading = new Set<string>();
   const faults: (string | undefined)[] = [];
   return {
@@ -84,7 +84,7 @@ test('somebody else who takes the Lease ends our leading', async (t) => {
 });
 
 test('a Lease that cannot be used is told with what waits for it, until it can be used again', async (t) => {
-  const [hub, faults] = [new FakeHub(), new LeaseFaults()];
+  const [hub, faults] = [new FakeClient(), new LeaseFaults()];
   hub.forbidden.add('create leases');
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   let isLeading = false;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
+import { FakeClient } from '../../test/pretend/fake-client.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import { acceptance, acceptedBefore, Authors } from './authors.ts';
 import { modifierAnnotation } from './stamp-policy.ts';
@@ -33,7 +33,7 @@ function work(uid: string, { text, generation = 1, made = '2025-01-01T00:00:00Z'
   } as ApiObject;
 }
 
-function put(hub: FakeHub, creationTimestamp: string, change: object = {}): void {
+function put(hub: FakeClient, creationTimestamp: string, change: object = {}): void {
   for (const [index, resource] of resources.entries()) {
     const { spec, ...object } = structuredClone(workStamp.validation[index]) as { spec: object };
     const metadata = { name: workStamp.name, creationTimestamp };
@@ -42,7 +42,7 @@ function put(hub: FakeHub, creationTimestamp: string, change: object = {}): void
 }
 
 /** Authors of a hub that have read its policies. */
-async function authorsOf(t: TestContext, hub: FakeHub): Promise<Authors> {
+async function authorsOf(t: TestContext, hub: FakeClient): Promise<Authors> {
   const changed = new EventTarget();
   const onChange = (): void => void changed.dispatchEvent(new Event('change'));
   const authors = new Authors({
@@ -56,7 +56,7 @@ async function authorsOf(t: TestContext, hub: FakeHub): Promise<Authors> {
   return authors;
 }
 
-const hubOf = (): FakeHub => new FakeHub(resources.map((resource) => ({ group, versions: ['v1'], resource })));
+const hubOf = (): FakeClient => new FakeClient(resources.map((resource) => ({ group, versions: ['v1'], resource })));
 
 /** The name of the author, or why there is none. */
 function nameOf(authors: Authors, object: ApiObject): string {
@@ -85,7 +85,7 @@ test('the author of a work is proven when it was made or changed under the polic
 
 test('a stamp proves nothing while the policy is missing, changed or just installed', async (t) => {
   const text = stamp('alice');
-  const rows: readonly (readonly [prepare: (hub: FakeHub) => void, expected: RegExp])[] = [
+  const rows: readonly (readonly [prepare: (hub: FakeClient) => void, expected: RegExp])[] = [
     [() => {}, /no ValidatingAdmissionPolicy portcullis-last-modifier with a binding: install both/],
     [(hub) => put(hub, installedAt, { failurePolicy: 'Ignore' }), /was changed: install it again/],
     [(hub) => put(hub, installedAt, { matchConditions: [{ name: 'x', expression: 'false' }] }), /was changed/],

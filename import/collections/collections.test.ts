@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../kube/client/hub.fixture.ts';
-import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
+import { FakeClient } from '../../test/pretend/fake-client.ts';
 import { startStatusControllers } from '../../controllers/status/status-controllers.ts';
 import { collectionStatus, type CollectionType } from './collection-status.ts';
 
@@ -9,7 +9,7 @@ const collectionsOf = 'collectionresources.index.portcullis.io';
 const type = { group: 'index.portcullis.io', versions: ['v1alpha1'], resource: 'collectionresources' };
 
 function start(t: TestContext) {
-  const hub = new FakeHub([type]);
+  const hub = new FakeClient([type]);
   let types: readonly CollectionType[] | undefined;
   const listeners = new Set<() => void>();
   const note = (): void => undefined;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
+import { FakeClient } from '../../test/pretend/fake-client.ts';
 import { hubMapper, resolveType, UnservedType } from './discovery.ts';
 
 const group = 'example.io';
-const hub = (): FakeHub =>
-  new FakeHub([
+const hub = (): FakeClient =>
+  new FakeClient([
     { group, versions: ['v2'], resource: 'others' },
     { group, versions: ['v2', 'v1'], resource: 'things', singular: 'thing' },
     { group, versions: ['v1'], resource: 'olds' },

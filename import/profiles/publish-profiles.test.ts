@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { until } from '../../kube/client/hub.fixture.ts';
 import type { ClusterSpec } from '../../model/records.ts';
 import { createClusterStore } from '../../model/store.ts';
-import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
+import { FakeClient } from '../../test/pretend/fake-client.ts';
 import { startProfiles } from './publish-profiles.ts';
 
 const collection = 'clusterprofiles.multicluster.x-k8s.io';
@@ -36,7 +36,7 @@ function answers(
   return { conditions: [condition], version, latencyMs: 3 };
 }
 
-function start(t: TestContext, hub: FakeHub, lease = 'portcullis/profiles') {
+function start(t: TestContext, hub: FakeClient, lease = 'portcullis/profiles') {
   const store = createClusterStore();
   let known = true;
   const logged: string[] = [];
@@ -59,7 +59,7 @@ function start(t: TestContext, hub: FakeHub, lease = 'portcullis/profiles') {
 }
 
 test('each cluster has a ClusterProfile that leads to it through the gateway and says how it is', async (t) => {
-  const hub = new FakeHub([type]);
+  const hub = new FakeClient([type]);
   const { store, profile } = start(t, hub);
   store.apply('test', [specOf('m1'), specOf('m2', { problem: { reason: 'NoAddress', message: 'it has no address' } })]);
   store.setStatus('uid-m1', answers('v1.36.3', 'True'));
@@ -90,7 +90,7 @@ test('each cluster has a ClusterProfile that leads to it through the gateway and
 });
 
 test('a profile is written when something of it changes and not otherwise, and goes with its cluster', async (t) => {
-  const hub = new FakeHub([type]);
+  const hub = new FakeClient([type]);
   const { store, profile, setKnown } = start(t, hub);
   store.apply('test', [specOf('m1')]);
   store.setStatus('uid-m1', answers('v1.36.3', 'True'));
@@ -114,7 +114,7 @@ test('a profile is written when something of it changes and not otherwise, and g
 });
 
 test('profiles of others are left alone, those of another gateway too, even where a cluster has their name', async (t) => {
-  const hub = new FakeHub([type]);
+  const hub = new FakeClient([type]);
   const foreign = (name: string, clusterManager: string, lease: string): object => ({
     metadata: { name, namespace, annotations: { 'gateway.portcullis.io/published-by': lease } },
     spec: { displayName: 'theirs', clusterManager: { name: clusterManager } },

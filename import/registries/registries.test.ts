@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../kube/client/hub.fixture.ts';
-import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
+import { FakeClient } from '../../test/pretend/fake-client.ts';
 import { startStatusControllers } from '../../controllers/status/status-controllers.ts';
 import { registryStatus, type RegisteredCluster } from './registry-status.ts';
 
@@ -9,7 +9,7 @@ const registriesOf = 'resourceregistries.search.karmada.io';
 const type = { group: 'search.karmada.io', versions: ['stored'], resource: 'resourceregistries' };
 const pods = { apiVersion: 'v1', kind: 'Pod' };
 
-function start(t: TestContext, hub: FakeHub) {
+function start(t: TestContext, hub: FakeClient) {
   let clusters: readonly RegisteredCluster[] = [];
   const listeners = new Set<() => void>();
   const logged: string[] = [];
@@ -42,7 +42,7 @@ function start(t: TestContext, hub: FakeHub) {
 }
 
 test('the status of a registry follows what the index has of its clusters, and is written only when it changes', async (t) => {
-  const hub = new FakeHub([type]);
+  const hub = new FakeClient([type]);
   const scene = start(t, hub);
   hub.put(registriesOf, { metadata: { name: 'r' }, spec: { resourceSelectors: [pods] } });
   await until(() => scene.said('r', 'Indexed').startsWith('False NoCluster '));
@@ -72,7 +72,7 @@ test('the status of a registry follows what the index has of its clusters, and i
 });
 
 test('a registry that is refused says why, and a write that the hub refuses is tried again', async (t) => {
-  const hub = new FakeHub([type]);
+  const hub = new FakeClient([type]);
   hub.forbidden.add('patch resourceregistries');
   const scene = start(t, hub);
   hub.put(registriesOf, { metadata: { name: 'r' }, spec: { backendStore: { openSearch: {} } } });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answer, FakeHub } from '../../controllers/fake-hub.fixture.ts';
+import { answer, FakeClient } from '../../test/pretend/fake-client.ts';
 import { makeObjectWriter } from '../../kube/objects/object-writer.ts';
 import { tokenPlan } from '../../cache/sources/objects/hub-credential.ts';
 import type { Access } from '../../cache/sources/objects/registration.ts';
@@ -17,7 +17,7 @@ const access: Access = {
 };
 
 test('the Secret of a cluster that joined gives the same access, with the user and password of a proxy', async () => {
-  const hub = new FakeHub();
+  const hub = new FakeClient();
   await storeSecret(hub, makeObjectWriter(hub), join, 'clusters', access, 'first');
   const stored = hub.get('secrets', 'edge', 'clusters') as ApiObject;
   const read = accessIn(stored);
@@ -28,14 +28,14 @@ test('the Secret of a cluster that joined gives the same access, with the user a
 });
 
 test('the Secret of another cluster of the same name is never replaced', async () => {
-  const hub = new FakeHub();
+  const hub = new FakeClient();
   hub.put('secrets', { metadata: { name: 'edge', namespace: 'clusters' }, data: { token: 'dGhlaXJz' } });
   await assert.rejects(storeSecret(hub, makeObjectWriter(hub), join, 'clusters', access, 'ours'), /not of this join/);
   assert.equal(hub.get('secrets', 'edge', 'clusters')!['data'].token, 'dGhlaXJz');
 });
 
 test('a bootstrap Secret that Cluster API or an owner looks after is never deleted', async () => {
-  const hub = new FakeHub();
+  const hub = new FakeClient();
   const { uid } = hub.put('secrets', { metadata: { name: 'owner', namespace: 'ns' } }).metadata;
   const owner = { apiVersion: 'v1', kind: 'Secret', name: 'owner', uid };
   const put = (name: string, more: { type?: string; metadata?: object }): ApiObject =>
@@ -52,7 +52,7 @@ test('a bootstrap Secret that Cluster API or an owner looks after is never delet
 });
 
 test('a hub that answers with an error gives an error, and no missing Secret', async () => {
-  const hub = new FakeHub();
+  const hub = new FakeClient();
   hub.refuse = () => answer(403, { kind: 'Status', reason: 'Forbidden' });
   await assert.rejects(
     storeSecret(hub, makeObjectWriter(hub), join, 'clusters', access, 't'),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiObject } from '../../kube/types.ts';
-import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
+import { FakeClient } from '../../test/pretend/fake-client.ts';
 import { makeObjectWriter } from '../../kube/objects/object-writer.ts';
 import { byPriority, deleteNextWorks, dropWorks } from './cluster-works.ts';
 
@@ -23,18 +23,18 @@ test('works are grouped by priority, and what is no number from 0 to 100 counts 
 });
 
 test('one level of works is deleted at a time, and a hub without works has nothing to wait for', async () => {
-  const hub = new FakeHub(types);
+  const hub = new FakeClient(types);
   for (const each of [work('late', '10'), work('early')]) hub.put(collection, each);
   const writer = makeObjectWriter(hub);
   assert.deepEqual(await deleteNextWorks(hub, writer, 'edge'), ['manifestworks early', 'manifestworks late']);
   assert.deepEqual(hub.names(collection), ['late']);
   assert.deepEqual(await deleteNextWorks(hub, writer, 'other'), []);
   assert.deepEqual(hub.names(collection), ['late']);
-  assert.deepEqual(await deleteNextWorks(new FakeHub([]), writer, 'edge'), []);
+  assert.deepEqual(await deleteNextWorks(new FakeClient([]), writer, 'edge'), []);
 });
 
 test('works of a cluster that is given up lose their finalizers, those of others do not', async () => {
-  const hub = new FakeHub(types);
+  const hub = new FakeClient(types);
   const held = { finalizers: ['example.com/held'] };
   hub.put(collection, { metadata: { ...work('a').metadata, ...held } });
   hub.put(collection, { metadata: { ...work('b').metadata, namespace: 'other', ...held } });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answer, FakeHub } from '../../controllers/fake-hub.fixture.ts';
+import { answer, FakeClient } from '../../test/pretend/fake-client.ts';
 import { HubRefusal, makeObjectWriter } from './object-writer.ts';
 
 const type = { group: 'cluster.clusterpedia.io', version: 'v1alpha2', resource: 'pediaclusters' };
 
 test('a refusal of the hub is told in its words, without the values that it quotes', async () => {
-  const hub = new FakeHub();
+  const hub = new FakeClient();
   const message =
     'x is invalid: [spec.a: Invalid value: "SEC\\"RET: 1": must match, spec.b: Required value, c: Invalid value: {"a":"SECRET"}: no]';
   hub.refuse = () => answer(422, { kind: 'Status', reason: 'Invalid', message });
@@ -20,7 +20,7 @@ test('a refusal of the hub is told in its words, without the values that it quot
 });
 
 test('what RBAC refuses names the missing rule', async () => {
-  const hub = new FakeHub();
+  const hub = new FakeClient();
   hub.forbidden.add('create pediaclusters');
   await assert.rejects(makeObjectWriter(hub).create(type, { metadata: { name: 'x' } }), {
     message:
@@ -29,7 +29,7 @@ test('what RBAC refuses names the missing rule', async () => {
 });
 
 test('an object that was made anew under its name is neither changed nor deleted', async () => {
-  const hub = new FakeHub();
+  const hub = new FakeClient();
   const collection = 'pediaclusters.cluster.clusterpedia.io';
   const old = hub.put(collection, { metadata: { name: 'x' } });
   hub.remove(collection, 'x');
@@ -41,7 +41,7 @@ test('an object that was made anew under its name is neither changed nor deleted
 });
 
 test('a writer that has ended sends nothing more, and gives up what is under way', async () => {
-  const hub = new FakeHub();
+  const hub = new FakeClient();
   const object = hub.put('pediaclusters.cluster.clusterpedia.io', { metadata: { name: 'x' } });
   const ended = new AbortController();
   const signals: (AbortSignal | undefined)[] = [];

@@ -1,14 +1,11 @@
-// A collection of a test API server that answers lists (with pages) and watches. As in etcd, each change gets the next
-// resourceVersion of the whole collection. A watch from version N gets every event after N, or 410 when the events
-// since N were compacted.
+// A collection of a test API server that answers lists (with pages) and watches over HTTP, from an object tracker. A
+// watch from version N gets every event after N, or 410 when the events since N were compacted.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ApiObject } from '../types.ts';
+import { ObjectTracker } from '../../test/pretend/object-tracker.ts';
 
-/** One change of the collection, as a watch sends it. */
-interface Event {
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  readonly object: ApiObject;
-}
+const things = 'things.example.io';
+const namespace = 'ns';
 
 /** A collection of objects that a test API server lists and watches, and the methods with which a test changes it. */
 export interface TestCollection {
@@ -40,89 +37,48 @@ export interface TestCollection {
 export function makeTestCollection(
   intercept: (url: URL, response: ServerResponse, request: IncomingMessage) => boolean = () => false,
 ): TestCollection {
-  const objects = new Map<string, ApiObject>();
+  const tracker = new ObjectTracker();
   const watches = new Set<ServerResponse>();
-  let events: Event[] = [];
-  let version = 100;
-  let oldest = 100;
-  let uids = 0;
-
-  function emit(event: Event): void {
-    events.push(event);
-    for (const watch of watches) watch.write(`${JSON.stringify(event)}\n`);
-  }
 
   function list(url: URL, response: ServerResponse): void {
     const limit = Number(url.searchParams.get('limit') ?? Number.POSITIVE_INFINITY);
-    const [listed, start] = (url.searchParams.get('continue') ?? `${version}:0`).split(':').map(Number);
-    const items = [...objects.values()].slice(start, (start ?? 0) + limit);
+    const [listed, start] = (url.searchParams.get('continue') ?? `${tracker.version}:0`).split(':').map(Number);
+    const all = tracker.list(things);
+    const items = all.slice(start, (start ?? 0) + limit);
     const end = (start ?? 0) + items.length;
-    const metadata = {
-      resourceVersion: String(listed),
-      ...(end < objects.size ? { continue: `${listed}:${end}` } : {}),
-    };
+    const metadata = { resourceVersion: String(listed), ...(end < all.length ? { continue: `${listed}:${end}` } : {}) };
     response.end(
       JSON.stringify({ kind: 'ThingList', apiVersion: 'v1', metadata, items: items.length === 0 ? null : items }),
     );
   }
 
   function watch(url: URL, response: ServerResponse): void {
-    const since = Number(url.searchParams.get('resourceVersion'));
-    if (since < oldest) {
-      answerStatus(response, 410, 'Expired');
-      return;
-    }
-    response.flushHeaders();
-    for (const event of events) {
-      if (Number(event.object.metadata.resourceVersion) > since) response.write(`${JSON.stringify(event)}\n`);
-    }
     watches.add(response);
-    response.once('close', () => watches.delete(response));
+    const stop = tracker.watch(things, undefined, Number(url.searchParams.get('resourceVersion')), (event) => {
+      if (watches.has(response)) response.write(`${JSON.stringify(event)}\n`);
+    });
+    response.once('close', () => (watches.delete(response), stop?.()));
+    if (stop !== undefined) response.flushHeaders();
+    else if (watches.delete(response)) answerStatus(response, 410, 'Expired');
   }
 
   return {
     watches,
-    version: () => version,
+    version: () => Number(tracker.version),
     handle(request, response) {
       const url = new URL(request.url ?? '', 'https://hub');
       if (intercept(url, response, request)) return;
       if (url.searchParams.get('watch') === 'true') watch(url, response);
       else list(url, response);
     },
-    put(name, fields = {}) {
-      const old = objects.get(name);
-      version += 1;
-      uids += old === undefined ? 1 : 0;
-      const uid = old?.metadata.uid ?? `uid-${uids}`;
-      const object = { ...fields, metadata: { name, namespace: 'ns', uid, resourceVersion: String(version) } };
-      objects.set(name, object);
-      emit({ type: old === undefined ? 'ADDED' : 'MODIFIED', object });
-      return object;
-    },
-    remove(name) {
-      const old = objects.get(name);
-      if (old === undefined) return;
-      version += 1;
-      objects.delete(name);
-      emit({ type: 'DELETED', object: { ...old, metadata: { ...old.metadata, resourceVersion: String(version) } } });
-    },
+    put: (name, fields = {}) => tracker.apply(things, { ...fields, metadata: { name, namespace } }),
+    remove: (name) => tracker.delete({ collection: things, namespace, name }),
     bookmark() {
-      const object = { kind: 'Thing', metadata: { resourceVersion: String(version) } };
+      const object = { kind: 'Thing', metadata: { resourceVersion: tracker.version } };
       for (const response of watches) response.write(`${JSON.stringify({ type: 'BOOKMARK', object })}\n`);
     },
-    compact() {
-      events = [];
-      version += 1;
-      oldest = version;
-    },
-    rewind(to) {
-      version = to;
-      oldest = 0;
-      events = [];
-      for (const [name, object] of objects) {
-        objects.set(name, { ...object, metadata: { ...object.metadata, resourceVersion: String(to) } });
-      }
-    },
+    compact: () => tracker.compact(),
+    rewind: (to) => tracker.rewind(to),
   };
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '../client/hub.fixture.ts';
-import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
+import { FakeClient } from '../../test/pretend/fake-client.ts';
 import { makeFollowedTypes } from './followed-types.ts';
 
 const things = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
@@ -9,7 +9,7 @@ const others = { group: 'policy.clusterpedia.io', version: 'v1alpha1', resource:
 const nothing = (): void => undefined;
 
 test('a type is watched while somebody uses it, and none is watched after the end, whoever still asks', async (t) => {
-  const hub = new FakeHub();
+  const hub = new FakeClient();
   const types = makeFollowedTypes({ client: hub, onObjects: nothing, onState: nothing, onError: nothing });
   t.after(() => types.close());
   types.use('a', [things]);

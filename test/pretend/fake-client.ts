@@ -1,10 +1,11 @@
-// A hub in memory, for tests of controllers: lists, watches, merge patches, the status subresource, finalizers and
-// background garbage collection, as kube-apiserver and its controller manager have them.
-import type { ApiAnswer, ApiCall, ApiClient, ApiObject, ApiStream } from '../kube/types.ts';
+// A client of an API server in memory, as client-go's fake clientset: discovery, requests and watches by path over an
+// object tracker, merge patches and the status subresource, as kube-apiserver has them.
+import type { ApiAnswer, ApiCall, ApiClient, ApiObject, ApiStream } from '../../kube/types.ts';
+import { ObjectTracker } from './object-tracker.ts';
 
 type Json = Record<string, any>;
 
-/** A type that the fake hub serves. */
+/** A type that the API server serves. */
 export interface FakeType {
   readonly group: string;
   readonly versions: readonly string[];
@@ -22,27 +23,18 @@ export const clusterpediaTypes: readonly FakeType[] = [
   { group: '', versions: ['v1'], resource: 'secrets', singular: 'secret' },
 ];
 
-interface Watch {
-  readonly collection: string;
-  readonly namespace: string | undefined;
-  send(line: string): void;
-}
-
-export class FakeHub implements ApiClient {
+export class FakeClient implements ApiClient {
   readonly url = 'https://hub.test';
-  /** `METHOD path` of each write request that the fake hub received. */
+  /** `METHOD path` of each write request that the server received. */
   readonly writes: string[] = [];
-  /** Requests that the fake hub answers with 403, each as `verb resource`. */
+  /** Requests that the server answers with 403, each as `verb resource`. */
   readonly forbidden = new Set<string>();
-  /** Called for every write request. The request fails with the returned answer; undefined lets the hub handle it. */
+  /** Called for every write request, which fails with the returned answer; undefined lets the server handle it. */
   refuse: (call: ApiCall) => ApiAnswer | undefined = () => undefined;
   /** For each API group, how often its discovery was requested. */
   readonly discoveries = new Map<string, number>();
   readonly #types: FakeType[] = [];
-  readonly #objects = new Map<string, Json>();
-  readonly #watches = new Set<Watch>();
-  readonly #events: { readonly key: string; readonly type: string; readonly object: Json }[] = [];
-  #version = 100;
+  readonly #tracker = new ObjectTracker();
 
   constructor(types: readonly FakeType[] = clusterpediaTypes) {
     this.#types.push(...types);
@@ -76,26 +68,24 @@ export class FakeHub implements ApiClient {
 
   /** Creates or changes an object directly in the store, as if an administrator had done so. */
   put(collection: string, object: Json): ApiObject {
-    const key = keyOf(collection, object['metadata'].namespace, object['metadata'].name);
-    const old = this.#objects.get(key);
+    const { namespace, name } = object['metadata'];
+    const old = this.get(collection, name, namespace);
     const metadata = { ...old?.['metadata'], ...object['metadata'] };
-    return this.#store(key, { ...old, ...object, metadata }, old) as ApiObject;
+    return this.#tracker.apply(collection, { ...old, ...object, metadata });
   }
 
   get(collection: string, name: string, namespace?: string): Json | undefined {
-    return this.#objects.get(keyOf(collection, namespace, name));
+    return this.#tracker.get({ collection, namespace, name });
   }
 
   /** Returns the names of all objects of a collection. */
   names(collection: string): string[] {
-    return [...this.#objects]
-      .filter(([key]) => key.startsWith(`${collection} `))
-      .map(([, one]) => one['metadata'].name);
+    return this.#tracker.list(collection).map(({ metadata }) => metadata.name);
   }
 
   /** Deletes an object and the objects that it owns, as `kubectl delete` does. */
   remove(collection: string, name: string, namespace?: string): void {
-    this.#delete(keyOf(collection, namespace, name));
+    this.#tracker.delete({ collection, namespace, name });
   }
 
   async request(call: ApiCall): Promise<ApiAnswer> {
@@ -132,23 +122,15 @@ export class FakeHub implements ApiClient {
     const waiting: Buffer[] = [];
     let wake: () => void = () => undefined;
     const ended = new AbortController();
-    const watch: Watch = {
-      collection: path.collection,
-      namespace: path.namespace,
-      send(line) {
-        waiting.push(Buffer.from(`${line}\n`));
-        wake();
-      },
-    };
+    const stop = this.#tracker.watch(path.collection, path.namespace, since, (event) => {
+      waiting.push(Buffer.from(`${JSON.stringify(event)}\n`));
+      wake();
+    });
     const close = (): void => {
       ended.abort();
-      this.#watches.delete(watch);
+      stop?.();
       wake();
     };
-    this.#watches.add(watch);
-    for (const event of this.#events) {
-      if (Number(event.object['metadata'].resourceVersion) > since) sendTo(watch, event);
-    }
     call.signal?.addEventListener('abort', close);
     async function* chunks(): AsyncGenerator<Buffer> {
       while (!ended.signal.aborted) {
@@ -185,21 +167,23 @@ export class FakeHub implements ApiClient {
   }
 
   #act(call: ApiCall, path: Path): ApiAnswer {
-    const key = keyOf(path.collection, path.namespace, path.name);
-    const old = this.#objects.get(key);
-    if (call.method === 'GET' && path.name === '') return this.#list(path);
+    const { collection, namespace } = path;
+    const old = this.#tracker.get(path);
+    if (call.method === 'GET' && path.name === '') {
+      const metadata = { resourceVersion: this.#tracker.version };
+      return answer(200, { metadata, items: this.#tracker.list(collection, namespace) });
+    }
     if (call.method === 'POST') {
-      const object = structuredClone(call.body) as Json;
-      const at = keyOf(path.collection, path.namespace, object['metadata'].name);
-      if (this.#objects.has(at)) return status(409, 'AlreadyExists');
-      return answer(201, this.#store(at, object, undefined));
+      const object = call.body as Json;
+      const isThere = this.#tracker.get({ collection, namespace, name: object['metadata'].name }) !== undefined;
+      return isThere ? status(409, 'AlreadyExists') : answer(201, this.#tracker.apply(collection, object));
     }
     if (old === undefined) return status(404, 'NotFound');
     if (call.method === 'GET') return answer(200, old);
     if (call.method === 'DELETE') {
       const { preconditions } = (call.body ?? {}) as Json;
       if (preconditions !== undefined && preconditions.uid !== old['metadata'].uid) return status(409, 'Conflict');
-      this.#delete(key);
+      this.#tracker.delete(path);
       return answer(200, old);
     }
     const body = call.body as Json;
@@ -209,71 +193,8 @@ export class FakeHub implements ApiClient {
     const merged = call.method === 'PUT' ? body : merge(old, body);
     const isStatus = path.subresource === 'status';
     const after = isStatus ? { ...old, status: merged['status'] } : { ...merged, status: old['status'] };
-    return answer(200, this.#store(key, after, old));
+    return answer(200, this.#tracker.apply(collection, after));
   }
-
-  #list({ collection, namespace }: Path): ApiAnswer {
-    const items = [...this.#objects]
-      .filter(([key, one]) => key.startsWith(`${collection} `) && isIn(namespace, one))
-      .map(([, one]) => one);
-    return answer(200, { metadata: { resourceVersion: String(this.#version) }, items });
-  }
-
-  #store(key: string, object: Json, old: Json | undefined): Json {
-    this.#version += 1;
-    const isChanged = JSON.stringify(old?.['spec']) !== JSON.stringify(object['spec']);
-    const metadata = {
-      creationTimestamp: new Date(1_700_000_000_000 + this.#version * 1000).toISOString(),
-      uid: `uid-${this.#version}`,
-      ...old?.['metadata'],
-      ...object['metadata'],
-      generation: (old?.['metadata'].generation ?? 0) + (isChanged ? 1 : 0),
-      resourceVersion: String(this.#version),
-    };
-    const stored = JSON.parse(JSON.stringify({ ...object, metadata })) as Json;
-    if (metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0) {
-      this.#drop(key, stored);
-      return stored;
-    }
-    this.#objects.set(key, stored);
-    this.#emit(key, old === undefined ? 'ADDED' : 'MODIFIED', stored);
-    return stored;
-  }
-
-  #delete(key: string): void {
-    const old = this.#objects.get(key);
-    if (old === undefined) return;
-    if ((old['metadata'].finalizers ?? []).length === 0) this.#drop(key, old);
-    else if (old['metadata'].deletionTimestamp === undefined)
-      this.#store(key, { ...old, metadata: { ...old['metadata'], deletionTimestamp: 'now' } }, old);
-  }
-
-  #drop(key: string, object: Json): void {
-    this.#version += 1;
-    this.#objects.delete(key);
-    this.#emit(key, 'DELETED', {
-      ...object,
-      metadata: { ...object['metadata'], resourceVersion: String(this.#version) },
-    });
-    for (const [other, { metadata }] of this.#objects) {
-      const owners = (metadata.ownerReferences ?? []) as Json[];
-      if (owners.length > 0 && owners.every(({ uid }) => !this.#isThere(uid))) this.#delete(other);
-    }
-  }
-
-  #isThere(uid: string): boolean {
-    return [...this.#objects.values()].some(({ metadata }) => metadata.uid === uid);
-  }
-
-  #emit(key: string, type: string, object: Json): void {
-    const event = { key, type, object };
-    this.#events.push(event);
-    for (const watch of this.#watches) sendTo(watch, event);
-  }
-}
-
-function sendTo(watch: Watch, { key, ...event }: { key: string; type: string; object: Json }): void {
-  if (key.startsWith(`${watch.collection} `) && isIn(watch.namespace, event.object)) watch.send(JSON.stringify(event));
 }
 
 interface Path {
@@ -301,14 +222,6 @@ function readPath(parts: readonly string[]): Path {
     subresource,
     collection: isCore ? resource : `${resource}.${group}`,
   };
-}
-
-function keyOf(collection: string, namespace: string | undefined, name: string): string {
-  return `${collection} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
-}
-
-function isIn(namespace: string | undefined, object: Json): boolean {
-  return namespace === undefined || object['metadata'].namespace === namespace;
 }
 
 function merge(old: any, patch: any): any {
