@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { historyAnnotation, withRevision } from '../../lib/work-history.ts';
 import { connectionFromFlags } from '../connection/connection.ts';
@@ -74,11 +75,7 @@ describe('portcullis works', () => {
   });
   beforeEach(() => {
     stub.requests.length = 0;
-    stub.answers.override = (request, response) => {
-      let body = '';
-      request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
-      request.on('end', () => answer(request, response, body));
-    };
+    stub.answers.override = async (request, response) => answer(request, response, await text(request));
   });
   after(async () => {
     await stub.close();

@@ -7,6 +7,7 @@ import type { ConfigInput } from '../../config/written.ts';
 import { checkConfiguration } from './check.ts';
 import type { CheckResult } from './weakness.ts';
 import { tempDir } from '../../test/pretend/temp-dir.ts';
+import { kubeconfigOf } from '../../test/pretend/kubeconfig.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const nowMs = Date.now();
@@ -39,14 +40,7 @@ function file(name: string, text: string, mode = 0o600): string {
 }
 
 function kubeconfig(name: string, cluster: object, user: object, mode = 0o600): string {
-  const document = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'one',
-    clusters: [{ name: 'c', cluster: { server: 'https://192.0.2.1:6443', ...cluster } }],
-    users: [{ name: 'u', user }],
-    contexts: [{ name: 'one', context: { cluster: 'c', user: 'u' } }],
-  };
+  const document = kubeconfigOf({ server: 'https://192.0.2.1:6443', ...cluster }, user, 'one');
   return file(name, JSON.stringify(document), mode);
 }
 

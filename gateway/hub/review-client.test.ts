@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import type { HubAccess, HubConnection } from '../../kube/client/connection.ts';
 import { makeHubClient } from '../../kube/client/hub-client.ts';
@@ -44,9 +45,7 @@ function tokenAccess(hub: { readonly connection: HubConnection }, token: string)
 
 /** Answers 201 with what it was sent. */
 function echo(request: IncomingMessage, response: ServerResponse): void {
-  const chunks: Buffer[] = [];
-  request.on('data', (chunk: Buffer) => chunks.push(chunk));
-  request.on('end', () => response.writeHead(201).end(Buffer.concat(chunks)));
+  void buffer(request).then((body) => response.writeHead(201).end(body));
 }
 
 test('reviews share a connection of their own and say what the client of the hub says; everything else is left to it', async (t) => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { buffer } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { makeTestAuthority } from '../../test/pretend/certificates.ts';
@@ -28,9 +29,7 @@ test('a request carries the credential, asks for JSON and names who asks; any st
   const seen: Record<string, unknown>[] = [];
   const hub = await startTestHub(t, certificate, (request, response) => {
     seen.push(request.headers);
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => response.writeHead(409, { location: '/elsewhere' }).end(Buffer.concat(chunks)));
+    void buffer(request).then((body) => response.writeHead(409, { location: '/elsewhere' }).end(body));
   });
   const client = clientOf(t, hub.connection);
   const answer = await client.request({ ...get('/a?b=c'), method: 'POST', body: { name: 'ü' } });

@@ -4,12 +4,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer, request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 
 import { createAuthority } from '../pretend/certificates.ts';
 import type { Member } from '../controlplane/fixture.ts';
+import { passOn } from '../pretend/reverse-proxy.ts';
+import { newServer } from '../pretend/server.ts';
 
 /**
  * What becomes of one answer: passed on, cut in its middle in either framing, stuck there, never sent (its head
@@ -41,55 +43,24 @@ export async function startFaultyMember(
     usage: 'server',
   });
   let stuck = 0;
-  const server = createServer({ cert: certPem, key: keyPem }, async (request, response) => {
-    const chosen = await fault(request.method ?? '', request.url ?? '');
-    if (chosen === 'endless') response.writeHead(200, { 'content-type': 'text/plain' }).write('a line\n');
-    else if (chosen !== 'withheld') passOn(member, request, response, chosen, () => (stuck += 1));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const server = await newServer(
+    async (request, response) => {
+      const chosen = await fault(request.method ?? '', request.url ?? '');
+      if (chosen === 'endless') response.writeHead(200, { 'content-type': 'text/plain' }).write('a line\n');
+      else if (chosen === 'none') passOn(member, request, response);
+      else if (chosen !== 'withheld')
+        passOn(member, request, response, async (answer) =>
+          cut(response, answer, await buffer(answer), chosen, () => (stuck += 1)),
+        );
+    },
+    { cert: certPem, key: keyPem },
+  );
   return {
-    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: server.url,
     caPem: authority.certPem,
     stuck: () => stuck,
-    stop() {
-      server.closeAllConnections();
-      server.close();
-    },
+    stop: () => void server.close(),
   };
-}
-
-function passOn(
-  member: Member,
-  request: IncomingMessage,
-  response: ServerResponse,
-  fault: AnswerFault,
-  onStuck: () => void,
-): void {
-  const { hostname, port } = new URL(member.url);
-  const upstream = httpsRequest(
-    {
-      hostname,
-      port,
-      ca: member.caPem,
-      agent: false,
-      method: request.method ?? 'GET',
-      path: request.url ?? '/',
-      headers: request.rawHeaders,
-    },
-    (answer) => {
-      if (fault === 'none') {
-        response.writeHead(answer.statusCode!, answer.rawHeaders);
-        answer.pipe(response);
-        return;
-      }
-      const chunks: Buffer[] = [];
-      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-      answer.on('end', () => cut(response, answer, Buffer.concat(chunks), fault, onStuck));
-    },
-  );
-  upstream.on('error', () => response.destroy());
-  request.pipe(upstream);
 }
 
 /** Sends half of the body and closes the connection, or leaves it open. */

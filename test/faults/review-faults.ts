@@ -1,12 +1,13 @@
 // Stands in front of a real hub and spoils the answers to reviews, or takes the hub away. Everything else must pass
 // unchanged, watches included, or the gateway fails for another reason.
-import { once } from 'node:events';
-import { createServer, request as httpsRequest } from 'node:https';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer } from 'node:https';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 
 import { createAuthority } from '../pretend/certificates.ts';
 import type { Member } from '../controlplane/fixture.ts';
+import { passOn } from '../pretend/reverse-proxy.ts';
+import { serve, type Handler } from '../pretend/server.ts';
 
 /** What becomes of a review; `late` is answered after ten seconds. */
 export type ReviewFault = 'none' | 'late' | 'not-json' | 'another-kind' | 'no-status' | 500 | 429;
@@ -28,28 +29,21 @@ const lateMs = 10_000;
 export async function startFaultyHub(hub: Member): Promise<FaultyHub> {
   const authority = await createAuthority('faulty-hub-ca');
   const pair = await authority.issue({ commonName: 'hub', ipAddresses: ['127.0.0.1'], usage: 'server' });
-  const sockets = new Set<Socket>();
   let isReachable = true;
   let reviews = 0;
-  const server = createServer({ cert: pair.certPem, key: pair.keyPem }, (request, response) => {
+  const handle: Handler = (request, response) => {
     const isReview = reviewPath.test(request.url ?? '');
     if (isReview) reviews++;
     const fault = isReview ? faulty.fault : 'none';
     if (fault === 'none') passOn(hub, request, response);
     else if (fault === 'late') setTimeout(() => passOn(hub, request, response), lateMs).unref();
     else spoil(response, fault);
-  });
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.once('close', () => sockets.delete(socket));
-    if (!isReachable) socket.resetAndDestroy();
-  });
-  server.on('tlsClientError', () => undefined);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  };
+  const listening = createServer({ cert: pair.certPem, key: pair.keyPem }, handle);
+  listening.on('connection', (socket: Socket) => void (isReachable || socket.resetAndDestroy()));
+  const server = await serve(listening);
   const faulty: FaultyHub = {
-    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `https://127.0.0.1:${server.port}`,
     caPem: authority.certPem,
     fault: 'none',
     get reviews() {
@@ -57,12 +51,9 @@ export async function startFaultyHub(hub: Member): Promise<FaultyHub> {
     },
     setReachable(next) {
       isReachable = next;
-      if (!next) for (const socket of sockets) socket.resetAndDestroy();
+      if (!next) server.closeClientConnections('resetAndDestroy');
     },
-    close() {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-    },
+    close: () => void server.close(),
   };
   return faulty;
 }
@@ -79,28 +70,4 @@ function spoil(response: ServerResponse, fault: Exclude<ReviewFault, 'none' | 'l
     // Whoever only looks for `allowed` or `authenticated` somewhere takes this for a yes.
     response.writeHead(201, json).end('{"kind":"Pod","allowed":true,"authenticated":true,"user":{"username":"root"}}');
   } else response.writeHead(201, json).end('{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1"}');
-}
-
-function passOn(hub: Member, request: IncomingMessage, response: ServerResponse): void {
-  const { hostname, port } = new URL(hub.url);
-  const upstream = httpsRequest(
-    {
-      hostname,
-      port,
-      ca: hub.caPem,
-      agent: false,
-      method: request.method ?? 'GET',
-      path: request.url ?? '/',
-      headers: request.rawHeaders,
-    },
-    (answer) => {
-      response.writeHead(answer.statusCode!, answer.rawHeaders);
-      response.flushHeaders();
-      answer.pipe(response);
-      answer.on('error', () => response.destroy());
-    },
-  );
-  upstream.on('error', () => response.destroy());
-  response.once('close', () => upstream.destroy());
-  request.pipe(upstream);
 }

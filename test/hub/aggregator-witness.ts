@@ -1,13 +1,12 @@
 // An aggregated API server that does nothing but note with which certificate the hub's aggregator introduces itself: a
 // front-proxy certificate is replaced on disk, and the hub tells nobody when it begins to show the new one. Kept
 // connections go on with the old one.
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 
 import type { Authority } from '../pretend/certificates.ts';
 import type { Member } from '../controlplane/fixture.ts';
 import { aggregationObjects, serviceHost } from './objects.ts';
+import { newServer, sendJson } from '../pretend/server.ts';
 
 const group = 'witness.portcullis.test';
 
@@ -28,20 +27,16 @@ export interface AggregatorWitness {
 export async function startAggregatorWitness(hub: Member, authority: Authority): Promise<AggregatorWitness> {
   const pair = await authority.issue({ commonName: serviceHost, dnsNames: [serviceHost], usage: 'server' });
   let serial: string | undefined;
-  const server = createServer(
-    { cert: pair.certPem, key: pair.keyPem, requestCert: true, rejectUnauthorized: false },
+  const { port, close } = await newServer(
     (request, response) => {
       serial = (request.socket as TLSSocket).getPeerX509Certificate()?.serialNumber;
-      response.setHeader('content-type', 'application/json');
       // What is asked next must come over a new connection.
       response.setHeader('connection', 'close');
-      response.end(
-        JSON.stringify({ kind: 'APIResourceList', apiVersion: 'v1', groupVersion: `${group}/v1alpha1`, resources: [] }),
-      );
+      const list = { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: `${group}/v1alpha1`, resources: [] };
+      sendJson(response, 200, list);
     },
+    { cert: pair.certPem, key: pair.keyPem, requestCert: true, rejectUnauthorized: false },
   );
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
   const [, apiService] = aggregationObjects(port, authority.certPem, [group]);
   await hub.apply(apiService!);
   return {
@@ -50,9 +45,6 @@ export async function startAggregatorWitness(hub: Member, authority: Authority):
       const { status } = await hub.request('GET', `/apis/${group}/v1alpha1/seen`);
       return status === 200 ? serial : undefined;
     },
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close,
   };
 }

@@ -2,6 +2,7 @@
 // must take the connection and the request, since a closed port is another fault.
 import { json } from 'node:stream/consumers';
 import { newServer } from '../pretend/server.ts';
+import { kubeconfigOf } from '../pretend/kubeconfig.ts';
 
 /** The part of an event that tests look at. */
 export interface AuditedEvent {
@@ -61,12 +62,5 @@ export async function startWebhook(tls?: { readonly cert: string; readonly key: 
 
 /** A kubeconfig with one context. */
 export function webhookKubeconfig(server: string, cluster: object = {}, user: object = {}): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'audit',
-    clusters: [{ name: 'audit', cluster: { server, ...cluster } }],
-    users: [{ name: 'audit', user }],
-    contexts: [{ name: 'audit', context: { cluster: 'audit', user: 'audit' } }],
-  });
+  return JSON.stringify(kubeconfigOf({ server, ...cluster }, user));
 }

@@ -1,14 +1,15 @@
 // What answers on the address of a Karmada control plane: its API server, and for the proxy subresource of Clusters,
 // which Karmada's aggregated API server has, the gateway.
-import { createServer, request } from 'node:https';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { connect } from 'node:tls';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createAuthority } from '../pretend/certificates.ts';
 import type { HubSite } from '../hub/site.ts';
+import { passOn } from '../pretend/reverse-proxy.ts';
+import { serve, type Handler } from '../pretend/server.ts';
 
 export interface ControlPlaneFront {
   readonly url: string;
@@ -26,22 +27,11 @@ export async function startControlPlaneFront({ hub, gateway, plane }: HubSite): 
     ipAddresses: ['127.0.0.1'],
     usage: 'server',
   });
-  const onwardTo = ({ url }: IncomingMessage) =>
-    proxyPath.test(url!) ? ([gateway.url, gateway.caPem] as const) : ([hub.url, hub.caPem] as const);
-  const pass = (asked: IncomingMessage, answer: ServerResponse): void => {
-    const [base, ca] = onwardTo(asked);
-    const { method, headers } = asked;
-    const onward = request(new URL(base + asked.url!), { method, headers, ca }, (answered) => {
-      answer.writeHead(answered.statusCode!, answered.headers);
-      answered.pipe(answer);
-    });
-    onward.on('error', () => answer.destroy());
-    answer.on('close', () => onward.destroy());
-    asked.pipe(onward);
-  };
+  const onwardTo = ({ url }: IncomingMessage) => (proxyPath.test(url!) ? gateway : hub);
+  const pass: Handler = (asked, answer) => passOn(onwardTo(asked), asked, answer);
   const passUpgrade = (asked: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const [base, ca] = onwardTo(asked);
-    const { hostname, port } = new URL(base);
+    const { url, caPem: ca } = onwardTo(asked);
+    const { hostname, port } = new URL(url);
     const onward = connect({ host: hostname, port: Number(port), ca, ALPNProtocols: ['http/1.1'] }, () => {
       const pairs = asked.rawHeaders.flatMap((name, i, all) => (i % 2 === 0 ? [`${name}: ${all[i + 1]}`] : []));
       onward.write([`${asked.method} ${asked.url} HTTP/1.1`, ...pairs, '', ''].join('\r\n'));
@@ -51,16 +41,12 @@ export async function startControlPlaneFront({ hub, gateway, plane }: HubSite): 
     onward.on('error', () => socket.destroy());
     socket.on('error', () => onward.destroy());
   };
-  const server = createServer({ cert: certPem, key: keyPem }, pass).on('upgrade', passUpgrade);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port, close } = await serve(createServer({ cert: certPem, key: keyPem }, pass).on('upgrade', passUpgrade));
   const caFile = path.join(plane.dir, 'front-ca.pem');
   writeFileSync(caFile, authority.certPem);
   return {
-    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `https://127.0.0.1:${port}`,
     caFile,
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
+    close: () => void close(),
   };
 }

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { makeTestAuthority } from '../pretend/certificates.ts';
 import { tempDir } from '../pretend/temp-dir.ts';
 import { newServer, sendJson } from '../pretend/server.ts';
+import { kubeconfigOf } from '../pretend/kubeconfig.ts';
 
 /** What a review's `spec` is, as far as tests look at it. */
 export interface ReviewSpec {
@@ -93,25 +94,8 @@ export async function startPretendHub(initial: Readonly<Record<string, string>>)
     else void answer(request, response);
   }, certificate);
   const kubeconfig = join(folder, 'hub.kubeconfig');
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      'current-context': 'hub',
-      clusters: [
-        {
-          name: 'hub',
-          cluster: {
-            server: server.url,
-            'certificate-authority-data': Buffer.from(authority.ca).toString('base64'),
-          },
-        },
-      ],
-      users: [{ name: 'hub', user: { token: 'gateway-on-hub' } }],
-      contexts: [{ name: 'hub', context: { cluster: 'hub', user: 'hub' } }],
-    }),
-  );
+  const config = kubeconfigOf({ server: server.url, caPem: authority.ca }, { token: 'gateway-on-hub' });
+  writeFileSync(kubeconfig, JSON.stringify(config));
   const hub: PretendHub = {
     kubeconfig,
     reviews: [],

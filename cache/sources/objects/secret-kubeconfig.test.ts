@@ -17,6 +17,7 @@ import {
 } from './hub-objects.fixture.ts';
 import { readSecretKubeconfig } from './secret-kubeconfig.ts';
 import { makeVclusterSource } from './vcluster.ts';
+import { kubeconfigOf } from '../../../test/pretend/kubeconfig.ts';
 
 let values: Awaited<ReturnType<typeof certificateValues>>;
 let cluster: ApiObject;
@@ -32,15 +33,7 @@ before(async () => {
 
 /** A kubeconfig of one cluster. */
 function kubeconfig(clusterFields: object, user: object, more: object = {}): string {
-  return stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'c', cluster: { server: 'https://c.example.com', ...clusterFields } }],
-    users: [{ name: 'u', user }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'x',
-    ...more,
-  });
+  return stringify({ ...kubeconfigOf({ server: 'https://c.example.com', ...clusterFields }, user), ...more });
 }
 
 function refusal(text: string): string {

@@ -13,6 +13,7 @@ import { clusterPath } from '../../hub/site.ts';
 import { answerAll, bearer, exec, identityOf, pods, rawCredential, startAttackSite, ways } from './attack-site.ts';
 import type { AttackSite } from './attack-site.ts';
 import { eventually } from '../../site/polling.ts';
+import { kubeconfigOf } from '../../pretend/kubeconfig.ts';
 
 const tokens = ['websocket', 'SPDY/3.1'] as const;
 const wire = (text: string): string => Buffer.from(text).toString('latin1');
@@ -254,22 +255,7 @@ test('a kubeconfig in a Secret of a real hub runs nothing and opens nothing (ATT
   const { hub, plane } = attack.site;
   const marker = join(plane.dir, 'was-run');
   const text = (user: object): string =>
-    JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      'current-context': 'c',
-      clusters: [
-        {
-          name: 'c',
-          cluster: {
-            server: `https://127.0.0.1:${attack.raw.port}`,
-            'certificate-authority-data': Buffer.from(attack.raw.ca).toString('base64'),
-          },
-        },
-      ],
-      users: [{ name: 'c', user }],
-      contexts: [{ name: 'c', context: { cluster: 'c', user: 'c' } }],
-    });
+    JSON.stringify(kubeconfigOf({ server: `https://127.0.0.1:${attack.raw.port}`, caPem: attack.raw.ca }, user));
   const exec = {
     apiVersion: 'client.authentication.k8s.io/v1',
     command: 'touch',

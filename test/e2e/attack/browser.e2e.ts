@@ -4,10 +4,6 @@
 // Landing tier: an application of one cluster is no page of the others, in a real browser.
 // Runs alone: a policy file below /etc is for every Chromium of the machine.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
 import { authority, makeCertificate } from '../../../auth/x509/certificates.fixture.ts';
 import { answerEcho } from '../../site/member.ts';
@@ -16,6 +12,7 @@ import type { Site } from '../../site/site.ts';
 import { missingBrowser, startBrowser } from './chromium.ts';
 import type { Browser } from './chromium.ts';
 import { clientCertificate } from '../../site/client-certificate.ts';
+import { newServer, type TestHttpServer } from '../../pretend/server.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const missing = missingBrowser();
@@ -25,7 +22,7 @@ const pods = '/api/v1/namespaces/a/pods';
 const preloaded = `/clusters/m2/proxy${pods}`;
 let browser: Browser;
 let site: Site;
-let stranger: Server;
+let stranger: TestHttpServer;
 /** The gateway's own address, and its address for one cluster. */
 let shared: string;
 let hostOf: (cluster: string) => string;
@@ -53,9 +50,7 @@ before(async () => {
       else answerEcho(request);
     };
   }
-  stranger = createServer((_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end(page));
-  stranger.listen(0, '127.0.0.1');
-  await once(stranger, 'listening');
+  stranger = await newServer((_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end(page));
   shared = `https://127.0.0.1:${site.port}`;
   hostOf = (cluster) => `https://${cluster}.clusters.test:${site.port}`;
   browser = await startBrowser({
@@ -68,14 +63,14 @@ before(async () => {
 
 after(async () => {
   await browser?.close();
-  stranger?.close();
+  await stranger?.close();
   site?.close();
 });
 afterEach(() => {
   for (const { requests } of site?.members ?? []) requests.splice(0);
 });
 
-const strangersUrl = (): string => `http://stranger.test:${(stranger.address() as AddressInfo).port}/`;
+const strangersUrl = (): string => `http://stranger.test:${stranger.port}/`;
 
 /** As whom what reached the members, the browser's own icon requests left out. */
 function reached(): string[] {

@@ -2,8 +2,6 @@
 // cluster and mean another, members that answer pages, and places where a token could be left behind.
 // Landing tier: a link to the console leads to no other cluster or object.
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { eventually } from '../../site/polling.ts';
@@ -11,6 +9,7 @@ import { missingBrowser } from './browser.ts';
 import { isLive, rowsOf, show } from './console-page.ts';
 import { everyClusterIndexed, indexPath, protectedCluster, startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, Visit } from './console-site.ts';
+import { newServer } from '../../pretend/server.ts';
 
 const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
@@ -205,15 +204,14 @@ test('the token is in no address, no history, no storage, no document and no Ref
 
 test('a link from an object to another site takes along neither where it was nor the page', needsBrowser, async () => {
   const seen: (string | undefined)[] = [];
-  const server = createServer((request, response) => {
+  const server = await newServer((request, response) => {
     if (request.url === '/runbook') seen.push(request.headers.referer);
     response
       .writeHead(200, { 'content-type': 'text/html' })
       .end('<script>document.title = String(opener === null) + document.referrer</script>');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   try {
-    const runbook = `http://127.0.0.1:${(server.address() as AddressInfo).port}/runbook`;
+    const runbook = `${server.url}/runbook`;
     site.simulators[0]!.store.apply({
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -229,6 +227,6 @@ test('a link from an object to another site takes along neither where it was nor
     assert.equal(await other.title(), 'true', 'it has no opener and no referrer');
     assert.deepEqual(seen, [undefined]);
   } finally {
-    server.close();
+    await server.close();
   }
 });

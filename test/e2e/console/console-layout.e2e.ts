@@ -1,14 +1,13 @@
 // The console in a real Chromium on narrow screens, with settings of the system, in foreign frames, by the keyboard
 // alone, and before changes that need a typed name.
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
 import { eventually } from '../../site/polling.ts';
 import { isLive, rowsOf, show } from './console-page.ts';
 import { missingBrowser } from './browser.ts';
 import { everyClusterIndexed, protectedCluster, startConsoleSite } from './console-site.ts';
 import type { ConsoleSite, Visit, VisitOptions } from './console-site.ts';
+import { newServer } from '../../pretend/server.ts';
 
 const missing = missingBrowser();
 const needsBrowser = { skip: missing ?? false };
@@ -71,17 +70,16 @@ test('a dark system is dark before any script has run', needsBrowser, async () =
 });
 
 test('a page of another origin cannot show the console in a frame', needsBrowser, async () => {
-  const server = createServer((_request, response) => {
+  const server = await newServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end(`<iframe src="${site.url}/console/"></iframe>`);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   try {
     const visit = await site.visit('/console/config.json');
-    await visit.page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    await visit.page.goto(`${server.url}/`);
     await eventually('it is refused', () => visit.complaints.some((text) => text.includes('frame-ancestors')));
     assert.equal(await visit.page.frames()[1]!.locator('.brand').count(), 0);
   } finally {
-    server.close();
+    await server.close();
   }
 });
 

@@ -1,11 +1,10 @@
 // A small metrics-server: an aggregated API of a real kube-apiserver with the figures that a test gives. Like the real
 // one it serves no watch, and asks its API server whether a caller may. It takes the caller's name from the headers of
 // the aggregator unchecked, which is for tests only.
-import { createServer } from 'node:https';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { createAuthority } from '../../pretend/certificates.ts';
 import type { Member } from '../../controlplane/fixture.ts';
+import { newServer, sendJson } from '../../pretend/server.ts';
 
 const group = 'metrics.k8s.io';
 const groupVersion = `${group}/v1beta1`;
@@ -43,14 +42,16 @@ export async function startMetricsServer(member: Member, pods: readonly Measured
   const authority = await createAuthority('metrics-server-ca');
   const host = `${service.name}.${service.namespace}.svc`;
   const { certPem, keyPem } = await authority.issue({ commonName: host, dnsNames: [host], usage: 'server' });
-  const server = createServer({ cert: certPem, key: keyPem }, (asked, answer) => {
-    answerMetrics(member, pods, asked).then(
-      ([status, body]) => send(answer, status, body),
-      (error: unknown) => send(answer, 500, { kind: 'Status', apiVersion: 'v1', code: 500, message: String(error) }),
-    );
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const { port, close } = await newServer(
+    (asked, answer) => {
+      answerMetrics(member, pods, asked).then(
+        ([status, body]) => sendJson(answer, status, body),
+        (error: unknown) =>
+          sendJson(answer, 500, { kind: 'Status', apiVersion: 'v1', code: 500, message: String(error) }),
+      );
+    },
+    { cert: certPem, key: keyPem },
+  );
   await member.apply(
     {
       apiVersion: 'v1',
@@ -73,18 +74,11 @@ export async function startMetricsServer(member: Member, pods: readonly Measured
     },
   );
   return {
-    async stop() {
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-    },
+    stop: close,
     async uninstall() {
       await member.request('DELETE', apiService);
     },
   };
-}
-
-function send(answer: ServerResponse, status: number, body: object): void {
-  answer.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
 async function answerMetrics(

@@ -2,6 +2,7 @@
 // same with something wrong. Objects are applied one after the other, so those that lead somewhere come last.
 import { stringify } from 'yaml';
 import { secretNamespace } from '../../hub/objects.ts';
+import { kubeconfigOf } from '../../pretend/kubeconfig.ts';
 
 /** Where a registration leads, and as whom. */
 export interface Way {
@@ -54,14 +55,7 @@ function secretPath(namespace: string, name: string): string {
 }
 
 function kubeconfig(name: string, way: Way, user: object): string {
-  return stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name, cluster: { server: way.url, 'certificate-authority-data': base64(way.caPem) } }],
-    users: [{ name, user }],
-    contexts: [{ name, context: { cluster: name, user: name } }],
-    'current-context': name,
-  });
+  return stringify(kubeconfigOf({ server: way.url, caPem: way.caPem }, user, name));
 }
 
 function certificateUser(way: Way): object {

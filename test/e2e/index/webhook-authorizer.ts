@@ -1,8 +1,9 @@
 // An authorizer of a kube-apiserver beside RBAC, of which no object of the cluster tells.
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
+import { newServer, sendJson } from '../../pretend/server.ts';
+import { kubeconfigOf } from '../../pretend/kubeconfig.ts';
 
 /** What a kube-apiserver asks its webhook, as far as the tests look at it. */
 export interface ReviewSpec {
@@ -25,26 +26,12 @@ export async function startWebhookAuthorizer(
   folder: string,
   allows: (spec: ReviewSpec) => boolean,
 ): Promise<WebhookAuthorizer> {
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const { apiVersion, kind, spec } = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Review;
-      response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify({ apiVersion, kind, status: { allowed: allows(spec) } }));
-    });
+  const server = await newServer(async (request, response) => {
+    const { apiVersion, kind, spec } = (await json(request)) as Review;
+    sendJson(response, 200, { apiVersion, kind, status: { allowed: allows(spec) } });
   });
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   const file = join(folder, 'webhook.kubeconfig');
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'webhook', cluster: { server: `http://127.0.0.1:${(server.address() as AddressInfo).port}` } }],
-    users: [{ name: 'apiserver', user: {} }],
-    contexts: [{ name: 'webhook', context: { cluster: 'webhook', user: 'apiserver' } }],
-    'current-context': 'webhook',
-  };
-  writeFileSync(file, JSON.stringify(config));
+  writeFileSync(file, JSON.stringify(kubeconfigOf({ server: server.url })));
   return {
     // A second mode adds to the fixture's RBAC.
     apiserverArgs: [

@@ -7,7 +7,6 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
@@ -20,6 +19,7 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { eventually } from '../../site/polling.ts';
 import { exchange } from '../../site/raw-client.ts';
 import { tempDir } from '../../pretend/temp-dir.ts';
+import { serve } from '../../pretend/server.ts';
 
 const run = promisify(execFile);
 const carol = { token: 'carol-at-the-gateway', name: 'carol', uid: 'carol-uid', groups: [] };
@@ -127,7 +127,7 @@ async function plainStatus(line: string): Promise<number> {
 }
 
 /** Relays plain connections to the gateway over TLS, and keeps what clients sent. */
-async function startRelay(): Promise<{ readonly server: Server; readonly port: number; sent(): string }> {
+async function startRelay(): Promise<{ readonly port: number; close(): Promise<void>; sent(): string }> {
   let sent = '';
   const server = createServer((client) => {
     const upstream = connectTls({ host: '127.0.0.1', port: gateway.port, ca: gateway.caPem });
@@ -135,9 +135,8 @@ async function startRelay(): Promise<{ readonly server: Server; readonly port: n
     client.on('error', () => upstream.destroy()).pipe(upstream);
     upstream.on('error', () => client.destroy()).pipe(client);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { server, port: (server.address() as AddressInfo).port, sent: () => sent };
+  const { port, close } = await serve(server);
+  return { port, close, sent: () => sent };
 }
 
 /** Copies the program and its libraries; Maven keeps what it fetched for the next run. */
@@ -190,7 +189,7 @@ for (const [client, offer] of Object.entries(offers)) {
         for (const line of lines) assert.ok(Number(line.split(' ')[1]) > 0, line);
         assert.match(relay.sent(), offer);
       } finally {
-        relay.server.close();
+        await relay.close();
       }
     },
   );

@@ -15,6 +15,7 @@ import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
+import { kubeconfigOf } from '../../pretend/kubeconfig.ts';
 
 const run = promisify(execFile);
 const carol = { token: 'carol-at-the-gateway', name: 'carol', uid: 'carol-uid', groups: [] };
@@ -30,19 +31,8 @@ before(async () => {
   member = plane.member('m1');
   gateway = await startGatewayProcess({ kubeconfigs: [plane.gatewayKubeconfig], users: [carol] });
   kubeconfig = join(plane.dir, 'carol.kubeconfig');
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [
-        { name: 'c', cluster: { server: `${gateway.url}/clusters/m1/proxy`, 'certificate-authority': gateway.caFile } },
-      ],
-      users: [{ name: 'u', user: { token: carol.token } }],
-      contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-      'current-context': 'c',
-    }),
-  );
+  const cluster = { server: `${gateway.url}/clusters/m1/proxy`, 'certificate-authority': gateway.caFile };
+  writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(cluster, { token: carol.token })));
   await member.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'programs' } });
 });
 

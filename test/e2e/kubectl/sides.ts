@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { Member } from '../../controlplane/fixture.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
+import { kubeconfigOf } from '../../pretend/kubeconfig.ts';
 
 /** Who runs the commands: the same on both sides. */
 export interface ScenarioUser {
@@ -93,19 +94,12 @@ export function makeSide(
   };
   writeFileSync(
     kubeconfig,
-    stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [
-        {
-          name: 'c',
-          cluster: { server, 'certificate-authority': gateway === undefined ? member.caFile : gateway.caFile },
-        },
-      ],
-      users: [{ name: 'u', user: gateway === undefined ? direct : (gateway.credential ?? { token: user.token }) }],
-      contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-      'current-context': 'c',
-    }),
+    stringify(
+      kubeconfigOf(
+        { server, 'certificate-authority': gateway === undefined ? member.caFile : gateway.caFile },
+        gateway === undefined ? direct : (gateway.credential ?? { token: user.token }),
+      ),
+    ),
   );
   const outcomes: Outcome[] = [];
   const alive = new Set<ChildProcess>();

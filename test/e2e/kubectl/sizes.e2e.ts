@@ -9,7 +9,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { connect as connectTcp, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { gunzipSync } from 'node:zlib';
@@ -25,6 +24,7 @@ import { clusterAt, writeContexts } from './contexts.ts';
 import type { TestContext } from './contexts.ts';
 import { eventually } from '../../site/polling.ts';
 import { customResource } from '../../site/custom-resource.ts';
+import { serve } from '../../pretend/server.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const mebibyte = 1024 * 1024;
@@ -72,27 +72,17 @@ interface Relay {
 
 async function startRelay(memberPort: number): Promise<Relay> {
   let bytes = 0;
-  const sockets = new Set<Socket>();
   const server = createServer((client) => {
     const upstream = connectTcp(memberPort, '127.0.0.1');
     for (const socket of [client, upstream]) {
-      sockets.add(socket);
       socket.on('error', () => undefined);
       socket.on('close', () => [client, upstream].forEach((each) => each.destroy()));
     }
     upstream.on('data', (chunk: Buffer) => (bytes += chunk.length));
     upstream.pipe(client).pipe(upstream);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    bytes: () => bytes,
-    stop() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
-  };
+  const { port, close } = await serve(server);
+  return { port, bytes: () => bytes, stop: () => void close() };
 }
 
 /** A kind that keeps whatever is in its objects. */

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpsRequest } from 'node:https';
+import { buffer } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { WebSocket } from 'ws';
@@ -46,9 +47,7 @@ async function raw(
   const headers = { authorization: 'Bearer admin-token', 'accept-encoding': encoding };
   const request = httpsRequest(site.gateway.url + target, { method, headers, rejectUnauthorized: false }).end();
   const [response] = await once(request, 'response');
-  const chunks: Buffer[] = [];
-  for await (const chunk of response) chunks.push(chunk as Buffer);
-  return { headers: response.headers, body: Buffer.concat(chunks) };
+  return { headers: response.headers, body: await buffer(response) };
 }
 
 test('a large list is compressed for a client that accepts gzip, and holds the same bytes', async () => {

@@ -3,7 +3,6 @@
 // Runs alone: another process has twenty seconds to take over.
 import assert from 'node:assert/strict';
 import { fork, type ChildProcess } from 'node:child_process';
-import { createServer, connect, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -18,6 +17,7 @@ import type { LogEntry } from '../../../../store/store.ts';
 import type { ShardProcessOptions, ShardReport } from '../../../index/shard-process.ts';
 import { eventually } from '../../../site/polling.ts';
 import { startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
+import { startLine, type Line } from '../../../site/line.fixture.ts';
 
 const program = new URL('../../../index/shard-process.ts', import.meta.url).pathname;
 const path = '/api/v1/namespaces/default/configmaps';
@@ -28,7 +28,8 @@ const clusterCount = 16;
 const names = Array.from({ length: clusterCount }, (_, i) => `c${i}`);
 
 let server: PostgresServer;
-let cut: Cut;
+/** To the database. */
+let line: Line;
 let url: string;
 let store: PostgresStore;
 const simulators: Simulator[] = [];
@@ -40,7 +41,7 @@ class Engine {
   report: ShardReport = { own: [], watched: [], clusters: [] };
   constructor(replica: string, of: readonly string[]) {
     const address = new URL(url);
-    address.port = String(cut.port);
+    address.port = String(line.port);
     const options: ShardProcessOptions = {
       url: address.href,
       replica,
@@ -71,47 +72,10 @@ class Engine {
   }
 }
 
-/** Connections to the database that can be cut. */
-class Cut {
-  readonly #sockets = new Set<Socket>();
-  readonly #server: Server;
-  #isCut = false;
-  constructor(to: number) {
-    this.#server = createServer((socket) => {
-      if (this.#isCut) {
-        socket.destroy();
-        return;
-      }
-      const other = connect(to, '127.0.0.1');
-      for (const [from, into] of [[socket, other] as const, [other, socket] as const]) {
-        this.#sockets.add(from);
-        from.on('error', () => into.destroy()).on('close', () => (this.#sockets.delete(from), into.destroy()));
-        from.pipe(into);
-      }
-    });
-  }
-  async listen(): Promise<this> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
-    return this;
-  }
-  get port(): number {
-    return (this.#server.address() as { readonly port: number }).port;
-  }
-  cut(isCut: boolean): void {
-    this.#isCut = isCut;
-    if (isCut) for (const socket of this.#sockets) socket.destroy();
-  }
-  close(): void {
-    this.cut(true);
-    this.#server.close();
-  }
-}
-
 before(async () => {
   server = await startPostgresServer();
   url = await server.createDatabase('shards');
-  cut = await new Cut(server.port).listen();
+  line = await startLine(server.port);
   store = await openPostgresStore({ url, connections: 3 });
   const spec = loadKubernetesSpec();
   for (let i = 0; i < 4; i += 1) simulators.push(await startSimulator({ spec, controllers: false }));
@@ -126,7 +90,7 @@ after(async () => {
     await engine.end('SIGKILL');
   }
   await store?.close();
-  cut?.close();
+  line?.close();
   for (const simulator of simulators) await simulator.close();
   await server?.stop();
 });
@@ -316,7 +280,7 @@ test('a process that slept longer than its leases writes nothing late, and follo
 test('when the database is away, all stop before their leases end, and go on when it is back', async () => {
   const since = store.resourceVersion();
   const cutAtMs = performance.now();
-  cut.cut(true);
+  line.cut();
   const following = new Map(engines);
   await eventually(
     'nobody follows anything',
@@ -333,7 +297,7 @@ test('when the database is away, all stop before their leases end, and go on whe
   );
   for (const simulator of simulators) await put(simulator, 'away', '1');
   await delay(20_000 - (performance.now() - cutAtMs));
-  cut.cut(false);
+  line.open();
   await allFollowed(40_000);
   await equalsMembers();
   await assertLog(since);
