@@ -4,6 +4,7 @@
 import type { PathStep } from '../lib/json/raw-json.ts';
 import type { ResourceType } from './types.ts';
 import type { Column } from './columns.ts';
+import type { Predicate } from './predicate.ts';
 
 /** One requirement of a label selector, with the meaning of k8s.io/apimachinery/pkg/labels.Requirement. */
 export interface LabelRequirement {
@@ -78,6 +79,8 @@ export interface ListQuery {
    * Lists of conditions, of each of which at least one must match. (`filter=a=1,b=2` makes one list of two conditions.)
    */
   readonly anyOf: readonly (readonly FieldRequirement[])[];
+  /** The expression of `whereSQL`. Parts of it that other fields of the query can say are moved there. */
+  readonly where?: Predicate;
   readonly owner?: OwnerQuery;
   /** Only objects created at this time or later, in Unix milliseconds. */
   readonly createdSinceMs?: number;

@@ -1,21 +1,13 @@
 // Decides whether one object satisfies a query. The SQL of every store must give the same result as this file. Negative
 // operators match when the label or field is missing. `Gt` and `Lt` compare labels as integers, and fields as numbers,
 // quantities or times, depending on the operand.
-import type { TypeKey } from './types.ts';
-import { typeKey } from './types.ts';
+import { typeKey, type RowKey } from './types.ts';
 import { compare, readComparable } from './comparable.ts';
+import { controllerOf } from './owner-references.ts';
+import { compileWhere } from './predicate-test.ts';
 import { documentPaths, readDocument, readValues, type Found } from './document.ts';
 import type { PathStep } from '../lib/json/raw-json.ts';
 import type { FieldRequirement, LabelRequirement, ListQuery } from './list-query.ts';
-
-/** The parts of a row's key. They are passed beside the object, because the object does not contain all of them. */
-export interface RowKey {
-  readonly cluster: string;
-  readonly type: TypeKey;
-  /** The object's namespace; '' for cluster-scoped objects. */
-  readonly namespace: string;
-  readonly name: string;
-}
 
 /**
  * Whether an object whose controller has this uid ('' for an object without one) satisfies `query.owner`. The store
@@ -44,6 +36,7 @@ export function compileMatcher(query: ListQuery, isOwned?: OwnerTest): Matcher {
   const tests: Test[] = [...keyTests(query), ...metadataTests(query, isOwned)];
   const conditions = [...query.fields.map((field) => [field]), ...query.anyOf].map((any) => any.map(compileField));
   if (conditions.length > 0) tests.push(fieldsTest(conditions));
+  if (query.where !== undefined) tests.push(compileWhere(query.where));
   return (document, key) => tests.every((test) => test(document, key));
 }
 
@@ -120,12 +113,7 @@ export function labelsOf(document: unknown): Labels {
 
 /** The uid of the owner reference with `controller: true`; '' when there is none. */
 export function controllerUid(document: unknown): string {
-  const owners = readValues(document, ownersPath)[0]![0];
-  if (!Array.isArray(owners)) return '';
-  const owner = (owners as readonly { readonly controller?: unknown; readonly uid?: unknown }[]).find(
-    (reference) => reference?.controller === true,
-  );
-  return typeof owner?.uid === 'string' ? owner.uid : '';
+  return controllerOf(readValues(document, ownersPath)[0]![0]);
 }
 
 function holdsTexts(name: string, labels: Labels, texts: readonly string[]): boolean {

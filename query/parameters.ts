@@ -26,6 +26,8 @@ export interface Parameters {
   list(name: string): readonly string[] | undefined;
   /** All values of a parameter that may be repeated. */
   all(name: string): readonly string[];
+  /** Like {@link all}, with the empty and blank values. */
+  withEmpty(name: string): readonly string[];
   flag(name: string): boolean | undefined;
 }
 
@@ -69,6 +71,7 @@ export function urlParameters(rawQuery: string): Parameters {
     text,
     list: (name) => limitItems(name, text(name)?.split(',')),
     all: (name) => (values.get(name) ?? []).filter((value) => value.trim() !== ''),
+    withEmpty: (name) => values.get(name) ?? [],
     flag: (name) => readFlag(values.get(name)?.[0]),
   };
 }
@@ -83,6 +86,7 @@ export function onlyParameters(of: Parameters, names: readonly string[]): Parame
     text: (name) => (given(name) ? of.text(name) : undefined),
     list: (name) => (given(name) ? of.list(name) : undefined),
     all: (name) => (given(name) ? of.all(name) : []),
+    withEmpty: (name) => (given(name) ? of.withEmpty(name) : []),
     flag: (name) => (given(name) ? of.flag(name) : undefined),
   };
 }
@@ -109,6 +113,7 @@ export const indexParameters: ReadonlySet<string> = new Set([
   ...['namespaces', 'names', 'uids', 'nameContains', 'text', 'filter', 'since', 'before', 'orderby'],
   ...['ownerUID', 'ownerName', 'ownerGR', 'ownerSeniority'],
   ...['withContinue', 'withRemainingCount', 'onlyMetadata', 'injectEvents', 'fields'],
+  ...['whereSQL', 'whereSQLStatement', 'whereSQLParam', 'whereSQLJSONParams'],
 ]);
 
 /** The fields that a query as a JSON document may have: the parameters of the URL, and `resource`. */
@@ -152,6 +157,7 @@ export function jsonParameters(document: unknown): Parameters {
     list: (name) =>
       typeof values.get(name) === 'string' ? limitItems(name, text(name)?.trim().split(',')) : all(name),
     all: (name) => all(name) ?? [],
+    withEmpty: (name) => all(name) ?? [],
     flag(name) {
       const value = values.get(name);
       if (value === undefined || typeof value === 'boolean') return value;

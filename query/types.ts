@@ -76,6 +76,15 @@ export interface ObjectKey {
   readonly name: string;
 }
 
+/** The parts of a row's key. They are passed beside the object, because the object does not contain all of them. */
+export interface RowKey {
+  readonly cluster: string;
+  readonly type: TypeKey;
+  /** The object's namespace; '' for cluster-scoped objects. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /** The annotation that names the cluster of an item; the name is Clusterpedia's. It is part of the stored bytes. */
 export const clusterAnnotation = 'shadow.clusterpedia.io/cluster-name';
 /** The annotation that names the cluster of an item in answers by the paths of Karmada's search. Not stored. */

@@ -56,6 +56,8 @@ export interface IndexOptions extends StoreOptions {
    * there are none.
    */
   readonly collections?: (() => readonly CollectionDefinition[]) | undefined;
+  /** `--index-allow-where-sql`, by default false. */
+  readonly allowsWhereSql?: boolean | undefined;
   readonly rightsMaxAgeMs: number;
   /** `--index-rights`, by default `auto`. The label `search.portcullis.io/rights` of a cluster overrides it. */
   readonly rights?: RightsChoice | undefined;
@@ -314,6 +316,7 @@ function answerDependencies(
     catalog: makeCatalogReader({ types, sync, isChosen }),
     chosen: namedResources(options.resources),
     collections: options.collections ?? (() => []),
+    allowsWhereSql: options.allowsWhereSql ?? false,
     settled: makeSettled(sync, performance.now(), closed),
     openapi: makeOpenapiDocuments(
       makeReadDocument(

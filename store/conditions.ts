@@ -6,15 +6,13 @@ import { allOf, type FieldRequirement, type LabelRequirement, type ListQuery } f
 import { compileMatcher, type Matcher } from '../query/match.ts';
 import { printPath } from '../query/path.ts';
 import type { ResourceType } from '../query/types.ts';
+import { pathsOf } from '../query/predicate-test.ts';
+import type { Predicate } from '../query/predicate.ts';
+import type { ConditionPiece, ConditionSql, Lookups } from './condition-sql.ts';
 import { anyHolds, type SqlFragment } from './sql-fragment.ts';
 import { fieldLookup, labelLookup, type TermLookup, type TermSet } from './term-lookups.ts';
 import { labelKey, labelOperators, labelSteps } from './term-paths.ts';
-
-/** SQL for a condition on columns of `o`. */
-export interface ConditionPiece<Value, Id> extends SqlFragment<Value> {
-  /** The terms that the SQL tests for; absent when it tests something else. */
-  readonly terms?: TermSet<Id>;
-}
+import { whereSql } from './where-sql.ts';
 
 /** The conditions of a query for one type, as SQL as far as SQL can test them. */
 export interface Conditions<Value, Id> {
@@ -29,25 +27,6 @@ export interface Conditions<Value, Id> {
   /** True when no row can satisfy the conditions. */
   readonly isNever: boolean;
 }
-
-type TextColumn = 'o.name' | 'o.uid';
-
-/** The SQL of single conditions in a store. */
-export interface ConditionSql<Value, Id> {
-  readonly isOneOf: (column: TextColumn, texts: readonly string[]) => SqlFragment<Value>;
-  readonly isNoneOf: (column: TextColumn, texts: readonly string[]) => SqlFragment<Value>;
-  readonly contains: (column: TextColumn, part: string) => SqlFragment<Value>;
-  readonly isCreated: (operator: '>=' | '<', ms: number) => SqlFragment<Value>;
-  /** That the name contains the text in upper or lower case, or that the row has certain terms. */
-  readonly nameContains: (lower: string, orTerms: SqlFragment<Value>) => SqlFragment<Value>;
-  readonly hasTerms: (terms: TermSet<Id>) => ConditionPiece<Value, Id>;
-}
-
-/**
- * Gives each lookup of terms that it needs, and is continued with the terms found: undefined when the path has too many
- * values to test.
- */
-export type Lookups<Id, Result> = Generator<TermLookup, Result, TermSet<Id> | undefined>;
 
 /** The most conditions of a query; more are refused, because SQLite refuses expressions nested 1,000 deep. */
 const mostConditions = 400;
@@ -81,7 +60,8 @@ class Compiler<Value, Id> {
 
   *compile(query: ListQuery, type: ResourceType): Lookups<Id, Conditions<Value, Id>> {
     const count = query.labels.length + query.text.length + query.nameContains.length + query.fields.length;
-    if (count + query.anyOf.flat().length > mostConditions) {
+    const inWhere = query.where === undefined ? 0 : pathsOf(query.where).length;
+    if (count + inWhere + query.anyOf.flat().length > mostConditions) {
       throw new GatewayError('BAD_REQUEST', `a query may have at most ${mostConditions} conditions: use fewer`);
     }
     this.#columns(query);
@@ -108,11 +88,13 @@ class Compiler<Value, Id> {
     }
     const anyOf: (readonly FieldRequirement[])[] = [];
     for (const any of query.anyOf) if (!(yield* this.#anyOf(any))) anyOf.push(any);
-    const isWhole = labels.length === 0 && fields.length === 0 && anyOf.length === 0;
+    const where = query.where === undefined ? undefined : yield* this.#where(query.where, type);
+    const isWhole = labels.length + fields.length + anyOf.length === 0 && where === undefined;
+    const rest = { ...allOf(type), labels, fields, anyOf, ...(where === undefined ? {} : { where }) };
     return {
       fragments: this.#fragments,
       best: this.#best,
-      recheck: isWhole ? undefined : compileMatcher({ ...allOf(type), labels, fields, anyOf }),
+      recheck: isWhole ? undefined : compileMatcher(rest),
       rechecked: this.#rechecked,
       isNever: this.#isNever,
     };
@@ -131,16 +113,31 @@ class Compiler<Value, Id> {
 
   /** Makes SQL for one condition; undefined when only the body can answer the condition. */
   *#field(field: FieldRequirement, isRequired: boolean): Lookups<Id, ConditionPiece<Value, Id> | undefined> {
+    const fragment = yield* this.#fieldPiece(field);
+    if (fragment === undefined) this.#rechecked.push(printPath(field.path));
+    else if (isRequired && fragment.terms !== undefined) this.#prefer(fragment.terms);
+    return fragment;
+  }
+
+  *#fieldPiece(field: FieldRequirement): Lookups<Id, ConditionPiece<Value, Id> | undefined> {
     const column = this.#columnPiece(field);
     if (column !== undefined) return column;
     const lookup = this.#lookupOf(field);
     const terms = lookup === undefined ? undefined : yield lookup;
-    if (terms === undefined) {
-      this.#rechecked.push(printPath(field.path));
-      return undefined;
+    return terms === undefined ? undefined : { ...this.#sql.hasTerms(terms), terms };
+  }
+
+  /** Adds SQL for the parts of an expression that SQL can test, and returns what remains. */
+  *#where(where: Predicate, type: ResourceType): Lookups<Id, Predicate | undefined> {
+    const of = { sql: this.#sql, type, field: (field: FieldRequirement) => this.#fieldPiece(field) };
+    const rest: Predicate[] = [];
+    for (const one of where.kind === 'and' ? where.of : [where]) {
+      const fragment = yield* whereSql(of, one);
+      if (fragment === undefined) rest.push(one);
+      else this.#fragments.push(fragment);
     }
-    if (isRequired) this.#prefer(terms);
-    return this.#sql.hasTerms(terms);
+    this.#rechecked.push(...rest.flatMap(pathsOf));
+    return rest.length === 0 ? undefined : { kind: 'and', of: rest };
   }
 
   /**

@@ -5,10 +5,10 @@
 import { GatewayError } from '../model/errors.ts';
 import type { PathStep } from '../lib/json/raw-json.ts';
 import type { ListQuery, OrderKey } from '../query/list-query.ts';
-import type { RowKey } from '../query/match.ts';
+import type { RowKey } from '../query/types.ts';
 import type { Incarnation, TypeKey } from '../query/types.ts';
 import type { Cursor } from '../query/continue.ts';
-import { compareText } from './text-order.ts';
+import { compareText } from '../lib/text/compare-text.ts';
 
 /** Where a row is: a namespace in an incarnation; the namespace is '' for cluster-scoped objects. */
 export interface RowPlace {

@@ -11,7 +11,7 @@ import { makeSelection, parseResources } from '../../sync/discover/selection.ts'
 import type { IndexRule } from '../../sync/discover/selection.ts';
 import { parseAllowedSubresources } from '../../request/index-subresources.ts';
 import type { AllowedSubresources } from '../../request/index-subresources.ts';
-import { duration, list, oneOf, size, text } from '../settings/kinds.ts';
+import { duration, list, oneOf, onOff, size, text } from '../settings/kinds.ts';
 import { isWritten, readSettings } from '../settings/settings.ts';
 import type { Fault, Kind, Settings, Values, Written } from '../settings/settings.ts';
 import { importSettings } from '../controllers/import-config.ts';
@@ -43,6 +43,8 @@ export interface IndexConfig {
    * Subresources (such as pods/log) below Clusterpedia's paths that are forwarded to clusters; undefined means none.
    */
   readonly forwardedSubresources?: AllowedSubresources;
+  /** Whether requests may have Clusterpedia's `whereSQL`; undefined means no. */
+  readonly allowsWhereSql?: boolean;
   /** Where the index is stored; undefined means the folder `index` in the data directory. */
   readonly folder?: string;
   /** The PostgreSQL that holds the index; undefined means SQLite in the folder. */
@@ -149,6 +151,11 @@ export const indexSettings = {
     otherwise: 'nothing',
     text: "what Clusterpedia's paths of one cluster forward to it, as the caller: `pods/log`, `exec`",
   },
+  indexAllowWhereSql: {
+    kind: onOff,
+    default: false,
+    text: "take [conditions in SQL's notation](index.md#wheresql) from requests, as Clusterpedia does with its gates AllowRawSQLQuery and AllowParameterizedSQLQuery; what they contain is parsed, and never sent to a database",
+  },
 } satisfies Settings;
 
 /** A value that only the configuration file can hold, checked by its schema. */
@@ -186,6 +193,7 @@ export function readIndexConfig(written: Written, isSelf = false, store?: IndexS
     rightsMaxAgeMs: given.indexRightsMaxAge,
     ...(rights === undefined ? {} : { rights }),
     ...(readAs === undefined ? {} : { readAs }),
+    ...(given.indexAllowWhereSql ? { allowsWhereSql: true } : {}),
     ...(forwardedSubresources === undefined ? {} : { forwardedSubresources }),
     ...(store === undefined ? {} : { store }),
     // Clusters that policies import, or that ResourceRegistries select, must be indexed before the first request asks

@@ -51,6 +51,7 @@ export interface GatewayIndexParts extends Omit<
   | 'rightsMaxAgeMs'
   | 'rights'
   | 'readAs'
+  | 'allowsWhereSql'
   | 'areClustersKnown'
   | 'statusJson'
   | 'onBroken'
@@ -209,7 +210,8 @@ class StartedOnUse implements GatewayIndex {
   }
 
   async #start(onBroken: () => void): Promise<Index> {
-    const { resources, clusters, rules, maxBytes, rightsMaxAgeMs, rights, readAs, store } = this.#config;
+    const { resources, clusters, rules, maxBytes, rightsMaxAgeMs, rights, readAs, allowsWhereSql, store } =
+      this.#config;
     const { sources, ...options } = this.#parts;
     // The code of the index is imported only here, so that a gateway without an index starts faster.
     const { startIndex } = await import('../../search/index.ts');
@@ -223,6 +225,7 @@ class StartedOnUse implements GatewayIndex {
       rightsMaxAgeMs,
       rights,
       readAs,
+      allowsWhereSql,
       areClustersKnown: untilSynced(sources, () => this.#isClosed),
       statusJson: (error) => JSON.stringify(statusObject(error)),
       onBroken,

@@ -8,14 +8,14 @@ import { parseFieldSelector } from '../selectors/field-selector.ts';
 import { readFilters } from './filter.ts';
 import { goQuote, parseLabelSelector } from '../selectors/label-selector.ts';
 import type { PathStep } from '../../lib/json/raw-json.ts';
-import type { FieldRequirement, ListQuery, OwnerQuery } from '../list-query.ts';
-import { liftKeyConditions } from '../lift-keys.ts';
-import { nativeConditions } from '../native-fields.ts';
+import type { ListQuery, OwnerQuery } from '../list-query.ts';
 import { readOrder, splitOutsideQuotes } from '../order-by.ts';
 import { bad, type Parameters } from '../parameters.ts';
 import { allValues, flagValue, oneValue, setValues, takeSearchLabels } from '../selectors/search-labels.ts';
 import type { SearchLabels } from '../selectors/search-labels.ts';
 import { readTimeMs } from '../times.ts';
+import { queryOfTypes, type AskedConditions } from './query-of-types.ts';
+import { readWhere } from './where.ts';
 
 /** The conditions that the request's URL path contains. */
 export interface PathTarget {
@@ -42,12 +42,7 @@ export interface PageAsked {
 }
 
 /** All options of a list or watch. Each is read once, from its parameter, or else from its search label. */
-export interface ListOptions {
-  /** The conditions that do not depend on the types, and the order. */
-  readonly conditions: Omit<ListQuery, 'types' | 'fields' | 'anyOf'>;
-  readonly fieldSelector: readonly FieldRequirement[];
-  /** The conditions of each `filter`, of which at least one must match. */
-  readonly filters: readonly (readonly FieldRequirement[])[];
+export interface ListOptions extends AskedConditions {
   readonly page: PageAsked;
   /** True when the parameter `continue` is given. */
   readonly isContinued: boolean;
@@ -78,36 +73,22 @@ export interface AskedQuery extends ListOptions {
 
 /** The largest page, in rows. A client that asks for more gets a warning and a page of this size. */
 const maxLimit = 5000;
-const sqlParameters = ['whereSQL', 'whereSQLStatement', 'whereSQLParam', 'whereSQLJSONParams'];
 const mostFields = 256;
 const deepestSeniority = 8;
 const longestText = 1024;
 
 /**
  * Reads a query. Unknown URL parameters are ignored, as in kube-apiserver.
- * @throws GatewayError BAD_REQUEST for an invalid parameter, and when a limit is exceeded
+ * @param allowsWhereSql whether `whereSQL` and its like are read; otherwise they are refused
+ * @throws GatewayError BAD_REQUEST for an invalid parameter, and when a limit is exceeded; INVALID for parameters of
+ *   `whereSQLStatement` that cannot be read
  */
-export function readQuery(parameters: Parameters, target: PathTarget): AskedQuery {
-  const options = optionsOf(parameters, target);
+export function readQuery(parameters: Parameters, target: PathTarget, allowsWhereSql = false): AskedQuery {
+  const options = optionsOf(parameters, target, allowsWhereSql);
   return { ...options, query: queryOfTypes(options, target.types) };
 }
 
-/** The query of a request for objects of these types. */
-export function queryOfTypes(
-  { conditions, fieldSelector, filters }: ListOptions,
-  types: readonly ResourceType[],
-): ListQuery {
-  const native = nativeConditions(types, fieldSelector);
-  return liftKeyConditions({
-    ...conditions,
-    types,
-    fields: [...native.fields, ...filters.filter(isSingle).flat()],
-    anyOf: [...native.anyOf, ...filters.filter((any) => !isSingle(any))],
-  });
-}
-
-function optionsOf(parameters: Parameters, target: PathTarget): ListOptions {
-  refuseSql(parameters);
+function optionsOf(parameters: Parameters, target: PathTarget, allowsWhereSql: boolean): ListOptions {
   const selector = takeSearchLabels(parseLabelSelector(parameters.text('labelSelector') ?? ''));
   const { labels, search, unknown } = selector;
   const text = (name: TextOption): string | undefined => parameters.text(name) ?? oneValue(search.get(name));
@@ -124,6 +105,7 @@ function optionsOf(parameters: Parameters, target: PathTarget): ListOptions {
     ...createdWindow(text('since'), text('before')),
     order: readOrder(parameters.all('orderby'), () => allValues(search.get('orderby'))),
     ...present('owner', ownerOf(text, sets.namespaces)),
+    ...present('where', readWhere(parameters, allowsWhereSql)),
   };
   const limit = wholeNumber('limit', text('limit'));
   return {
@@ -155,14 +137,6 @@ function optionsOf(parameters: Parameters, target: PathTarget): ListOptions {
 type TextOption = 'since' | 'before' | 'ownerUID' | 'ownerName' | 'ownerGR' | 'ownerSeniority' | 'limit';
 type FlagOption = 'withContinue' | 'withRemainingCount' | 'injectEvents';
 
-function refuseSql(parameters: Parameters): void {
-  const given = sqlParameters.find((name) => parameters.names.includes(name));
-  if (given !== undefined)
-    throw bad(
-      `${given} is not supported: SQL is never taken from a request; use filter=, fieldSelector or labelSelector`,
-    );
-}
-
 /** An object with one property of this name, or with none when the value is undefined. */
 function present<Name extends string, Value>(name: Name, value: Value | undefined): Partial<Record<Name, Value>> {
   return value === undefined ? {} : ({ [name]: value } as Record<Name, Value>);
@@ -193,10 +167,6 @@ function texts(name: string, values: readonly string[]): readonly string[] {
     throw bad(`a text to look for in ${name} is longer than ${longestText} characters`);
   if (values.length > 32) throw bad(`more than 32 texts to look for in ${name}`);
   return values.filter((value) => value !== '');
-}
-
-function isSingle(any: readonly FieldRequirement[]): boolean {
-  return any.length === 1;
 }
 
 function createdWindow(sinceText: string | undefined, beforeText: string | undefined): Partial<ListQuery> {

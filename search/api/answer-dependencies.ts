@@ -25,6 +25,8 @@ export interface AnswerDependencies {
   readonly chosen: readonly ResourceType[];
   /** Returns the collections that administrators have defined; called for each request, since they can change. */
   readonly collections: () => readonly CollectionDefinition[];
+  /** Whether requests may have Clusterpedia's parameters `whereSQL`, `whereSQLStatement` and their values. */
+  readonly allowsWhereSql: boolean;
   readonly sync: SyncView;
   /** Resolves when the first lists of all clusters are complete, or after a few seconds (sync/settled.ts). */
   readonly settled: () => Promise<void>;

@@ -49,7 +49,8 @@ function refuseWatch({ asked: { part }, query }: IndexRequest): void {
 
 async function questionOf(request: IndexRequest, dependencies: AnswerDependencies): Promise<Question> {
   const { asked } = request;
-  const collections = dependencies.collections();
+  const { allowsWhereSql } = dependencies;
+  const collections = { own: dependencies.collections(), allowsWhereSql };
   switch (asked.part) {
     case 'resources':
     case 'proxy':
@@ -57,7 +58,7 @@ async function questionOf(request: IndexRequest, dependencies: AnswerDependencie
     case 'cache': {
       const path = innerPath(asked.segments);
       if (path.kind === 'document') return readDocument(request, path);
-      return (await readLive(request, path, dependencies)) ?? readObjects(request, path);
+      return (await readLive(request, path, dependencies)) ?? readObjects(request, path, allowsWhereSql);
     }
     case 'collections':
       return asked.name === undefined
@@ -79,9 +80,9 @@ async function questionOf(request: IndexRequest, dependencies: AnswerDependencie
     case 'whatcan':
       return readWhatCan(request);
     case 'query':
-      return readPosted(request);
+      return readPosted(request, allowsWhereSql);
     default:
-      return readValues(request, asked.part);
+      return readValues(request, asked.part, allowsWhereSql);
   }
 }
 

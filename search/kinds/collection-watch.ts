@@ -3,7 +3,7 @@
 // again.
 import { GatewayError } from '../../model/errors.ts';
 import { compileMatcher } from '../../query/match.ts';
-import { queryOfTypes } from '../../query/read/read-query.ts';
+import { queryOfTypes } from '../../query/read/query-of-types.ts';
 import { collectionTable } from '../table/table.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../query/types.ts';
 import type { WatchQuestion } from '../watch/watch-question.ts';

@@ -1,6 +1,6 @@
 // Decides how requests are answered that name their types in a parameter, that are for a collection, or that are
 // forwarded to a cluster.
-import { queryOfTypes } from '../../query/read/read-query.ts';
+import { queryOfTypes } from '../../query/read/query-of-types.ts';
 import { typeKey } from '../../query/types.ts';
 import type { TypeInfo } from '../../query/types.ts';
 import type { AnswerDependencies } from '../api/answer-dependencies.ts';

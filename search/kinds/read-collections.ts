@@ -8,16 +8,20 @@ import type { CollectionDefinition } from '../collections/definitions.ts';
 import type { CollectionNamesQuestion, CollectionQuestion } from '../api/question.ts';
 import type { IndexRequest } from '../request/request.ts';
 
+/** What requests for collections are read with. */
+export interface CollectionsOf {
+  /** The collections that administrators have defined. */
+  readonly own: readonly CollectionDefinition[];
+  /** Whether `whereSQL` is read; otherwise it is refused. */
+  readonly allowsWhereSql: boolean;
+}
+
 /**
  * Reads a request for a collection.
  * @throws GatewayError NOT_FOUND for an unknown collection, BAD_REQUEST for invalid parameters
  */
-export function readCollection(
-  request: IndexRequest,
-  name: string,
-  own: readonly CollectionDefinition[],
-): CollectionQuestion {
-  return collectionOf(request, name, urlParameters(request.query.slice(1)), own);
+export function readCollection(request: IndexRequest, name: string, of: CollectionsOf): CollectionQuestion {
+  return collectionOf(request, name, urlParameters(request.query.slice(1)), of);
 }
 
 /**
@@ -27,7 +31,7 @@ export function readCollection(
  */
 export function readCollectionNames(
   request: IndexRequest,
-  own: readonly CollectionDefinition[],
+  of: CollectionsOf,
 ): CollectionNamesQuestion | CollectionQuestion {
   const parameters = urlParameters(request.query.slice(1));
   const name = /^metadata\.name==?([^,=!]+)$/.exec(parameters.text('fieldSelector') ?? '')?.[1];
@@ -38,14 +42,14 @@ export function readCollectionNames(
       'the list of collections cannot be watched; watch one of them: …/collectionresources/<name>?watch=1',
     );
   const others = parameters.names.filter((each) => each !== 'fieldSelector');
-  return collectionOf(request, name, onlyParameters(parameters, others), own);
+  return collectionOf(request, name, onlyParameters(parameters, others), of);
 }
 
 function collectionOf(
   request: IndexRequest,
   name: string,
   parameters: Parameters,
-  own: readonly CollectionDefinition[],
+  { own, allowsWhereSql }: CollectionsOf,
 ): CollectionQuestion {
   const types = collectionTypes(name, parameters, own);
   if (types === undefined) {
@@ -57,7 +61,7 @@ function collectionOf(
   }
   // Groups are not replaced by their types here, because a continue token is bound to this query. A type that a group
   // gets later must not invalidate the token.
-  const asked = readQuery(parameters, { types: [...types.groups, ...types.named] });
+  const asked = readQuery(parameters, { types: [...types.groups, ...types.named] }, allowsWhereSql);
   const isWatch = parameters.flag('watch') === true;
   const forms = ['Table', '', 'PartialObjectMetadata', 'PartialObjectMetadataList'] as const;
   const { as } = request.form(isWatch ? forms.slice(0, 3) : forms);

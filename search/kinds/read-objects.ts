@@ -17,7 +17,11 @@ const ofOneObject = ['clusters', 'fields', 'onlyMetadata', 'includeObject'];
  * Reads a list, watch or get request, or one to be forwarded to the cluster.
  * @throws GatewayError BAD_REQUEST for invalid parameters
  */
-export function readObjects(request: IndexRequest, path: AskedObjects): ObjectsQuestion | ForwardQuestion {
+export function readObjects(
+  request: IndexRequest,
+  path: AskedObjects,
+  allowsWhereSql: boolean,
+): ObjectsQuestion | ForwardQuestion {
   const parameters = urlParameters(request.query.slice(1));
   const { group, resource, cluster, namespace, name } = path;
   const isWatch = path.legacyWatch || (parameters.flag('watch') ?? false);
@@ -25,12 +29,16 @@ export function readObjects(request: IndexRequest, path: AskedObjects): ObjectsQ
   // Karmada's `search/cache` answers a name with the list of the objects that have it, one of each cluster.
   const listsName = request.asked.part === 'cache';
   const kind = isWatch ? 'watch' : name === undefined || listsName ? 'list' : 'get';
-  const asked = readQuery(kind === 'get' ? onlyParameters(parameters, ofOneObject) : parameters, {
-    types: [{ group, resource }],
-    ...(cluster === undefined ? {} : { cluster }),
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(name === undefined ? {} : { name }),
-  });
+  const asked = readQuery(
+    kind === 'get' ? onlyParameters(parameters, ofOneObject) : parameters,
+    {
+      types: [{ group, resource }],
+      ...(cluster === undefined ? {} : { cluster }),
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(name === undefined ? {} : { name }),
+    },
+    allowsWhereSql,
+  );
   if (isForwarded(request, parameters)) return forwarded(request, path);
   return { kind, path: listsName ? { ...path, name: undefined } : path, parameters, asked };
 }

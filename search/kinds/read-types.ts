@@ -21,7 +21,7 @@ const clientParameters: ReadonlySet<string> = new Set(['timeout', 'pretty']);
  * Reads a list request from a POSTed JSON document.
  * @throws GatewayError (rejects) METHOD_NOT_ALLOWED, BAD_REQUEST, or what `request.body` rejects with
  */
-export async function readPosted(request: IndexRequest): Promise<PostedQuestion> {
+export async function readPosted(request: IndexRequest, allowsWhereSql: boolean): Promise<PostedQuestion> {
   if (request.inbound.method !== 'POST')
     throw new GatewayError('METHOD_NOT_ALLOWED', 'send a query by POST, as a JSON document');
   const misplaced = urlParameters(request.query.slice(1)).names.find((name) => !clientParameters.has(name));
@@ -33,18 +33,19 @@ export async function readPosted(request: IndexRequest): Promise<PostedQuestion>
   request.form(['']);
   const parameters = jsonParameters(await request.body());
   const types = namedTypes(parameters);
-  return { kind: 'query', types, asked: readQuery(parameters, { types }) };
+  return { kind: 'query', types, asked: readQuery(parameters, { types }, allowsWhereSql) };
 }
 
 /** Reads a request for counts, facets or values. @throws GatewayError BAD_REQUEST for invalid parameters */
 export function readValues(
   request: IndexRequest,
   kind: 'counts' | 'facets' | 'values',
+  allowsWhereSql: boolean,
 ): CountsQuestion | ValuesQuestion {
   request.form(['']);
   const parameters = urlParameters(request.query.slice(1));
   const types = namedTypes(parameters);
-  const asked = readQuery(parameters, { types });
+  const asked = readQuery(parameters, { types }, allowsWhereSql);
   if (kind === 'counts') return { kind, types, asked };
   const byText = parameters.text('by') ?? '';
   const by = readBy(byText);

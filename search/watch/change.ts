@@ -2,7 +2,7 @@
 // object stops matching the watch's selector, the watcher gets a deletion with the last body that matched. When the
 // watcher loses the right to see an object, the deletion has only the object's identity, never a newer body.
 import type { LogEntry } from '../../store/store.ts';
-import type { RowKey } from '../../query/match.ts';
+import type { RowKey } from '../../query/types.ts';
 import { typeKey } from '../../query/types.ts';
 import type { TypeInfo } from '../../query/types.ts';
 

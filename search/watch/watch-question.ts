@@ -3,7 +3,7 @@ import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Warning } from '../answer/answer-body.ts';
 import type { StatusJson } from '../request/request.ts';
 import type { ListQuery } from '../../query/list-query.ts';
-import type { RowKey } from '../../query/match.ts';
+import type { RowKey } from '../../query/types.ts';
 import type { RowScope } from '../../query/scope/scope.ts';
 import type { IndexStore, RowRead } from '../../store/store.ts';
 import type { TypeInfo, TypeKey } from '../../query/types.ts';

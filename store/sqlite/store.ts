@@ -29,7 +29,7 @@ import { pageOf, pointPage } from './read/chunked-page.ts';
 import { openPointReader, type PointReader } from './read/point-reader.ts';
 import type { ReaderOperations, VersionColumns } from './read/reader.ts';
 import { SentScopes } from './read/sent-scopes.ts';
-import { compareKeys } from '../text-order.ts';
+import { compareKeys } from '../compare-keys.ts';
 import { packBatch, type WorkerEvent, type WriterState } from './tables/messages.ts';
 import { ReaderThreads, readerCacheBytes, type ReaderOutput } from './threads/reader-threads.ts';
 import { startWorker, type WorkerCalls } from './threads/worker-call.ts';

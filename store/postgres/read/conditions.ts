@@ -1,9 +1,11 @@
 // The conditions of a query for one type as SQL of PostgreSQL, about a row `o` of table `obj`.
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { ResourceType } from '../../../query/types.ts';
-import { compileQuery, type ConditionSql, type Conditions as SqlConditions } from '../../conditions.ts';
+import type { ConditionSql } from '../../condition-sql.ts';
+import { compileQuery, type Conditions as SqlConditions } from '../../conditions.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
 import type { TermSet } from '../../term-lookups.ts';
+import type { Catalog } from './catalog.ts';
 import { bytes, isOneOf, numberFragment, fragment, wholeTexts, type SqlFragment } from './sql.ts';
 import { lookUpTerms, type TermsOf } from './term-sets.ts';
 
@@ -16,26 +18,44 @@ export type Conditions = SqlConditions<unknown, string>;
  */
 export async function compileConditions(of: TermsOf, query: ListQuery, type: ResourceType): Promise<Conditions> {
   const indexed = indexedPaths(type, of.snapshot.catalog.oldestForm);
-  const compiling = compileQuery(query, type, indexed, conditionSql);
+  const compiling = compileQuery(query, type, indexed, conditionSql(of.snapshot.catalog));
   let step = compiling.next();
   while (step.done !== true) step = compiling.next(await lookUpTerms(of, step.value));
   return step.value;
 }
 
-const conditionSql: ConditionSql<unknown, string> = {
-  isOneOf: (column, texts) => isOneOf(column, 'bytea', wholeTexts(texts)),
-  isNoneOf: (column, texts) => fragment(`${column} <> ALL(?::bytea[])`, wholeTexts(texts)),
-  contains: (column, part) => fragment(`position(?::bytea in ${column}) > 0`, bytes(part)),
-  isCreated: (operator, ms) => {
-    const { text, values } = numberFragment(ms);
-    return { text: `o.created ${operator} ${text}`, values };
-  },
-  nameContains: (lower, { text, values }) => {
-    const inName = 'position(?::bytea in coalesce(o.fold, o.name)) > 0';
-    return fragment(`(${inName} OR ${text})`, bytes(lower), ...values);
-  },
-  hasTerms: termFragment,
-};
+function conditionSql(catalog: Catalog): ConditionSql<unknown, string> {
+  return {
+    isOneOf: (column, texts) => isOneOf(column, 'bytea', wholeTexts(texts)),
+    isNoneOf: (column, texts) => fragment(`${column} <> ALL(?::bytea[])`, wholeTexts(texts)),
+    contains: (column, part) => fragment(`position(?::bytea in ${column}) > 0`, bytes(part)),
+    isCreated: (operator, ms) => {
+      const { text, values } = numberFragment(ms);
+      return { text: `o.created ${operator} ${text}`, values };
+    },
+    nameContains: (lower, { text, values }) => {
+      const inName = 'position(?::bytea in coalesce(o.fold, o.name)) > 0';
+      return fragment(`(${inName} OR ${text})`, bytes(lower), ...values);
+    },
+    hasTerms: termFragment,
+    isInCluster: (isWanted) => {
+      const wanted = [...catalog.incarnations.values()].filter(({ cluster }) => isWanted(cluster));
+      return isOneOf(
+        'o.inc',
+        'int4',
+        wanted.map(({ number }) => number),
+      );
+    },
+    // Names of namespaces are not in memory, so that only equality can be tested.
+    isInNamespace: (_, among) => {
+      if (among === undefined) return undefined;
+      const texts = wholeTexts(among.texts);
+      return among.isNegated
+        ? fragment('o.namespace <> ALL(?::bytea[])', texts)
+        : isOneOf('o.namespace', 'bytea', texts);
+    },
+  };
+}
 
 /** Up to this many terms are found through the database index; more are compared through a hash table. */
 const mostInIndex = 100;

@@ -1,6 +1,6 @@
 // The order of a query in SQL: the expressions to sort by, and the condition for rows that come after a given row.
 import type { KeyRow, RowOrder, RowPlace } from '../../row-order.ts';
-import { compareText } from '../../text-order.ts';
+import { compareText } from '../../../lib/text/compare-text.ts';
 import type { IncarnationRecord } from './catalog.ts';
 import { bytes, join, numberFragment, fragment, type SqlFragment } from './sql.ts';
 

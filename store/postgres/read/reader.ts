@@ -5,7 +5,7 @@ import type { RowScope } from '../../../query/scope/scope.ts';
 import { typeKey, type ResourceType } from '../../../query/types.ts';
 import { indexVersionsOf } from '../../index-version.ts';
 import { BodyBudget, type BodyLimits } from '../../body-budget.ts';
-import { compareKeys } from '../../text-order.ts';
+import { compareKeys } from '../../compare-keys.ts';
 import { storedTypesOf, type FollowRow } from '../../stored-types.ts';
 import type { IndexStore, Page, PageRequest, ReadPoint, RowRead, StoredType, StoredVersion } from '../../store.ts';
 import type { Database } from '../connection/database.ts';
@@ -72,9 +72,10 @@ function isShort(query: ListQuery, { limit, withRemaining = false }: PageRequest
 }
 
 /** Whether no condition of the query needs a statement of its own before the one that reads rows. */
-function isPlain({ labels, fields, text, anyOf, owner }: ListQuery): boolean {
+function isPlain({ labels, fields, text, anyOf, where, owner }: ListQuery): boolean {
   const isEqual = ({ operator }: { readonly operator: string }): boolean => ['In', 'Equals'].includes(operator);
-  return owner === undefined && text.length + anyOf.length === 0 && [...labels, ...fields].every(isEqual);
+  const isSimple = owner === undefined && where === undefined;
+  return isSimple && text.length + anyOf.length === 0 && [...labels, ...fields].every(isEqual);
 }
 
 interface PageOptions {

@@ -219,7 +219,7 @@ function pointOf(query: ListQuery, { limit, offset = 0, after }: PageRequest): P
   const { nameContains, text, labels, fields, anyOf, notClusters, notNamespaces, notNames } = query;
   const conditions = [nameContains, text, labels, fields, anyOf, notClusters, notNamespaces, notNames];
   if (conditions.some((some) => some !== undefined && some.length > 0)) return undefined;
-  const { uids, owner, createdSinceMs, createdBeforeMs } = query;
-  if ([uids, owner, createdSinceMs, createdBeforeMs].some((one) => one !== undefined)) return undefined;
+  const { uids, owner, where, createdSinceMs, createdBeforeMs } = query;
+  if ([uids, owner, where, createdSinceMs, createdBeforeMs].some((one) => one !== undefined)) return undefined;
   return { type: typeKey(types[0]!), cluster: clusters[0]!, namespace: namespaces?.[0], name: names[0]! };
 }

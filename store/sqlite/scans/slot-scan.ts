@@ -3,7 +3,7 @@
 // 1.4 to 0.7 ms (docs/performance.md). When a slot holds more rows than are wanted at a time, the scan continues within
 // the slot in the next transaction.
 import { incarnationOf, type Catalog, type NamespaceSlot, type SlotRow } from '../tables/catalog.ts';
-import { compareText } from '../../text-order.ts';
+import { compareText } from '../../../lib/text/compare-text.ts';
 import { compareSlotClusters, type KeyRow, type RowOrder, type RowPlace, type SortKey } from '../../row-order.ts';
 import { slotsPerIncarnation } from '../tables/schema.ts';
 import { whereOf, type Session, type TypePlan } from '../session/session.ts';

@@ -2,7 +2,7 @@
 // are used for one plan never overlap, so no row is listed or counted twice.
 import type { ListQuery } from '../../../query/list-query.ts';
 import { incarnationOf, type SlotRow } from '../tables/catalog.ts';
-import { slotsPerIncarnation } from '../tables/schema.ts';
+import { incarnationShift as shift, slotsPerIncarnation } from '../tables/schema.ts';
 import type { Extent } from '../session/extents.ts';
 import type { TypePlan } from '../session/session.ts';
 import type { SqlFragment } from '../tables/sql.ts';
@@ -19,8 +19,6 @@ export interface AccessPath {
   /** Whether a row may occur several times, once for each of the required terms that it has. */
   readonly repeats: boolean;
 }
-
-const shift = Math.log2(slotsPerIncarnation);
 
 /**
  * A condition for rows or postings inside the extent; undefined when all rows of the type are inside.

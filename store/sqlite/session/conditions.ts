@@ -1,10 +1,13 @@
 // The conditions of a query for one type as SQL of SQLite, about a row `o` of table `obj`.
-import { compileQuery, type ConditionSql, type Conditions as SqlConditions } from '../../conditions.ts';
+import type { ConditionSql } from '../../condition-sql.ts';
+import { compileQuery, type Conditions as SqlConditions } from '../../conditions.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
 import type { SqlFragment } from '../../sql-fragment.ts';
 import type { TermSet } from '../../term-lookups.ts';
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { ResourceType } from '../../../query/types.ts';
+import type { Catalog } from '../tables/catalog.ts';
+import { incarnationShift } from '../tables/schema.ts';
 import type { Sql, SqlValue } from '../tables/sql.ts';
 import { lookUpTerms } from './term-sets.ts';
 
@@ -20,6 +23,13 @@ export interface TermTests {
   readonly add: (ids: readonly number[]) => number;
 }
 
+/** What conditions are compiled with. */
+export interface Tools {
+  readonly sql: Sql;
+  readonly tests: TermTests;
+  readonly catalog: Catalog;
+}
+
 /**
  * Up to this many terms of a condition are looked up for each row in table `posting`. More terms are compared with the
  * row's own list of terms.
@@ -31,13 +41,12 @@ const mostProbed = 8;
  * @throws GatewayError BAD_REQUEST when the query has too many conditions
  */
 export function compileConditions(
-  sql: Sql,
-  tests: TermTests,
+  { sql, tests, catalog }: Tools,
   query: ListQuery,
   t: number,
   type: ResourceType,
 ): Conditions {
-  const compiling = compileQuery(query, type, indexedPaths(type), conditionSql(tests));
+  const compiling = compileQuery(query, type, indexedPaths(type), conditionSql(tests, catalog));
   let step = compiling.next();
   while (step.done !== true) step = compiling.next(lookUpTerms(sql, t, step.value));
   const { fragments, recheck } = step.value;
@@ -50,7 +59,7 @@ export function compileConditions(
   };
 }
 
-function conditionSql(tests: TermTests): ConditionSql<SqlValue, number> {
+function conditionSql(tests: TermTests, catalog: Catalog): ConditionSql<SqlValue, number> {
   return {
     isOneOf: (column, texts) => fragment(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(texts)),
     isNoneOf: (column, texts) => fragment(`${column} NOT IN (SELECT value FROM json_each(?))`, JSON.stringify(texts)),
@@ -63,7 +72,28 @@ function conditionSql(tests: TermTests): ConditionSql<SqlValue, number> {
       return fragment(`(${name} OR ${text})`, lower, ...values);
     },
     hasTerms: (terms) => ({ ...termFragment(tests, terms), terms }),
+    isInCluster: (isWanted) => {
+      const wanted = [...catalog.incarnations.values()].filter(({ cluster }) => isWanted(cluster));
+      return isAmong(`(o.place >> ${incarnationShift})`, wanted);
+    },
+    isInNamespace: (isWanted) => {
+      const slots = [...catalog.slots.values()];
+      const wanted = slots.filter(({ namespace }) => isWanted(namespace));
+      if (wanted.length <= slots.length / 2) return isAmong('+o.place', wanted);
+      const others = slots.filter(({ namespace }) => !isWanted(namespace));
+      return negated(isAmong('+o.place', others));
+    },
   };
+}
+
+/** That a number is that of one of these records. */
+function isAmong(of: string, records: readonly { readonly number: number }[]): SqlFragment<SqlValue> {
+  const numbers = JSON.stringify(records.map(({ number }) => number));
+  return fragment(`${of} IN (SELECT value FROM json_each(?))`, numbers);
+}
+
+function negated({ text, values }: SqlFragment<SqlValue>): SqlFragment<SqlValue> {
+  return { text: `NOT (${text})`, values };
 }
 
 function termFragment(tests: TermTests, { ids, isNegative }: TermSet<number>): SqlFragment<SqlValue> {

@@ -41,7 +41,7 @@ export function planTypes(session: Session, { query, grants }: Question): readon
   return [...types].flatMap(([key, type]): readonly TypePlan[] => {
     const extent = extentOf(session, narrowed, key, grants);
     if (extent === undefined) return [];
-    const conditions = compileConditions(sql, session.tests, narrowed, extent.t, type);
+    const conditions = compileConditions(session, narrowed, extent.t, type);
     return conditions.isNever ? [] : [{ type: key, extent, conditions, only }];
   });
 }

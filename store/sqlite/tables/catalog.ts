@@ -5,7 +5,7 @@ import type { DatabaseSync } from 'node:sqlite';
 
 import type { TypeKey } from '../../../query/types.ts';
 import type { KeyRow } from '../../row-order.ts';
-import { compareText } from '../../text-order.ts';
+import { compareText } from '../../../lib/text/compare-text.ts';
 import { slotsPerIncarnation } from './schema.ts';
 
 export interface IncarnationRecord {

@@ -3,7 +3,7 @@
 // time than the write costs the worker.
 import type { ObjectKey, TypeInfo, Incarnation } from '../../../query/types.ts';
 import type { RowWrite, SyncPosition, WriteBatch } from '../../store.ts';
-import { compareKeys } from '../../text-order.ts';
+import { compareKeys } from '../../compare-keys.ts';
 
 /** One row of {@link PackedBatch.rows}. The last element is the length of the row's body in bytes. */
 export type PackedRow = readonly [

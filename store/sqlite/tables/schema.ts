@@ -13,6 +13,8 @@ export const schemaVersion = 4;
 
 /** How many slot numbers each incarnation has. The n-th slot is `incarnation * slotsPerIncarnation + n`. */
 export const slotsPerIncarnation = 2 ** 20;
+/** By how many bits a slot number is shifted right to get the number of its incarnation. */
+export const incarnationShift = Math.log2(slotsPerIncarnation);
 
 /** Values of `change.kind`. */
 export const changeKind = { added: 0, modified: 1, deleted: 2 } as const;

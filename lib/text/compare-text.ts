@@ -1,5 +1,4 @@
-// The order in which stores compare texts, and the order of object keys.
-import type { ObjectKey } from '../query/types.ts';
+// The order of texts by their UTF-8 bytes.
 
 /** Rank of a UTF-16 unit in the order of code points: surrogates come after all other units. */
 export function rank(unit: number): number {
@@ -18,13 +17,4 @@ export function compareText(one: string, other: string): number {
     return a - b;
   }
   return one.length - other.length;
-}
-
-/** Compares by namespace, then by name, both by UTF-16 units as JavaScript does. */
-export function compareKeys(one: ObjectKey, other: ObjectKey): number {
-  return compareUnits(one.namespace, other.namespace) || compareUnits(one.name, other.name);
-}
-
-function compareUnits(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
 }

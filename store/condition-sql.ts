@@ -1,0 +1,39 @@
+// What a store must be able to write as SQL, so that conditions.ts and where-sql.ts can compile a query for it.
+import type { AmongTexts } from '../query/where/lift.ts';
+import type { SqlFragment } from './sql-fragment.ts';
+import type { TermLookup, TermSet } from './term-lookups.ts';
+
+/** SQL for a condition on columns of `o`. */
+export interface ConditionPiece<Value, Id> extends SqlFragment<Value> {
+  /** The terms that the SQL tests for; absent when it tests something else. */
+  readonly terms?: TermSet<Id>;
+}
+
+export type TextColumn = 'o.name' | 'o.uid';
+
+/** The SQL of single conditions in a store. */
+export interface ConditionSql<Value, Id> {
+  readonly isOneOf: (column: TextColumn, texts: readonly string[]) => SqlFragment<Value>;
+  readonly isNoneOf: (column: TextColumn, texts: readonly string[]) => SqlFragment<Value>;
+  readonly contains: (column: TextColumn, part: string) => SqlFragment<Value>;
+  readonly isCreated: (operator: '>=' | '<', ms: number) => SqlFragment<Value>;
+  /** That the name contains the text in upper or lower case, or that the row has certain terms. */
+  readonly nameContains: (lower: string, orTerms: SqlFragment<Value>) => SqlFragment<Value>;
+  readonly hasTerms: (terms: TermSet<Id>) => ConditionPiece<Value, Id>;
+  /** That the row is in a cluster whose name passes the test. */
+  readonly isInCluster: (isWanted: (cluster: string) => boolean) => SqlFragment<Value>;
+  /**
+   * That the row is in a namespace that passes the test; undefined when the store cannot tell.
+   * @param among the namespaces that the test allows or forbids, if it is a test of equality
+   */
+  readonly isInNamespace: (
+    isWanted: (namespace: string) => boolean,
+    among: AmongTexts | undefined,
+  ) => SqlFragment<Value> | undefined;
+}
+
+/**
+ * Gives each lookup of terms that it needs, and is continued with the terms found: undefined when the path has too many
+ * values to test.
+ */
+export type Lookups<Id, Result> = Generator<TermLookup, Result, TermSet<Id> | undefined>;
