@@ -47,7 +47,10 @@ function isExcepted(host: string, port: number, exceptions: string): boolean {
     .some((entry) => entry !== '' && covers(entry, host.toLowerCase(), port));
 }
 
-/** Whether one entry of NO_PROXY covers the host: `*`, a network, an address, or a domain; the last two with a port. */
+/**
+ * Whether one entry of NO_PROXY covers the host. An entry is `*`, a network (CIDR), or an address or domain, which may
+ * have a port.
+ */
 function covers(entry: string, host: string, port: number): boolean {
   if (entry === '*') return true;
   const [, base = '', bits] = /^([^/]*)\/(\d{1,3})$/.exec(entry) ?? [];

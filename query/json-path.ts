@@ -218,7 +218,7 @@ function skipWord(bytes: Buffer, start: number): number {
 }
 
 function broken(at: number): SyntaxError {
-  return new SyntaxError(`unexpected byte ${at} of a JSON document`);
+  return new SyntaxError(`unexpected character at byte offset ${at} of a JSON document`);
 }
 
 /** The text of a scalar; null for JSON null; undefined for an object or a list, which are not compared as text. */

@@ -1,5 +1,6 @@
 // What one user may see of one cluster. Two sides must allow it: the gateway's own authorizer, and the cluster itself
 // for the identity under which the user's requests reach it. Where either side cannot be decided, nothing is shown.
+// A result counts for at most five minutes.
 import type { Authorizer } from '../auth/rules/authorize.ts';
 import { makeIdentityNumbers } from '../auth/callers/identity-key.ts';
 import { memberView } from '../auth/rules/impersonation.ts';

@@ -1,7 +1,7 @@
 // Asks clusters who may see what, for clusters that decide by more than RBAC. It sends SubjectAccessReviews with the
 // gateway's own credential and names the user's identity in the spec. A SubjectAccessReview adds no groups by itself,
-// so the spec holds the identity as it is after impersonation. A failed request is not remembered, and it hides the
-// cluster.
+// so the spec holds the identity as it is after impersonation. An answer counts for ten seconds. A failed request is
+// not remembered, and it hides the cluster.
 import { inTurns } from '../lib/in-turns.ts';
 import { makeIdentityNumbers } from '../auth/callers/identity-key.ts';
 import { makeReviewCache } from '../auth/reviews/review-cache.ts';

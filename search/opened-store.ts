@@ -98,7 +98,7 @@ async function openSqlite({
     onStopped: (types) => {
       if (types.length > 0)
         log.warn({ types }, 'index: its size limit is reached; objects of these types are not updated any more');
-      else log.info({}, 'index: there is room again');
+      else log.info({}, 'index: its size is below the limit again; objects of all types are updated again');
     },
   };
   if (peers === undefined) return { store: await openSqliteStore(settings), writing: Promise.resolve() };

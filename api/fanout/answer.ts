@@ -99,7 +99,10 @@ function refuseStreams({ info, upgrade, inbound }: Authorized): void {
 function refuseOtherReading({ info, inbound, target }: Authorized, segments: readonly string[], rest: string): void {
   const sent = requestInfo(inbound.method, segments, rest, false);
   if (sent.verb === info.verb && sent.name === info.name && sent.namespace === info.namespace) return;
-  throw new GatewayError('BAD_REQUEST', `the query is not valid: ${target.query.slice(0, 100)}`);
+  throw new GatewayError(
+    'BAD_REQUEST',
+    `the query is refused, because clusters would read another verb, name or namespace from it: ${target.query.slice(0, 100)}`,
+  );
 }
 
 function sendIncomplete(state: Authorized, writer: AnswerWriter, { error, missing }: IncompleteAnswer): void {

@@ -1,6 +1,6 @@
 // Writes entries for a gateway into the text of a kubeconfig and keeps everything else unchanged, including comments.
 // Easy to get wrong: an entry whose name fits may still belong to somebody else. Only entries whose `server` is this
-// gateway may be changed or removed.
+// gateway may be changed or removed. Names of contexts and clusters are decided here: `<prefix>-<cluster>`.
 import { isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Document, ParsedNode, YAMLMap, YAMLSeq } from 'yaml';
 import { usageFailure } from '../terminal/failure.ts';

@@ -59,7 +59,7 @@ function refuseSets({ metadata: { labels } }: Work, name: WorkName): void {
   const set = labels?.[replicaSetLabel];
   if (set === undefined) return;
   throw new Failure(
-    `${textOf(name)} belongs to the ManifestWorkReplicaSet ${set.replace('.', '/')}, which would write it again`,
+    `${textOf(name)} belongs to the ManifestWorkReplicaSet ${set.replace('.', '/')}, which would undo the rollback`,
     'Roll the ManifestWorkReplicaSet back instead.',
   );
 }

@@ -160,8 +160,8 @@ export function placeOf(
 }
 
 /**
- * Whether an answer is the one object of a place. Security: what is deleted is what the person has read, so an answer
- * that is a list, or another object than the address names, has no place.
+ * Whether an API server's answer is the object that the page's address names. Security: a person may only delete the
+ * object that they were shown, so a list or another object is not accepted.
  */
 export function isAt({ group, version, namespace, name }: ObjectPlace, object: KubeObject): boolean {
   const { metadata } = object;

@@ -1,5 +1,5 @@
 // Turns the text of the search bar into query parameters of the index. The words before a colon stand for filters of
-// the index's API, so that kubectl can send the same query.
+// the index's API, so that kubectl can send the same query. Also says which facets (filters) each kind has.
 import type { Kind } from '../api/kube.ts';
 
 /** The text of the search bar, parsed: a query for one resource type. */

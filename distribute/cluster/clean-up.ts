@@ -79,7 +79,8 @@ export async function endAppliedWork(parts: ReconcileParts, namespace: string, n
   const appliedWork = appliedWorks.get(name);
   if (appliedWork === undefined || appliedWork.agentId !== settings.agentId) return 'done';
   const { workName } = appliedWork;
-  // One that names a work under whose name it would not have been made is the record of no work.
+  // An AppliedManifestWork is called `<hash of the hub>-<name of its ManifestWork>`. If its name does not match the
+  // `workName` in it, it belongs to no ManifestWork.
   const work = name === `${settings.hubHash}-${workName}` ? settings.work(namespace, workName) : undefined;
   if (!appliedWork.isDeleting) return await evict(parts, appliedWork, work !== undefined);
   if (!appliedWork.hasFinalizer) return 'done';

@@ -29,7 +29,10 @@ export interface Right {
 
 const unasked: Right = { refused: undefined, conditions: [] };
 
-/** Answers for a ManifestWork that is about to be executed as `executor`, whether the work names it or not. */
+/**
+ * Decides whether a ManifestWork may be executed as `executor`: whether the user who changed the work last may
+ * `execute-as` it. The work may name another executor, or none.
+ */
 export async function rightOf(
   parts: RightParts,
   { object: work, namespace }: Work,

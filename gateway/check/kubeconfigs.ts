@@ -1,5 +1,5 @@
 // Checks kubeconfig files: lists the files that hold their secrets, and finds weaknesses in the context for a hub or a
-// webhook.
+// webhook. What is weak in a context is decided in clusters.ts.
 import { readFileSync } from 'node:fs';
 import { unusable } from '../../cache/sources/unusable.ts';
 import { draftClusters } from '../../cache/sources/kubeconfig/kubeconfig-cluster.ts';

@@ -247,7 +247,7 @@ class StartedOnUse implements GatewayIndex {
     // The new index waits until the old one is closed, because the old one holds a lock on the database file.
     this.#closing = started
       .then((index) => index.close())
-      .catch((error: unknown) => this.#parts.log.error({ err: error }, 'index: one that broke could not be closed'));
+      .catch((error: unknown) => this.#parts.log.error({ err: error }, 'index: the damaged index could not be closed'));
     this.#again = setTimeout(() => this.#ready().catch(() => undefined), isFirst ? 0 : retryMs);
     this.#again.unref();
   }

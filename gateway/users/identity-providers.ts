@@ -55,8 +55,9 @@ export async function startIdentityProviders(
       followIssuerKeys(issuer, {
         timing: issuerTiming(config.timeScale),
         onFault(fault) {
-          if (fault === undefined) log.info({ issuer: issuer.url }, 'the keys of the identity provider are here');
-          else log.warn({ issuer: issuer.url, fault }, 'the keys of the identity provider cannot be had');
+          if (fault === undefined)
+            log.info({ issuer: issuer.url }, 'the signing keys of the identity provider were fetched');
+          else log.warn({ issuer: issuer.url, fault }, 'the signing keys of the identity provider cannot be fetched');
         },
       }),
   });

@@ -174,7 +174,7 @@ class Execution {
     if (rest.length > 0 || piped.length > 0) {
       if (first.kind === 'field' || first.kind === 'variable' || first.kind === 'chain') {
         const value = this.#operand(first, dot);
-        throw new TemplateError(`a ${typeName(value)} is given arguments`);
+        throw new TemplateError(`can't give arguments to a ${typeName(value)}: it is not a function`);
       }
       throw new TemplateError("can't give argument to non-function");
     }

@@ -1,5 +1,5 @@
 // Builds the requests that write one object, for every client of an API server: that of the hub, of a member, and of
-// the commands.
+// the commands. A delete names the object's UID and has propagation policy Background.
 import type { ApiCall } from '../types.ts';
 
 /** A call without its timeout, which the client adds. */

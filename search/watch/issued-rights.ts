@@ -100,8 +100,9 @@ export function makeIssuedRights(store: Pick<IndexStore, 'changes'>): IssuedRigh
         }
       }
       if (others.size > 1) throw changed();
-      // The position may also have been given out under the current rights. A client that had the current rights gets
-      // ADDED for rows that it has already, and DELETED for rows that it never had. Its rows are correct all the same.
+      // These are the only rights, besides the current ones, under which a client can have got its list at `position`.
+      // A client that got it under the current rights gets ADDED for rows that it has already, and DELETED for rows
+      // that it never had. Its rows are correct all the same.
       return [...others.values()][0];
     },
   };

@@ -1,4 +1,5 @@
-// Decides in which clusters a TenantBinding or ClusterPermission grants rights.
+// Decides in which clusters a TenantBinding or ClusterPermission grants rights: by names, by labels, or by the
+// PlacementDecisions of OCM.
 import { listAt, textAt } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import type { ClusterRecord } from '../../model/records.ts';

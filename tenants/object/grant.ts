@@ -122,7 +122,10 @@ export function readSubjects(subjects: readonly unknown[]): readonly JsonObject[
     if (name === '') throw new GrantFault('a subject has no name');
     if (kind === 'ServiceAccount') {
       if (namespace === '') throw new GrantFault(`the ServiceAccount ${name} has no namespace`);
-      if (namespace === gatewayNamespace) throw new GrantFault(`ServiceAccounts of ${namespace} are the gateway's own`);
+      if (namespace === gatewayNamespace)
+        throw new GrantFault(
+          `nothing is granted to the ServiceAccount ${name}: the namespace ${namespace} is the gateway's own`,
+        );
       return { kind, name, namespace };
     }
     if (kind !== 'User' && kind !== 'Group')
@@ -135,7 +138,8 @@ export function readSubjects(subjects: readonly unknown[]): readonly JsonObject[
 
 /** Returns a `roleRef`. Refuses the gateway's own roles. @throws GrantFault */
 export function readRoleRef(kind: string, name: string): JsonObject {
-  if (kind !== 'ClusterRole' && kind !== 'Role') throw new GrantFault(`a roleRef is a ${JSON.stringify(kind)}`);
+  if (kind !== 'ClusterRole' && kind !== 'Role')
+    throw new GrantFault(`a roleRef is a ${JSON.stringify(kind)}, and not a ClusterRole or Role`);
   if (name === '') throw new GrantFault(`a ${kind} has no name`);
   if (name.startsWith(ownName)) throw new GrantFault(`the ${kind} ${name} is the gateway's own`);
   return { apiGroup: rbacGroup, kind, name };

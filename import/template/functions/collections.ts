@@ -115,7 +115,7 @@ function dug(args: readonly Value[]): Value {
   let at: Value = args.at(-1)!;
   const fallback = args.at(-2);
   const keys = args.slice(0, -2).map((key) => {
-    if (typeof key !== 'string') throw new TemplateError(`dig: a key is text, not a ${typeName(key)}`);
+    if (typeof key !== 'string') throw new TemplateError(`dig: a key must be text, not a ${typeName(key)}`);
     return key;
   });
   for (const key of keys) {

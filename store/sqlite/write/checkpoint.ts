@@ -60,7 +60,10 @@ interface Result {
   readonly checkpointed: number;
 }
 
-/** Compares the log with the record file. Must be called before SQLite opens the database. */
+/**
+ * Tells whether the write-ahead log may be used, by comparing it with the record file of the last checkpoint. Must be
+ * called before SQLite opens the database, because SQLite silently ignores the damaged end of a log.
+ */
 export function examineLog(file: string): LogState {
   const record = readRecord(file);
   if (record === undefined) return 'sound';
