@@ -25,11 +25,12 @@ import type {
   WriteBatch,
 } from '../store.ts';
 import type { BodyLimits } from '../body-budget.ts';
-import { pageOf, pointPage } from './read/chunked-page.ts';
+import { pageOf } from './read/chunked-page.ts';
 import { openPointReader, type PointReader } from './read/point-reader.ts';
 import type { ReaderOperations, VersionColumns } from './read/reader.ts';
 import { SentScopes } from './read/sent-scopes.ts';
 import { compareKeys } from '../compare-keys.ts';
+import { pointPage } from '../point.ts';
 import { packBatch, type WorkerEvent, type WriterState } from './tables/messages.ts';
 import { ReaderThreads, readerCacheBytes, type ReaderOutput } from './threads/reader-threads.ts';
 import { startWorker, type WorkerCalls } from './threads/worker-call.ts';
@@ -261,7 +262,7 @@ export class SqliteIndex implements SqliteStore {
       throw new GatewayError('BAD_REQUEST', message);
     }
     const point = this.#points.find(query, scope, page);
-    if (point !== undefined) return pointPage(point, this.#pointOf(point), page.withRemaining);
+    if (point !== undefined) return pointPage(point.rows, this.#pointOf(point), page.withRemaining);
     const keys = await this.#askOf('list', query, scope, { page });
     const read = (ids: Float64Array, sequence: number) => this.#ask('bodies', { ids, sequence });
     return pageOf(keys, this.#pointOf(keys), read);

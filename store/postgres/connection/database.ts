@@ -65,6 +65,11 @@ export interface ReadSession {
   readonly begin: (first: string, ...texts: readonly string[]) => Promise<readonly Answered[]>;
   readonly run: (text: string) => Promise<readonly Answered[]>;
   /**
+   * Runs one query without a transaction around it. It sees the database at one moment, and must name its tables with
+   * their schema.
+   */
+  readonly runAlone: (text: string) => Promise<Answered>;
+  /**
    * Returns a function that parses a value in text format.
    * @param type the OID of the value's type
    */
@@ -156,6 +161,10 @@ export class Database {
         return answered.slice(-1 - texts.length);
       },
       run: (text) => runScript(client, text),
+      runAlone: async (text) => {
+        const limit = `SELECT set_config('statement_timeout', '${this.statementTimeoutMs}', true)`;
+        return (await runScript(client, `${limit}; ${text}`))[1]!;
+      },
       readerOf: (type) => parsers.getTypeParser(type, 'text'),
     };
   }

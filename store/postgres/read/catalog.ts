@@ -21,6 +21,8 @@ export interface Catalog {
   readonly typeKeys: ReadonlyMap<number, TypeKey>;
   readonly incarnations: ReadonlyMap<string, IncarnationRecord>;
   readonly byNumber: ReadonlyMap<number, IncarnationRecord>;
+  /** The incarnations by name of their cluster. There are several while a new incarnation replaces an old one. */
+  readonly byCluster: ReadonlyMap<string, readonly IncarnationRecord[]>;
   /** The oldest form (../../row-form.ts) in which rows of the database are written; undefined while no row says so. */
   readonly oldestForm: number | undefined;
 }
@@ -42,6 +44,7 @@ export async function readCatalog(rows: RunFragment, version: number): Promise<C
     typeKeys: new Map(types),
     incarnations: new Map(incarnations.map((record) => [record.id, record])),
     byNumber: new Map(incarnations.map((record) => [record.number, record])),
+    byCluster: Map.groupBy(incarnations, ({ cluster }) => cluster),
     oldestForm: oldest?.[0] ?? undefined,
   };
 }

@@ -6,6 +6,7 @@ import { typeKey, type ResourceType } from '../../../query/types.ts';
 import { indexVersionsOf } from '../../index-version.ts';
 import { BodyBudget, type BodyLimits } from '../../body-budget.ts';
 import { compareKeys } from '../../compare-keys.ts';
+import { pointOf, pointPage } from '../../point.ts';
 import { storedTypesOf, type FollowRow } from '../../stored-types.ts';
 import type { IndexStore, Page, PageRequest, ReadPoint, RowRead, StoredType, StoredVersion } from '../../store.ts';
 import type { Database } from '../connection/database.ts';
@@ -14,7 +15,8 @@ import { countRows } from './counts.ts';
 import { readFacets, readFacetValues } from './facets.ts';
 import { readKeys } from './pages.ts';
 import type { Question } from './plans.ts';
-import { snapshotsOf, type InSnapshot, type Moment, type Snapshot } from './snapshot.ts';
+import { readPoint } from './point.ts';
+import { snapshotsOf, type InSnapshot, type KnownCatalog, type Moment, type Snapshot } from './snapshot.ts';
 import { fragment } from './sql.ts';
 
 /** The read methods of a store. */
@@ -28,7 +30,8 @@ export interface ReaderOptions {
 }
 
 export function openReader({ database, storeId, bodyLimits }: ReaderOptions): Reader {
-  const inSnapshot = snapshotsOf(database);
+  const memory: KnownCatalog = { catalog: undefined };
+  const inSnapshot = snapshotsOf(database, memory);
   const versions = indexVersionsOf(storeId);
   const seen = ({ sequence, rights }: Moment): ReadPoint => {
     return { resourceVersion: versions.make(sequence), rightsVersion: rights === 0 ? '' : versions.make(rights) };
@@ -36,7 +39,15 @@ export function openReader({ database, storeId, bodyLimits }: ReaderOptions): Re
   return {
     types: (incarnation) => inSnapshot((snapshot) => storedTypes(snapshot, incarnation)),
     versions: (incarnation, type) => inSnapshot((snapshot) => storedVersions(snapshot, incarnation, type)),
-    list: (query, scope, page) => readPage(inSnapshot, questionOf(query, scope), page, { seen, bodyLimits }),
+    list: async (query, scope, page) => {
+      const point = pointOf(query, page);
+      const read =
+        point === undefined || memory.catalog === undefined
+          ? undefined
+          : await readPoint(database, memory.catalog, point, scope);
+      if (read !== undefined) return pointPage(read.rows, seen(read.moment), page.withRemaining);
+      return readPage(inSnapshot, questionOf(query, scope), page, { seen, bodyLimits });
+    },
     count: (query, scope, over) =>
       inSnapshot(
         async (snapshot) => {

@@ -26,6 +26,7 @@ function fakeDatabase() {
   const session: ReadSession = {
     begin: async (...texts) => run(texts),
     run: async (text) => run([text]),
+    runAlone: async (text) => run([text])[0]!,
     readerOf: () => (value) => value,
   };
   const database: Pick<Database, 'reading' | 'schema'> = { schema: 's', reading: (work) => work(session) };

@@ -47,9 +47,16 @@ export type InSnapshot = <T>(work: (snapshot: Snapshot) => Promise<T>, options?:
 /** Thrown when the work must be done again: the catalog was outdated, or the transaction has already ended. */
 class AgainError extends Error {}
 
+/** The newest catalog that was read; undefined before the first time. */
+export interface KnownCatalog {
+  catalog: Catalog | undefined;
+}
+
 /** Makes the function that runs work in read-only transactions. They share the catalog in memory. */
-export function snapshotsOf(database: Pick<Database, 'reading' | 'schema'>): InSnapshot {
-  let catalog: Catalog | undefined;
+export function snapshotsOf(
+  database: Pick<Database, 'reading' | 'schema'>,
+  memory: KnownCatalog = { catalog: undefined },
+): InSnapshot {
   const termCounts = new TermCounts();
   const point = `SELECT q.last, q.rights, q.catalog, s.trimmed
     FROM ${database.schema}.sequencer q CROSS JOIN ${database.schema}.store s WHERE q.one AND s.one`;
@@ -61,7 +68,7 @@ export function snapshotsOf(database: Pick<Database, 'reading' | 'schema'>): InS
         await of.moment();
         return result;
       };
-      const known = catalog;
+      const known = memory.catalog;
       if (known !== undefined) {
         const first = new Transaction({ session, point, termCounts }, known, isShort);
         try {
@@ -75,7 +82,8 @@ export function snapshotsOf(database: Pick<Database, 'reading' | 'schema'>): InS
       const transaction = new Transaction({ session, point, termCounts }, known ?? emptyCatalog, false);
       const read = await transaction.begin();
       // Another question may have put a newer one there meanwhile, and go on to ask by it.
-      if (catalog === undefined || catalog === known || catalog.version < read.version) catalog = read;
+      const { catalog } = memory;
+      if (catalog === undefined || catalog === known || catalog.version < read.version) memory.catalog = read;
       return attempt(transaction, work);
     });
 }
@@ -86,6 +94,7 @@ const emptyCatalog: Catalog = {
   typeKeys: new Map(),
   incarnations: new Map(),
   byNumber: new Map(),
+  byCluster: new Map(),
   oldestForm: undefined,
 };
 

@@ -2,7 +2,6 @@
 // the others are requested from the thread chunk by chunk while the page is consumed.
 import type { Page, ReadPoint, RowRead } from '../../store.ts';
 import { rowsOfChunk, type BodyChunk } from './bodies.ts';
-import type { PointRead } from './point-reader.ts';
 import type { ReadPage } from './reader.ts';
 
 /** The most row ids that are sent to a reader thread at a time. The thread may read fewer rows when they are large. */
@@ -27,19 +26,6 @@ export function pageOf(
     ...(warnings === undefined ? {} : { warnings }),
     chunks: { [Symbol.asyncIterator]: () => chunksOf(left, sequence, first, read) },
     ...(left !== undefined ? {} : { release: () => void (first.bodies.buffer as ArrayBuffer).transfer(0) }),
-  };
-}
-
-/** Makes a page of the one object that was looked up by its key, or of no object. */
-export function pointPage({ rows }: PointRead, point: ReadPoint, withRemaining = false): Page {
-  const chunks = async function* (): AsyncGenerator<readonly RowRead[]> {
-    if (rows.length > 0) yield rows;
-  };
-  return {
-    ...point,
-    next: undefined,
-    remaining: withRemaining ? 0 : undefined,
-    chunks: { [Symbol.asyncIterator]: chunks },
   };
 }
 

@@ -6,7 +6,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { ListQuery } from '../../../query/list-query.ts';
 import { grantAllows, noGrant } from '../../../query/scope/grants.ts';
 import type { RowScope } from '../../../query/scope/scope.ts';
-import { typeKey } from '../../../query/types.ts';
+import { pointOf, type Point } from '../../point.ts';
 import type { PageRequest, RowRead } from '../../store.ts';
 import { Catalog, type IncarnationRecord } from '../tables/catalog.ts';
 import { metaKey, slotsPerIncarnation } from '../tables/schema.ts';
@@ -52,14 +52,6 @@ type Found = readonly [
   bytes: number,
   raw: Uint8Array | null,
 ];
-
-/** The key of one object. Without a namespace: the object of this name in any namespace. */
-interface Point {
-  readonly type: string;
-  readonly cluster: string;
-  readonly namespace: string | undefined;
-  readonly name: string;
-}
 
 /**
  * Opens a connection for look-ups. If the file cannot be read, every look-up gives undefined, and the reader threads
@@ -208,18 +200,4 @@ function prepare(db: DatabaseSync, on: string): StatementSync {
   );
   statement.setReturnArrays(true);
   return statement;
-}
-
-/** The single object that a query names. Undefined when the query may match several objects or has other conditions. */
-function pointOf(query: ListQuery, { limit, offset = 0, after }: PageRequest): Point | undefined {
-  const { types, clusters, namespaces, names } = query;
-  if (types.length !== 1 || clusters?.length !== 1 || names?.length !== 1) return undefined;
-  if (namespaces !== undefined && namespaces.length !== 1) return undefined;
-  if (limit === 0 || offset !== 0 || after !== undefined) return undefined;
-  const { nameContains, text, labels, fields, anyOf, notClusters, notNamespaces, notNames } = query;
-  const conditions = [nameContains, text, labels, fields, anyOf, notClusters, notNamespaces, notNames];
-  if (conditions.some((some) => some !== undefined && some.length > 0)) return undefined;
-  const { uids, owner, where, createdSinceMs, createdBeforeMs } = query;
-  if ([uids, owner, where, createdSinceMs, createdBeforeMs].some((one) => one !== undefined)) return undefined;
-  return { type: typeKey(types[0]!), cluster: clusters[0]!, namespace: namespaces?.[0], name: names[0]! };
 }
