@@ -167,15 +167,17 @@ function boundTo({ query, userName, userUid }: ContinueUse, store: string): Buff
 
 /**
  * Whether a list can no longer continue with the rows as they were at page 1: the token has expired, was made by
- * another store, or the change log no longer reaches back to page 1.
+ * another store, or the change log does not reach back to page 1: it no longer does, or the store has lost its newest
+ * changes since.
+ *
+ * `isInLog` says whether the change log reaches back to the resourceVersion of page 1.
  */
 export function isExpired(
   state: OpenedState,
-  { nowMs, oldestResourceVersion, store }: { nowMs: number; oldestResourceVersion: string; store: string },
+  { nowMs, isInLog, store }: { nowMs: number; isInLog: boolean; store: string },
 ): boolean {
   if (state.expiresAtMs <= nowMs || state.store !== store) return true;
-  // resourceVersions have 19 digits, so comparing them as text gives the numeric order.
-  return state.resourceVersion !== '' && state.resourceVersion < oldestResourceVersion;
+  return state.resourceVersion !== '' && !isInLog;
 }
 
 /** Message of the 410 answer for a token of another replica or of a rebuilt index, which cannot be decrypted here. */

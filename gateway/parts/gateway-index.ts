@@ -277,10 +277,12 @@ function unavailable(why: string, cause?: unknown): GatewayError {
   return new GatewayError('INDEX_UNAVAILABLE', `the index cannot answer: ${why}`, cause === undefined ? {} : { cause });
 }
 
-function databaseNote({ name, form, fault, lagMs, logAgeMs }: DatabaseStatus): string {
+function databaseNote({ name, form, fault, filesFault, lagMs, logAgeMs }: DatabaseStatus): string {
   const said = `${(lagMs / 1000).toFixed(1)} s ago`;
-  if (fault !== undefined) return `database ${name}: ${fault} (it last answered ${said})`;
-  return `database ${name}: answered ${said}, tables of form ${form}, log of ${Math.round(logAgeMs / 60_000)} minutes`;
+  const files = filesFault === undefined ? '' : `; new connections use what was there before: ${filesFault}`;
+  if (fault !== undefined) return `database ${name}: ${fault} (it last answered ${said})${files}`;
+  const tables = `tables of form ${form}, log of ${Math.round(logAgeMs / 60_000)} minutes`;
+  return `database ${name}: answered ${said}, ${tables}${files}`;
 }
 
 function noteOf(index: Index): string {

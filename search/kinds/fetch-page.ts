@@ -29,7 +29,7 @@ type PageState = Planned<ObjectsQuestion | CollectionQuestion | PostedQuestion, 
 
 /**
  * How long a continue token is valid, in milliseconds. In kube-apiserver it is 5 to 15 minutes, until etcd compacts. A
- * token ends earlier when the change log no longer reaches back to its resourceVersion.
+ * token ends earlier when the change log does not reach back to its resourceVersion.
  */
 const tokenLifeMs = 15 * 60_000;
 
@@ -101,8 +101,8 @@ async function openToken(
   const { store, continueKeys, now } = dependencies;
   const use = useOf(state, dependencies);
   const opened = openContinue(continueKeys, use, continueToken);
-  const oldestResourceVersion = await store.oldestResourceVersion();
-  if (!isExpired(opened, { nowMs: now(), oldestResourceVersion, store: store.id })) return opened;
+  const isInLog = await store.isInLog(opened.resourceVersion);
+  if (!isExpired(opened, { nowMs: now(), isInLog, store: store.id })) return opened;
   const fresh = sealContinue(continueKeys, use, resumed(opened, now() + tokenLifeMs));
   return expiredToken(fresh, dependencies);
 }

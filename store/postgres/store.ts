@@ -68,6 +68,8 @@ export interface DatabaseStatus {
   readonly form: number;
   /** Why the database does not answer, with what to do; undefined when it answers. */
   readonly fault: string | undefined;
+  /** Why new connections use what the files of certificates held before; undefined when they use what those hold. */
+  readonly filesFault: string | undefined;
   /** Milliseconds since the database last answered a poll. */
   readonly lagMs: number;
   /** Age in milliseconds of the oldest change from which a watch can continue. Updated every minute. */
@@ -158,6 +160,7 @@ class OpenStore implements PostgresStore {
       },
     });
     const maintain = async (): Promise<void> => {
+      await parts.database.readFiles();
       await partitions.extend();
       await partitions.trim();
       this.#oldestUs = await parts.log.oldestUs();
@@ -254,6 +257,7 @@ class OpenStore implements PostgresStore {
       name: database.name,
       form: schemaForm,
       fault: feed.fault,
+      filesFault: database.filesFault,
       lagMs: feed.lagMs,
       logAgeMs: Math.max(0, Date.now() - this.#oldestUs / 1000),
       pool: { open: totalCount, idle: idleCount, waiting: waitingCount },

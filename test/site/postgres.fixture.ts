@@ -1,7 +1,7 @@
 // A PostgreSQL of our own for tests of the store: the system's programs, data in a temporary directory, TCP on a free
 // port of 127.0.0.1 and a unix socket. Nothing of it may be left behind when a test run is killed.
 import { execFile, execFileSync } from 'node:child_process';
-import { appendFileSync, chmodSync, chownSync, globSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, chownSync, globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,6 +9,7 @@ import { Client } from 'pg';
 
 import { freePort, startChild, type Child } from '../controlplane/processes.ts';
 import { tempDir } from '../pretend/temp-dir.ts';
+import { eventually } from './polling.ts';
 
 export interface PostgresServer {
   /** `postgres://` with user and password, of the database `postgres`. */
@@ -23,6 +24,8 @@ export interface PostgresServer {
   readonly run: (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Ends the server as a crash does: no checkpoint, connections are cut. */
   readonly crash: () => Promise<void>;
+  /** Kills all its processes at once. What they had not given to the file system yet is lost. */
+  readonly kill: () => Promise<void>;
   readonly start: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
@@ -112,6 +115,14 @@ export async function startPostgresServer(options: PostgresOptions = {}): Promis
       server!.signal('SIGQUIT');
       await server!.ended;
     },
+    kill: async () => {
+      const { pid } = server!;
+      const children = childrenOf(pid);
+      for (const each of [pid, ...children]) signal(each, 'SIGKILL');
+      await server!.ended;
+      // Another one does not start before all have let go of their shared memory.
+      await eventually('all processes have ended', () => children.every((each) => parentOf(each) === undefined));
+    },
     start,
     stop: async () => {
       process.off('exit', atExit);
@@ -119,6 +130,32 @@ export async function startPostgresServer(options: PostgresOptions = {}): Promis
       await server!.stop(10_000);
     },
   };
+}
+
+/** Its processes; each leads a process group of its own. */
+function childrenOf(pid: number): readonly number[] {
+  const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return all.map(Number).filter((each) => parentOf(each) === pid);
+}
+
+/** Undefined for a process that has ended. */
+function parentOf(pid: number): number | undefined {
+  try {
+    const [state, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    return state === 'Z' || state === 'X' ? undefined : Number(parent);
+  } catch {
+    return undefined;
+  }
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended by itself.
+  }
 }
 
 type Command = [program: string, args: string[]];

@@ -1,17 +1,18 @@
 // Reads a `postgres://` URL as libpq does. Easy to get wrong: if an unknown parameter were ignored, the connection
 // might not be verified as the parameter demands, so unknown parameters are refused. The modes of libpq that fall back
 // to plain text are not offered.
-import { readFile } from 'node:fs/promises';
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
 import type { ClientConfig } from 'pg';
 
 import { GatewayError } from '../../../model/errors.ts';
+import { textOf, TlsFiles } from './files.ts';
 
 export interface ServerOptions {
   /**
    * `postgres://user:password@host:port/database?sslmode=verify-full&sslrootcert=FILE&sslcert=FILE&sslkey=FILE`. A
    * `host` parameter that begins with `/` is the directory of a unix socket. Without `sslmode`, a local server is used
-   * without TLS, and the certificate of any other server is verified (verify-full).
+   * without TLS, and the certificate of any other server is verified (verify-full). The files are read for each
+   * connection, so renewed certificates need no restart.
    */
   readonly url: string;
   /**
@@ -27,7 +28,10 @@ export interface ServerOptions {
 
 /** The settings of every connection, and a name of the server for messages. */
 export interface ServerAddress {
+  /** `ssl` is without certificates and keys: those come from `tls`. */
   readonly config: ClientConfig;
+  /** Undefined without TLS. */
+  readonly tls: TlsFiles | undefined;
   /** In the form `host:port/database as user`. */
   readonly name: string;
 }
@@ -59,6 +63,9 @@ interface UrlParts {
  */
 export async function serverAddress(options: ServerOptions): Promise<ServerAddress> {
   const { host, port, user, database, password, sslMode, parameter } = partsOf(options.url);
+  const [sslrootcert, sslcert, sslkey] = ['sslrootcert', 'sslcert', 'sslkey'].map(parameter);
+  const ownRoot = sslrootcert === 'system' ? undefined : sslrootcert;
+  const tls = sslMode === 'disable' ? undefined : await TlsFiles.open({ sslrootcert: ownRoot, sslcert, sslkey });
   const seconds = Number(parameter('connect_timeout') ?? defaultConnectSeconds) || defaultConnectSeconds;
   const config: ClientConfig = {
     host,
@@ -66,12 +73,12 @@ export async function serverAddress(options: ServerOptions): Promise<ServerAddre
     user,
     database,
     password: await passwordOf(options, password),
-    ssl: await tlsOptions(host, sslMode, parameter),
+    ssl: tls !== undefined && tlsOptions(host, sslMode, ownRoot !== undefined),
     application_name: parameter('application_name') ?? options.applicationName ?? 'portcullis',
     connectionTimeoutMillis: seconds * 1000,
     keepAlive: true,
   };
-  return { config, name: `${host.startsWith('/') ? host : `${host}:${port}`}/${database} as ${user}` };
+  return { config, tls, name: `${host.startsWith('/') ? host : `${host}:${port}`}/${database} as ${user}` };
 }
 
 /**
@@ -117,7 +124,7 @@ function readUrl(text: string): URL {
 /** The password in the form that the driver pg takes. pg calls a function for each new connection. */
 async function passwordOf({ passwordFile, password }: ServerOptions, ofUrl: string): Promise<ClientConfig['password']> {
   if (passwordFile !== undefined) {
-    const read = async (): Promise<string> => (await fileOf('password', passwordFile)).replace(/\r?\n$/, '');
+    const read = async (): Promise<string> => (await textOf('password', passwordFile)).replace(/\r?\n$/, '');
     await read();
     return read;
   }
@@ -144,32 +151,13 @@ function sslModeOf(host: string, parameter: UrlParts['parameter']): SslMode {
   return wanted as SslMode;
 }
 
-async function tlsOptions(
-  host: string,
-  mode: SslMode,
-  parameter: UrlParts['parameter'],
-): Promise<false | ConnectionOptions> {
-  if (mode === 'disable') return false;
-  const [rootFile, certFile, keyFile] = ['sslrootcert', 'sslcert', 'sslkey'].map(parameter);
-  const ca = rootFile === undefined || rootFile === 'system' ? undefined : await fileOf('sslrootcert', rootFile);
+function tlsOptions(host: string, mode: SslMode, hasOwnRoot: boolean): ConnectionOptions {
   return {
-    ...(ca === undefined ? {} : { ca }),
-    ...(certFile === undefined ? {} : { cert: await fileOf('sslcert', certFile) }),
-    ...(keyFile === undefined ? {} : { key: await fileOf('sslkey', keyFile) }),
     // As in libpq: when a root certificate is given, `require` verifies the certificate chain, as `verify-ca` does.
-    rejectUnauthorized: mode !== 'require' || ca !== undefined,
+    rejectUnauthorized: mode !== 'require' || hasOwnRoot,
     checkServerIdentity: (_host, certificate) =>
       mode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,
   };
-}
-
-async function fileOf(what: string, path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    const message = `the ${what} file ${path} of the index's database cannot be read: ${(error as Error).message}`;
-    throw new GatewayError('INDEX_UNAVAILABLE', message, { cause: error });
-  }
 }
 
 function refuse(message: string): never {

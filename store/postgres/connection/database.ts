@@ -1,11 +1,11 @@
 // Connections to the database: a pool, and transactions that set their options with SET LOCAL. Behind a PgBouncer in
 // transaction mode each transaction may run in another server session, so options of a session would be lost.
 import {
-  Client,
   escapeIdentifier,
   escapeLiteral,
   Pool,
   types,
+  type Client,
   type ClientBase,
   type ClientConfig,
   type PoolClient,
@@ -14,7 +14,8 @@ import {
 } from 'pg';
 
 import { databaseError, unavailable } from './errors.ts';
-import { serverAddress, type ServerOptions } from './address.ts';
+import { serverAddress, type ServerAddress, type ServerOptions } from './address.ts';
+import { clientFor, type ClientClass } from './client.ts';
 import { runScript, type Answered } from './script.ts';
 
 export interface DatabaseOptions extends ServerOptions {
@@ -84,18 +85,22 @@ export class Database {
   /** Host, port, database and user for messages, without the password. */
   readonly name: string;
   readonly #config: ClientConfig;
+  readonly #tls: ServerAddress['tls'];
+  readonly #Client: ClientClass;
 
-  constructor(pool: Pool, name: string, config: ClientConfig, options: DatabaseOptions) {
+  constructor(pool: Pool, { name, config, tls }: ServerAddress, options: DatabaseOptions) {
     this.pool = pool;
     this.name = name;
     this.#config = config;
+    this.#tls = tls;
+    this.#Client = clientFor(tls);
     this.schema = escapeIdentifier(options.schema ?? 'portcullis');
     this.statementTimeoutMs = options.statementTimeoutMs ?? 30_000;
   }
 
   /** Makes a new connection outside of the pool. The caller must connect it. */
   newClient(): Client {
-    return new Client(this.#config);
+    return new this.#Client(this.#config);
   }
 
   /** Runs one statement. Table names must include the schema. @throws GatewayError INDEX_UNAVAILABLE (rejects) */
@@ -196,6 +201,19 @@ export class Database {
     }
   }
 
+  /**
+   * Why the files of certificates could not be used when they were last read, so that connections use what the files
+   * held before; undefined when they could be.
+   */
+  get filesFault(): string | undefined {
+    return this.#tls?.fault;
+  }
+
+  /** Reads the files of certificates without connecting, so that `filesFault` tells of them as they are now. */
+  async readFiles(): Promise<void> {
+    await this.#tls?.context();
+  }
+
   async close(): Promise<void> {
     await this.pool.end();
   }
@@ -216,13 +234,13 @@ async function rollBack(client: ClientBase): Promise<boolean> {
  * @throws GatewayError INDEX_UNAVAILABLE (rejects)
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { config, name } = await serverAddress(options);
+  const { config, name, tls } = await serverAddress(options);
   const all = { ...config, types: parsers };
-  const pool = new Pool({ ...all, max: options.connections ?? 10, idleTimeoutMillis: 60_000 });
+  const pool = new Pool({ ...all, max: options.connections ?? 10, idleTimeoutMillis: 60_000, Client: clientFor(tls) });
   // The pool replaces lost connections when one is needed. A query that was running on a lost connection rejects.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
-  const database = new Database(pool, name, all, options);
+  const database = new Database(pool, { name, config: all, tls }, options);
   try {
     const [row] = await database.query<[string, string]>(
       `SELECT current_setting('server_version_num'), current_setting('server_version')`,

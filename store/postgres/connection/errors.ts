@@ -48,12 +48,11 @@ const ofConnection: Texts = {
   SELF_SIGNED_CERT_IN_CHAIN: 'has a certificate of an authority that is not trusted: name its file with sslrootcert',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'has a certificate that it signed itself: name its file with sslrootcert',
   ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate of another name: connect by a name that is in it',
-  ERR_OSSL_X509_KEY_VALUES_MISMATCH: 'cannot be asked, sslkey is not the key of sslcert',
 };
 
 /** Such texts by the end of OpenSSL's error code (its beginning differs between versions) or by pg's error message. */
 const ofText: readonly (readonly [form: RegExp, text: string])[] = [
-  [/ALERT_CERTIFICATE_EXPIRED$/, 'says that our client certificate has expired: renew the file of sslcert'],
+  [/ALERT_CERTIFICATE_EXPIRED$/, 'says that our client certificate has expired: renew the files of sslcert and sslkey'],
   [/ALERT_UNKNOWN_CA$/, 'does not trust the authority of our client certificate: use another for sslcert'],
   [/CERTIFICATE_REQUIRED$/, 'asks for a client certificate: give sslcert and sslkey'],
   [/does not support SSL/, 'does not offer TLS: turn it on there, or use sslmode=disable where the network is trusted'],
