@@ -22,7 +22,10 @@ export function pointOf(query: ListQuery, { limit, offset = 0, after }: PageRequ
   if (conditions.some((some) => some !== undefined && some.length > 0)) return undefined;
   const { uids, owner, where, createdSinceMs, createdBeforeMs } = query;
   if ([uids, owner, where, createdSinceMs, createdBeforeMs].some((one) => one !== undefined)) return undefined;
-  return { type: typeKey(types[0]!), cluster: clusters[0]!, namespace: namespaces?.[0], name: names[0]! };
+  const [name, namespace] = [names[0]!, namespaces?.[0]];
+  // No stored text is invalid UTF-16, but as UTF-8 such a text could equal a stored one (U+FFFD).
+  if (!name.isWellFormed() || namespace?.isWellFormed() === false) return undefined;
+  return { type: typeKey(types[0]!), cluster: clusters[0]!, namespace, name };
 }
 
 /** Makes a page of the one object that was looked up by its key, or of no object. */

@@ -11,6 +11,7 @@ import { checkAgainstModel, checkFacets, checkPages, checkSameAnswers } from './
 import { documentOf, label, listModel, rowWrite } from './model.fixture.ts';
 import {
   everything,
+  maybe,
   queryArbitrary,
   questionArbitrary,
   randomQuestions,
@@ -38,6 +39,29 @@ export function testRandomQuestions(name: string, open: OpenStore): void {
     test('lists, pages and counts what a look at every row finds, for every query, order and scope', async () => {
       const property = fc.asyncProperty(questionArbitrary, (asked) => checkPages(tested.store, rows, asked));
       await fc.assert(property, { numRuns: runs });
+    });
+
+    test('an object is found by its complete key, by who may see it', async () => {
+      const keyed = fc.record({
+        row: fc.constantFrom(...rows),
+        name: maybe(fc.constantFrom('web', 'none', '\ud800')),
+        namespace: maybe(fc.constantFrom('default', 'none', '\ud800')),
+        isInNamespace: fc.boolean(),
+        scope: scopeArbitrary,
+        page: fc.constantFrom({}, { limit: 1 }, { limit: 2, withRemaining: true }),
+      });
+      const property = fc.asyncProperty(keyed, async ({ row, scope, page, isInNamespace, ...key }) => {
+        const namespaces = isInNamespace ? { namespaces: [key.namespace ?? row.namespace] } : {};
+        const query = { ...allOf(row.type), clusters: [row.cluster], names: [key.name ?? row.name], ...namespaces };
+        const wanted = listModel(rows, query, scope);
+        const { limit = Number.POSITIVE_INFINITY, withRemaining } = page as { limit?: number; withRemaining?: boolean };
+        const answer = await tested.store.list(query, scope, page);
+        assert.deepEqual((await rowsOf(answer)).map(label), wanted.slice(0, limit).map(label));
+        assert.equal(answer.remaining, withRemaining === true ? Math.max(0, wanted.length - limit) : undefined);
+        assert.equal(answer.next === undefined, wanted.length <= limit);
+        assert.equal(answer.resourceVersion, tested.store.resourceVersion());
+      });
+      await fc.assert(property, { numRuns: runs * 3 });
     });
 
     test('facets and values are those of the rows', async () => {

@@ -42,9 +42,9 @@ export async function readPoint(
   return { moment, rows: rowsOf(first, place.incarnation, point, scope) };
 }
 
-function placeOf(catalog: Catalog, { type, cluster, namespace, name }: Point, { grants }: RowScope): Place | undefined {
+function placeOf(catalog: Catalog, { type, cluster }: Point, { grants }: RowScope): Place | undefined {
   const t = catalog.types.get(type);
-  if (t === undefined || !name.isWellFormed() || namespace?.isWellFormed() === false) return undefined;
+  if (t === undefined) return undefined;
   const records = catalog.byCluster.get(cluster) ?? [];
   const seen = records.filter(({ id }) => grants.get(id)?.has(type) === true);
   return seen.length === 1 ? { incarnation: seen[0]!, t } : undefined;
