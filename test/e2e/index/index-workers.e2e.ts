@@ -72,12 +72,23 @@ async function connections(): Promise<readonly number[]> {
   return found.toSorted(([, one], [, other]) => Number(one) - Number(other)).map(([, , open]) => Number(open));
 }
 
-/** Opens a connection and says at which worker it is. Nothing else may connect meanwhile. */
+/**
+ * Opens a connection and says at which worker it is. Nothing else may connect meanwhile. A connection that a program has
+ * just ended may still be counted at first; when it hides the new one, another is opened.
+ */
 async function connect(): Promise<{ readonly client: RawClient; readonly worker: number }> {
   const before = await connections();
   const client = await openRaw({ port: gateway.port, ca: gateway.caPem });
   const now = await connections();
-  return { client, worker: now.findIndex((open, worker) => open > before[worker]!) };
+  const worker = now.findIndex((open, at) => open > before[at]!);
+  if (worker >= 0) return { client, worker };
+  client.close();
+  await eventually('it is closed', async () => sum(await connections()) < sum(now));
+  return await connect();
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, one) => all + one, 0);
 }
 
 async function get(
