@@ -6,8 +6,8 @@ import { shardOfIncarnation } from '../../store/postgres/connection/shard.ts';
 import { openPostgresStore } from '../../store/postgres/store.ts';
 import type { PostgresServer } from './postgres.fixture.ts';
 
-/** A way to open empty stores on a server. */
-export function postgresStores(server: () => PostgresServer): OpenStore {
+/** A way to open empty stores on a server. @param server its `createDatabase` may name a way that leads there */
+export function postgresStores(server: () => Pick<PostgresServer, 'createDatabase' | 'run'>): OpenStore {
   let number = 0;
   return async ({ bodyLimits } = {}): Promise<OpenedStore> => {
     const name = `index_${++number}`;

@@ -20,8 +20,8 @@ export interface PostgresServer {
   readonly directory: string;
   /** A new database of this name and its URL. */
   readonly createDatabase: (name: string) => Promise<string>;
-  /** Runs statements as the superuser. */
-  readonly run: (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+  /** Runs statements as the superuser. @param database `postgres` by default */
+  readonly run: (sql: string, database?: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Ends the server as a crash does: no checkpoint, connections are cut. */
   readonly crash: () => Promise<void>;
   /** Kills all its processes at once. What they had not given to the file system yet is lost. */
@@ -47,8 +47,9 @@ export interface PostgresOptions {
 /** A line of pg_hba.conf that lets standbys in. */
 export const replication = 'host replication all 127.0.0.1/32 scram-sha-256';
 
-const user = 'tester';
-const password = 'secret of tests';
+/** The superuser of every server. */
+export const user = 'tester';
+export const password = 'secret of tests';
 const startTimeoutMs = 60_000;
 
 /** The newest PostgreSQL of the system, undefined when there is none; Debian has it as `postgresql`. */
@@ -110,7 +111,7 @@ export async function startPostgresServer(options: PostgresOptions = {}): Promis
       await query(`${base}/postgres`, `CREATE DATABASE "${name}"`);
       return `${base}/${name}`;
     },
-    run: (sql) => query(`${base}/postgres`, sql),
+    run: (sql, database = 'postgres') => query(`${base}/${database}`, sql),
     crash: async () => {
       server!.signal('SIGQUIT');
       await server!.ended;
@@ -160,8 +161,11 @@ function signal(pid: number, name: NodeJS.Signals): void {
 
 type Command = [program: string, args: string[]];
 
-/** It refuses to run as root, so root runs it as the user of the package. */
-function asItsUser(programs: string, directory: string): (program: string, ...args: readonly string[]) => Command {
+/** Programs of PostgreSQL refuse to run as root, so root runs them as the user of the package. */
+export function asItsUser(
+  programs: string,
+  directory: string,
+): (program: string, ...args: readonly string[]) => Command {
   chmodSync(directory, 0o711);
   if (process.getuid?.() !== 0) return (program, ...args) => [join(programs, program), [...args]];
   const id = (what: string): number => Number(execFileSync('id', [what, 'postgres'], { encoding: 'utf8' }));

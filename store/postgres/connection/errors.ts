@@ -63,6 +63,25 @@ const ofText: readonly (readonly [form: RegExp, text: string])[] = [
   [/Connection terminated|connection error|has been closed|Client was closed/, 'has cut the connection'],
 ];
 
+/**
+ * Texts by the message of a pooler such as PgBouncer. Most of its versions give all their failures one SQLSTATE, those
+ * of the server behind it too.
+ */
+const ofPooler: readonly (readonly [form: RegExp, text: string])[] = [
+  [/authentication failed|no such user/, ofServer['28P01']!],
+  [/no such database|database ".*" does not exist/, ofServer['3D000']!],
+  [/max_client_conn/, 'has no connection left in its pooler: raise max_client_conn there, or use fewer for the index'],
+  [
+    /query_wait_timeout/,
+    'has no connection free in its pooler: raise default_pool_size there, or use fewer for the index',
+  ],
+  [
+    /server login|login failed|cannot connect|client_login_timeout|server conn crashed|server closed/,
+    'is not reachable from its pooler: start it, or look into the log of the pooler',
+  ],
+];
+const poolerState = '08P01';
+
 /** Turns a failure of the database into a GatewayError INDEX_UNAVAILABLE. Any other error is returned unchanged. */
 export function databaseError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof GatewayError) return error;
@@ -91,6 +110,8 @@ function sentenceOf(error: Error): string | undefined {
   if (code !== undefined) {
     const known = ofServer[code] ?? ofConnection[code];
     if (known !== undefined) return known;
+    const pooler = code === poolerState && ofPooler.find(([form]) => form.test(error.message));
+    if (pooler) return pooler[1];
     if (sqlState(error) !== undefined) return `has refused a statement (SQLSTATE ${code})`;
     const alert = ofText.find(([form]) => form.test(code));
     if (alert !== undefined) return alert[1];
