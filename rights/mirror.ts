@@ -105,7 +105,7 @@ class Mirror implements RightsMirror {
   #generations = 0;
   readonly #emptyView: RbacView = this.#makeView();
   #views = new Map<string, RbacFeed>();
-  /** The resourceVersion up to which the views have the changes of RBAC objects; undefined before they were first read. */
+  /** The resourceVersion up to which the views have all changes of RBAC objects; undefined before the first read. */
   #applied: string | undefined;
   /** The newest resourceVersion that callers have seen in answers of the store. */
   #shown = '';

@@ -14,9 +14,9 @@ export interface BodyLimits {
   /** The most bytes of all bodies together. The body that reaches this limit is still read. */
   readonly bytes: number;
   /**
-   * Milliseconds of CPU time after which a page ends early, if its client accepts shorter pages. Other questions have no
-   * limit of time: they could only be refused, and then the same question would be refused at one time and answered at
-   * another.
+   * Milliseconds of CPU time after which a page ends early, if its client accepts shorter pages. Other questions have
+   * no limit of time: they could only be refused, and then the same question would be refused at one time and answered
+   * at another.
    */
   readonly cpuMs: number;
 }

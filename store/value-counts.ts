@@ -6,7 +6,7 @@ import type { ResourceType } from '../query/types.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { indexedPaths } from './indexed-paths.ts';
 import type { FacetBy, FacetCount, NamedFacet } from './store.ts';
-import { fieldPath, labelKey, labelPath } from './term-paths.ts';
+import { fieldPath, labelKey, labelPath } from './sql/term-paths.ts';
 import { compareText } from '../lib/text/compare-text.ts';
 
 /** Adds to the number of rows that have the value. */

@@ -1,7 +1,7 @@
-// Decides which requests may run, which wait and which are refused (429 with Retry-After), by limits of the gateway, of each user and of each
-// cluster. A short request takes a slot at four gates (counters with a queue), always in this order: user in the
-// cluster, user, cluster, gateway. It waits in the queue of the first gate that has no free slot. However a request
-// ends, its slots become free again.
+// Decides which requests may run, which wait and which are refused (429 with Retry-After), by limits of the gateway, of
+// each user and of each cluster. A short request takes a slot at four gates (counters with a queue), always in this
+// order: user in the cluster, user, cluster, gateway. It waits in the queue of the first gate that has no free slot.
+// However a request ends, its slots become free again.
 import { GatewayError } from '../../model/errors.ts';
 import type { User } from '../../model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';

@@ -50,8 +50,8 @@ export interface FrameHandler {
   /** Called at the end of a DATA frame; `length` is the same as for onDataBegin. */
   onDataEnd(length: number): void;
   /**
-   * Called with a complete frame of any type but DATA. Its payload is `bytes[start, end)`, which is only valid during the
-   * call.
+   * Called with a complete frame of any type but DATA. Its payload is `bytes[start, end)`, which is only valid during
+   * the call.
    */
   onFrame(type: number, flags: number, stream: number, bytes: Buffer, start: number, end: number): void;
 }

@@ -1,10 +1,10 @@
 // The conditions of a query for one type as SQL of PostgreSQL, about a row `o` of table `obj`.
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { ResourceType } from '../../../query/types.ts';
-import type { ConditionSql } from '../../condition-sql.ts';
-import { compileQuery, type Conditions as SqlConditions } from '../../conditions.ts';
+import type { ConditionSql } from '../../sql/condition-sql.ts';
+import { compileQuery, type Conditions as SqlConditions } from '../../sql/conditions.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
-import type { TermSet } from '../../term-lookups.ts';
+import type { TermSet } from '../../sql/term-lookups.ts';
 import type { Catalog } from './catalog.ts';
 import { bytes, isOneOf, numberFragment, fragment, wholeTexts, type SqlFragment } from './sql.ts';
 import { lookUpTerms, type TermsOf } from './term-sets.ts';

@@ -6,7 +6,7 @@ import type { Grant } from '../../../query/scope/scope.ts';
 import type { TypeKey } from '../../../query/types.ts';
 import type { IncarnationRecord } from './catalog.ts';
 import type { Snapshot } from './snapshot.ts';
-import { anyHolds } from '../../sql-fragment.ts';
+import { anyHolds } from '../../sql/sql-fragment.ts';
 import { allHold, bytes, bytesOf, concat, isOneOf, fragment, wholeTexts, type SqlFragment } from './sql.ts';
 
 /** What a user may see: the grants by incarnation id, then by type. */

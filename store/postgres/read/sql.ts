@@ -1,6 +1,6 @@
 // Fragments of SQL for PostgreSQL. Their values replace the `?` when the statement is complete. They become literals
 // and not parameters, because a text with several statements can have no parameters, and neither can COPY.
-import { join, type SqlFragment } from '../../sql-fragment.ts';
+import { join, type SqlFragment } from '../../sql/sql-fragment.ts';
 
 export { join, type SqlFragment };
 

@@ -1,5 +1,5 @@
 // Looks up the terms that a condition on a label or an indexed path matches.
-import { mostEnumerated, termSet, type TermLookup, type TermSet } from '../../term-lookups.ts';
+import { mostEnumerated, termSet, type TermLookup, type TermSet } from '../../sql/term-lookups.ts';
 import { indexedPathBytes } from '../connection/schema.ts';
 import { termId } from '../write/terms.ts';
 import type { Snapshot } from './snapshot.ts';

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 
 import type { TypeKey } from '../../../query/types.ts';
 import type { RowWrite } from '../../store.ts';
-import { fieldPath, labelPath } from '../../term-paths.ts';
+import { fieldPath, labelPath } from '../../sql/term-paths.ts';
 
 /**
  * The numbers of terms that were computed lately. Most rows have the same few terms, and computing a digest takes ten

@@ -6,8 +6,8 @@ import { incarnationShift as shift, slotsPerIncarnation } from '../tables/schema
 import type { Extent } from '../session/extents.ts';
 import type { TypePlan } from '../session/session.ts';
 import type { SqlFragment } from '../tables/sql.ts';
-import { anyHolds } from '../../sql-fragment.ts';
-import type { TermSet } from '../../term-lookups.ts';
+import { anyHolds } from '../../sql/sql-fragment.ts';
+import type { TermSet } from '../../sql/term-lookups.ts';
 
 /**
  * `FROM` and conditions of a statement. The statement is about rows `o` of table `obj`. When nothing of the row is

@@ -1,9 +1,9 @@
 // The conditions of a query for one type as SQL of SQLite, about a row `o` of table `obj`.
-import type { ConditionSql } from '../../condition-sql.ts';
-import { compileQuery, type Conditions as SqlConditions } from '../../conditions.ts';
+import type { ConditionSql } from '../../sql/condition-sql.ts';
+import { compileQuery, type Conditions as SqlConditions } from '../../sql/conditions.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
-import type { SqlFragment } from '../../sql-fragment.ts';
-import type { TermSet } from '../../term-lookups.ts';
+import type { SqlFragment } from '../../sql/sql-fragment.ts';
+import type { TermSet } from '../../sql/term-lookups.ts';
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { ResourceType } from '../../../query/types.ts';
 import type { Catalog } from '../tables/catalog.ts';

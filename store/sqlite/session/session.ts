@@ -8,7 +8,7 @@ import { ownedIds } from './owners.ts';
 import type { ReaderMemory } from './reader-memory.ts';
 import type { Transaction } from '../tables/transaction.ts';
 import { narrowNamespaces } from '../../narrow-namespaces.ts';
-import { join } from '../../sql-fragment.ts';
+import { join } from '../../sql/sql-fragment.ts';
 import type { SqlFragment } from '../tables/sql.ts';
 
 /** A query compiled for one type: which rows the user may see, and the conditions that rows must satisfy. */

@@ -1,5 +1,5 @@
 // Looks up the terms that a condition on a label or an indexed path matches.
-import { mostEnumerated, termSet, type TermLookup, type TermSet } from '../../term-lookups.ts';
+import { mostEnumerated, termSet, type TermLookup, type TermSet } from '../../sql/term-lookups.ts';
 import type { Sql } from '../tables/sql.ts';
 
 type TermRow = readonly [id: number, n: number, value: string];

@@ -5,7 +5,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 
 import { LRUCache } from 'lru-cache';
 
-import type { SqlFragment as SqlPiece } from '../../sql-fragment.ts';
+import type { SqlFragment as SqlPiece } from '../../sql/sql-fragment.ts';
 
 export type SqlValue = SQLInputValue;
 

@@ -4,7 +4,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import type { RowWrite } from '../../store.ts';
-import { fieldPath, labelPath } from '../../term-paths.ts';
+import { fieldPath, labelPath } from '../../sql/term-paths.ts';
 
 const mostRemembered = 200_000;
 

@@ -73,8 +73,8 @@ async function connections(): Promise<readonly number[]> {
 }
 
 /**
- * Opens a connection and says at which worker it is. Nothing else may connect meanwhile. A connection that a program has
- * just ended may still be counted at first; when it hides the new one, another is opened.
+ * Opens a connection and says at which worker it is. Nothing else may connect meanwhile. A connection that a program
+ * has just ended may still be counted at first; when it hides the new one, another is opened.
  */
 async function connect(): Promise<{ readonly client: RawClient; readonly worker: number }> {
   const before = await connections();

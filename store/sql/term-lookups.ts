@@ -1,8 +1,8 @@
 // Which terms a condition on a label or an indexed path matches. The meaning of a condition is defined in
 // query/match.ts alone. So each value is tested with it, unless the condition is a plain comparison for equality or
 // existence.
-import { compileMatcher } from '../query/match.ts';
-import { allOf, type FieldRequirement, type LabelRequirement } from '../query/list-query.ts';
+import { compileMatcher } from '../../query/match.ts';
+import { allOf, type FieldRequirement, type LabelRequirement } from '../../query/list-query.ts';
 import { fieldPath, labelPath } from './term-paths.ts';
 
 /**

@@ -1,11 +1,11 @@
 // The expression of `whereSQL` as SQL of a store, as far as columns and terms can answer it. Its texts are always
 // values of the statement, never a part of it.
-import type { FieldRequirement } from '../query/list-query.ts';
-import type { ResourceType } from '../query/types.ts';
-import { typeKey } from '../query/types.ts';
-import { compileWhere, operandsOf } from '../query/predicate-test.ts';
-import { amongTexts, isLeaf, partOf, requirementsOf, timeRange } from '../query/where/lift.ts';
-import type { Leaf, Predicate, WhereColumn } from '../query/predicate.ts';
+import type { FieldRequirement } from '../../query/list-query.ts';
+import type { ResourceType } from '../../query/types.ts';
+import { typeKey } from '../../query/types.ts';
+import { compileWhere, operandsOf } from '../../query/predicate-test.ts';
+import { amongTexts, isLeaf, partOf, requirementsOf, timeRange } from '../../query/where/lift.ts';
+import type { Leaf, Predicate, WhereColumn } from '../../query/predicate.ts';
 import { anyHolds, join, type SqlFragment } from './sql-fragment.ts';
 import type { ConditionSql, Lookups, TextColumn } from './condition-sql.ts';
 

@@ -1,6 +1,6 @@
 // The names under which stores keep terms. A term is a label, or the value of an indexed path; stores find rows by both
 // in the same way.
-import type { PathStep } from '../lib/json/raw-json.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 
 /** The name of a label in a store's terms. */
 export const labelPath = (key: string): string => `l:${key}`;

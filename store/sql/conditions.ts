@@ -1,13 +1,13 @@
 // Turns the conditions of a query for one type into SQL about a row `o` of table `obj`. SQL can test columns and terms
 // only. Conditions on paths that are not indexed for the type are left to a matcher, which tests the object's JSON (its
 // body). Every store brings the SQL of single conditions, and looks up terms: one at once, the other from a server.
-import { GatewayError } from '../model/errors.ts';
-import { allOf, type FieldRequirement, type LabelRequirement, type ListQuery } from '../query/list-query.ts';
-import { compileMatcher, type Matcher } from '../query/match.ts';
-import { printPath } from '../query/path.ts';
-import type { ResourceType } from '../query/types.ts';
-import { pathsOf } from '../query/predicate-test.ts';
-import type { Predicate } from '../query/predicate.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { allOf, type FieldRequirement, type LabelRequirement, type ListQuery } from '../../query/list-query.ts';
+import { compileMatcher, type Matcher } from '../../query/match.ts';
+import { printPath } from '../../query/path.ts';
+import type { ResourceType } from '../../query/types.ts';
+import { pathsOf } from '../../query/predicate-test.ts';
+import type { Predicate } from '../../query/predicate.ts';
 import type { ConditionPiece, ConditionSql, Lookups } from './condition-sql.ts';
 import { anyHolds, type SqlFragment } from './sql-fragment.ts';
 import { fieldLookup, labelLookup, type TermLookup, type TermSet } from './term-lookups.ts';

@@ -1,5 +1,5 @@
 // What a store must be able to write as SQL, so that conditions.ts and where-sql.ts can compile a query for it.
-import type { AmongTexts } from '../query/where/lift.ts';
+import type { AmongTexts } from '../../query/where/lift.ts';
 import type { SqlFragment } from './sql-fragment.ts';
 import type { TermLookup, TermSet } from './term-lookups.ts';
 
