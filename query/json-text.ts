@@ -1,11 +1,20 @@
 // The text of a JSON value as PostgreSQL's jsonb and MySQL's JSON print it: keys by length and then by bytes, the last
 // of equal keys alone, one space behind `,` and `:`. Numbers are printed as jsonb prints its numerics: all digits, and
 // no exponent.
-import { ElementCursor, MemberCursor } from '../lib/json/json-cursor.ts';
-import { byte, MalformedAnswer, skipSpace, skipValue, textOf } from '../lib/json/json-scan.ts';
+import {
+  byte,
+  MalformedAnswer,
+  nextMember,
+  skipColon,
+  skipScalar,
+  skipSpace,
+  skipString,
+  skipValue,
+  textOf,
+} from '../lib/json/json-scan.ts';
 
-/** Deeper JSON is not printed: Kubernetes objects are not nested like this, and a print is recursive. */
-const deepest = 200;
+/** Deeper JSON is not printed, because printing is recursive. Kubernetes objects are not nested like this. */
+const deepest = 500;
 /** Larger exponents are left as they were written; a double has none beyond 308. */
 const largestExponent = 400;
 const number = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,9}))?$/;
@@ -32,29 +41,77 @@ export function numberText(written: string, isCanonical = false): string {
 }
 
 /**
- * Prints the JSON value in these bytes.
- * @throws MalformedAnswer when the bytes are not JSON, or nested too deep
+ * Prints the JSON value that begins at a place of these bytes. Undefined when it is nested deeper than 500 levels.
+ * @param isCanonical whether equal values shall have equal texts
+ * @throws MalformedAnswer when the bytes are not JSON
  */
-export function jsonText(bytes: Buffer, start = 0, isCanonical = false, depth = 0): string {
-  const at = skipSpace(bytes, start);
-  if (depth > deepest) throw new MalformedAnswer('nested too deep');
-  const print = (from: number): string => jsonText(bytes, from, isCanonical, depth + 1);
-  switch (bytes[at]) {
-    case byte.openObject: {
-      const members = new Map<string, string>();
-      for (const member = new MemberCursor(bytes, at); member.next();) members.set(member.key, print(member.start));
-      const sorted = [...members].map(([key, value]) => ({ key: Buffer.from(key), value })).sort(byKey);
-      return `{${sorted.map(({ key, value }) => `${JSON.stringify(key.toString())}: ${value}`).join(', ')}}`;
+export function jsonText(bytes: Buffer, start: number, isCanonical = false): string | undefined {
+  try {
+    return new Printer(bytes, isCanonical).print(skipSpace(bytes, start), 0);
+  } catch (error) {
+    if (error instanceof TooDeep) return undefined;
+    throw error;
+  }
+}
+
+class TooDeep extends Error {}
+
+/** Prints values in one pass: each byte is looked at once, however deep its value is. */
+class Printer {
+  /** Where the value ended that was printed last. */
+  #end = 0;
+  readonly #bytes: Buffer;
+  readonly #isCanonical: boolean;
+
+  constructor(bytes: Buffer, isCanonical: boolean) {
+    this.#bytes = bytes;
+    this.#isCanonical = isCanonical;
+  }
+
+  print(at: number, depth: number): string {
+    if (depth > deepest) throw new TooDeep();
+    switch (this.#bytes[at]) {
+      case byte.openObject:
+        return this.#object(at, depth);
+      case byte.openList:
+        return this.#list(at, depth);
+      default:
+        this.#end = skipScalar(this.#bytes, at);
     }
-    case byte.openList: {
-      const elements: string[] = [];
-      for (const element = new ElementCursor(bytes, at); element.next();) elements.push(print(element.start));
-      return `[${elements.join(', ')}]`;
+    if (this.#bytes[at] === byte.quote) return JSON.stringify(textOf(this.#bytes, at, this.#end));
+    return numberText(this.#bytes.toString('latin1', at, this.#end), this.#isCanonical);
+  }
+
+  #object(start: number, depth: number): string {
+    const members = new Map<string, string>();
+    for (let at = this.#first(start, byte.closeObject); at >= 0; at = this.#next(byte.closeObject)) {
+      const keyEnd = skipString(this.#bytes, at);
+      members.set(textOf(this.#bytes, at, keyEnd), this.print(skipColon(this.#bytes, keyEnd), depth + 1));
     }
-    case byte.quote:
-      return JSON.stringify(textOf(bytes, at, skipValue(bytes, at)));
-    default:
-      return numberText(bytes.toString('latin1', at, skipValue(bytes, at)), isCanonical);
+    const sorted = [...members].map(([key, value]) => ({ key: Buffer.from(key), value })).sort(byKey);
+    return `{${sorted.map(({ key, value }) => `${JSON.stringify(key.toString())}: ${value}`).join(', ')}}`;
+  }
+
+  #list(start: number, depth: number): string {
+    const elements: string[] = [];
+    for (let at = this.#first(start, byte.closeList); at >= 0; at = this.#next(byte.closeList))
+      elements.push(this.print(at, depth + 1));
+    return `[${elements.join(', ')}]`;
+  }
+
+  /** The first member or element behind a bracket; -1 when there is none. */
+  #first(start: number, close: number): number {
+    const at = skipSpace(this.#bytes, start + 1);
+    if (this.#bytes[at] !== close) return at;
+    this.#end = at + 1;
+    return -1;
+  }
+
+  /** The next member or element behind the value that was printed last; -1 when there is none. */
+  #next(close: number): number {
+    const at = nextMember(this.#bytes, this.#end, close);
+    if (at < 0) this.#end = skipSpace(this.#bytes, this.#end) + 1;
+    return at;
   }
 }
 

@@ -4,7 +4,7 @@
 import { typeKey, type RowKey } from './types.ts';
 import { compare, readComparable } from './comparable.ts';
 import { controllerOf } from './owner-references.ts';
-import { compileWhere } from './predicate-test.ts';
+import { compileWhere } from './match-where.ts';
 import { documentPaths, readDocument, readValues, type Found } from './document.ts';
 import type { PathStep } from '../lib/json/raw-json.ts';
 import type { FieldRequirement, LabelRequirement, ListQuery } from './list-query.ts';

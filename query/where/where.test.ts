@@ -7,7 +7,7 @@ import * as fc from 'fast-check';
 import { GatewayError } from '../../model/errors.ts';
 import { allOf, type ListQuery } from '../list-query.ts';
 import { whereArbitrary } from '../../store/conformance/where.fixture.ts';
-import { compileWhere } from '../predicate-test.ts';
+import { compileWhere } from '../match-where.ts';
 import { numberText } from '../json-text.ts';
 import { liftWhere } from './lift.ts';
 import { likeTest } from '../like.ts';
@@ -136,6 +136,18 @@ test('numbers of JSON have the text that PostgreSQL gives them', () => {
     ['1e999999999', '1e999999999'],
   ] as const)
     assert.equal(numberText(written), text);
+});
+
+test('a value that is nested too deep has no text, and makes nothing fail', () => {
+  const deep = `{"spec":${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}}`;
+  const wide = `{"spec":{"a":${'['.repeat(400)}${'"x",'.repeat(100_000)}1${']'.repeat(400)}}}`;
+  const test = (text: string, json: string): boolean =>
+    compileWhere(parseWhere('whereSQL', text))(Buffer.from(json), key);
+  for (const text of ["object->>'spec' LIKE '%'", "object->'spec' <> '{}'", "JSON_EXTRACT(object,'$.spec') <> 'x'"]) {
+    assert.equal(test(text, deep), false, text);
+    assert.equal(test(text, wide), true, text);
+  }
+  assert.equal(test("object->>'spec' IS NOT NULL AND object->'spec'->'a'->>'a' IS NOT NULL", deep), true);
 });
 
 test('question marks are values, and never a part of the expression', () => {

@@ -6,7 +6,7 @@ import { allOf, type FieldRequirement, type LabelRequirement, type ListQuery } f
 import { compileMatcher, type Matcher } from '../../query/match.ts';
 import { printPath } from '../../query/path.ts';
 import type { ResourceType } from '../../query/types.ts';
-import { pathsOf } from '../../query/predicate-test.ts';
+import { pathsOf } from '../../query/match-where.ts';
 import type { Predicate } from '../../query/predicate.ts';
 import type { ConditionPiece, ConditionSql, Lookups } from './condition-sql.ts';
 import { anyHolds, type SqlFragment } from './sql-fragment.ts';

@@ -3,7 +3,7 @@
 import type { FieldRequirement } from '../../query/list-query.ts';
 import type { ResourceType } from '../../query/types.ts';
 import { typeKey } from '../../query/types.ts';
-import { compileWhere, operandsOf } from '../../query/predicate-test.ts';
+import { compileWhere, operandsOf } from '../../query/match-where.ts';
 import { amongTexts, isLeaf, partOf, requirementsOf, timeRange } from '../../query/where/lift.ts';
 import type { Leaf, Predicate, WhereColumn } from '../../query/predicate.ts';
 import { anyHolds, join, type SqlFragment } from './sql-fragment.ts';

@@ -116,7 +116,7 @@ function leafTest(leaf: Exclude<Leaf, { kind: 'constant' }>, paths: Paths): Test
     case 'compare':
       return comparisonTest(leaf.operator, read, readOf(leaf.right, paths), orderOf(leaf.left, leaf.right));
     case 'null':
-      return (row) => (read(row) === undefined) !== leaf.isNegated;
+      return nullTest(leaf.left, read, paths, leaf.isNegated);
     case 'in': {
       const texts: ReadonlySet<unknown> = new Set(leaf.texts);
       return known(read, (value) => texts.has(value) !== leaf.isNegated);
@@ -128,6 +128,21 @@ function leafTest(leaf: Exclude<Leaf, { kind: 'constant' }>, paths: Paths): Test
     }
   }
 }
+
+/** `IS NULL`. It looks at what is there, and not at its text: a value that is nested too deep has none. */
+function nullTest(operand: Operand, read: Read, paths: Paths, isNegated: boolean): Test {
+  if (operand.kind !== 'path') return (row) => (read(row) === undefined) !== isNegated;
+  const slice = sliceAt(operand.path, paths);
+  const isNullToo = operand.type === 'text';
+  return (row) => {
+    const found = slice(row);
+    const isNull = found === undefined || (isNullToo && row.bytes[found.start] === letterN);
+    return isNull !== isNegated;
+  };
+}
+
+/** The first byte of `null`. */
+const letterN = 0x6e;
 
 /** A test of a value that is false for NULL. */
 function known(read: Read, test: (value: Value) => boolean): Test {
@@ -244,7 +259,7 @@ function atPath({ path, type }: Extract<Reference, { kind: 'path' }>, paths: Pat
   };
 }
 
-/** What `->>` gives: the text of a scalar, JSON for an object or a list, NULL for null. */
+/** What `->>` gives: the text of a scalar, JSON for an object or a list, NULL for null and for what is too deep. */
 function textAt(row: Row, slice: Slice | undefined): string | undefined {
   if (slice === undefined) return undefined;
   const first = row.bytes[slice.start];
@@ -259,13 +274,15 @@ function scalarAt({ bytes }: Row, slice: Slice | undefined): string | undefined 
   return word === 'null' ? undefined : numberText(word);
 }
 
-function jsonAt(row: Row, { start, end }: Slice): JsonValue {
+function jsonAt(row: Row, { start, end }: Slice): JsonValue | undefined {
   const { bytes } = row;
   switch (bytes[start]) {
     case byte.openObject:
-      return { rank: ranks.object, value: jsonText(bytes, start, true) };
-    case byte.openList:
-      return { rank: ranks.list, value: jsonText(bytes, start, true) };
+    case byte.openList: {
+      const value = jsonText(bytes, start, true);
+      const rank = bytes[start] === byte.openList ? ranks.list : ranks.object;
+      return value === undefined ? undefined : { rank, value };
+    }
     case byte.quote:
       return { rank: ranks.text, value: textOf(bytes, start, end) };
     default: {
