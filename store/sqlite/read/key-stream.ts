@@ -183,7 +183,8 @@ export class KeyStream {
   }
 
   /**
-   * Takes the next rows of all inputs in order; undefined at the end.
+   * Takes the next rows of all inputs in order; undefined at the end. Fewer than wanted, or none, when a scan has found
+   * none for some time, so that other questions are not held up by conditions that few rows satisfy.
    * @param readAhead how many rows a scan reads when it has none left
    */
   #merged(session: Session, want: number, readAhead: number): readonly SlotRow[] | undefined {
@@ -192,7 +193,9 @@ export class KeyStream {
     while (rows.length < want) {
       let best: MergeInput | undefined;
       for (const input of inputs) {
-        if (!this.#fill(session, input, readAhead)) continue;
+        this.#fill(session, input, readAhead);
+        if (input.isOver && input.at >= input.rows.length) continue;
+        if (input.at >= input.rows.length) return rows;
         if (best === undefined || this.order.compare(input.rows[input.at]!, best.rows[best.at]!) < 0) best = input;
       }
       if (best === undefined) return rows.length === 0 ? undefined : rows;
@@ -201,24 +204,19 @@ export class KeyStream {
     return rows;
   }
 
-  /**
-   * Reads more rows into the input when it has none left.
-   * @returns whether the input has a next row
-   */
-  #fill(session: Session, input: MergeInput, want: number): boolean {
-    while (input.at >= input.rows.length && !input.isOver) {
-      const plan = this.#plans.get(input.type);
-      const startedMs = performance.now();
-      const rows = plan === undefined ? undefined : input.scan.next(session, plan, want);
-      input.spentMs += performance.now() - startedMs;
-      input.isOver = rows === undefined;
-      input.rows = rows ?? [];
-      input.at = 0;
-      input.last = rows?.at(-1) ?? input.last;
-      if (rows?.length === 0 && input.spentMs > patienceMs && input.of !== 'singles' && plan?.conditions.scansNames)
-        this.#giveUp(session, input, plan);
-    }
-    return input.at < input.rows.length;
+  /** Lets the scan of an input that has no rows left go on once. */
+  #fill(session: Session, input: MergeInput, want: number): void {
+    if (input.at < input.rows.length || input.isOver) return;
+    const plan = this.#plans.get(input.type);
+    const startedMs = performance.now();
+    const rows = plan === undefined ? undefined : input.scan.next(session, plan, want);
+    input.spentMs += performance.now() - startedMs;
+    input.isOver = rows === undefined;
+    input.rows = rows ?? [];
+    input.at = 0;
+    input.last = rows?.at(-1) ?? input.last;
+    if (rows?.length === 0 && input.spentMs > patienceMs && input.of !== 'singles' && plan?.conditions.scansNames)
+      this.#giveUp(session, input, plan);
   }
 
   #giveUp(session: Session, input: MergeInput, plan: TypePlan): void {
