@@ -66,3 +66,28 @@ export type Predicate =
   | Leaf
   | { readonly kind: 'and'; readonly of: readonly Predicate[] }
   | { readonly kind: 'or'; readonly of: readonly Predicate[] };
+
+/** Whether a predicate is one condition. */
+export function isLeaf(predicate: Predicate): predicate is Leaf {
+  return predicate.kind !== 'and' && predicate.kind !== 'or';
+}
+
+/** The single conditions of an expression. */
+export function leavesOf(predicate: Predicate): readonly Leaf[] {
+  return isLeaf(predicate) ? [predicate] : predicate.of.flatMap(leavesOf);
+}
+
+/** The texts that a condition allows or forbids; undefined for other conditions. */
+export interface AmongTexts {
+  readonly texts: readonly string[];
+  readonly isNegated: boolean;
+}
+
+/** What `=`, `<>`, `IN` and `NOT IN` allow or forbid on their left side. */
+export function amongTexts(leaf: Leaf): AmongTexts | undefined {
+  if (leaf.kind === 'in') return leaf;
+  if (leaf.kind !== 'compare' || (leaf.operator !== '=' && leaf.operator !== '<>')) return undefined;
+  const { operator, right } = leaf;
+  if (right.kind !== 'literal' || right.type !== 'text') return undefined;
+  return { texts: [right.value], isNegated: operator === '<>' };
+}

@@ -3,7 +3,8 @@
 // remains is tested by its own SQL, or in the JSON of each object.
 import type { PathStep } from '../../lib/json/raw-json.ts';
 import type { FieldRequirement, ListQuery } from '../list-query.ts';
-import type { Comparison, Leaf, Operand, Predicate } from '../predicate.ts';
+import { amongTexts, isLeaf, type Comparison, type Leaf, type Operand, type Predicate } from '../predicate.ts';
+import { mergeComparisons } from './merge.ts';
 
 type Draft = { -readonly [Key in keyof ListQuery]: ListQuery[Key] };
 
@@ -11,14 +12,10 @@ type Draft = { -readonly [Key in keyof ListQuery]: ListQuery[Key] };
 export function liftWhere(query: ListQuery): ListQuery {
   if (query.where === undefined) return query;
   const { where, ...draft }: Draft = query;
-  const rest = conjuncts(where!).filter((one) => !isLifted(draft, one));
+  const merged = mergeComparisons(where!);
+  const rest = (merged.kind === 'and' ? merged.of : [merged]).filter((one) => !isLifted(draft, one));
   if (rest.length === 0) return draft;
   return { ...draft, where: rest.length === 1 ? rest[0]! : { kind: 'and', of: rest } };
-}
-
-/** Conditions that must all hold, and that together mean the same as the predicate. */
-function conjuncts(predicate: Predicate): readonly Predicate[] {
-  return predicate.kind === 'and' ? predicate.of.flatMap(conjuncts) : [predicate];
 }
 
 function isLifted(draft: Draft, predicate: Predicate): boolean {
@@ -35,25 +32,6 @@ function isLifted(draft: Draft, predicate: Predicate): boolean {
   if (fields === undefined) return false;
   draft.fields = [...draft.fields, ...fields];
   return true;
-}
-
-export function isLeaf(predicate: Predicate): predicate is Leaf {
-  return predicate.kind !== 'and' && predicate.kind !== 'or';
-}
-
-/** The texts that a condition allows or forbids; undefined for other conditions. */
-export interface AmongTexts {
-  readonly texts: readonly string[];
-  readonly isNegated: boolean;
-}
-
-/** What `=`, `<>`, `IN` and `NOT IN` allow or forbid on their left side. */
-export function amongTexts(leaf: Leaf): AmongTexts | undefined {
-  if (leaf.kind === 'in') return leaf;
-  if (leaf.kind !== 'compare' || (leaf.operator !== '=' && leaf.operator !== '<>')) return undefined;
-  const { operator, right } = leaf;
-  if (right.kind !== 'literal' || right.type !== 'text') return undefined;
-  return { texts: [right.value], isNegated: operator === '<>' };
 }
 
 /** The part of a name that `LIKE '%part%'` looks for; undefined for other patterns. */

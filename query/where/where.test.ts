@@ -10,6 +10,7 @@ import { whereArbitrary } from '../../store/conformance/where.fixture.ts';
 import { compileWhere } from '../match-where.ts';
 import { numberText } from '../json-text.ts';
 import { liftWhere } from './lift.ts';
+import { mergeComparisons } from './merge.ts';
 import { likeTest } from '../like.ts';
 import { parseWhere } from './parse.ts';
 import type { Parameter } from './values.ts';
@@ -317,4 +318,23 @@ test('what a query can say without SQL is moved to its other fields', () => {
   assert.deepEqual(Object.keys(lifted("object->'spec'->>'replicas' = '3'")), ['where'], 'a number has several texts');
   assert.deepEqual(Object.keys(lifted("cluster = 'a' OR namespace = 'b'")), ['where']);
   assert.deepEqual(lifted('TRUE'), {});
+});
+
+test('comparisons of one value with texts become one set', () => {
+  const merged = (text: string) => mergeComparisons(parseWhere('whereSQL', text));
+  const set = (column: string, texts: readonly string[], isNegated = false) => ({
+    ...{ kind: 'in', left: { kind: 'column', column, type: 'text' }, texts, isNegated },
+  });
+  assert.deepEqual(merged("name = 'a' OR (name IN ('b','a') OR name = 'c')"), set('name', ['a', 'b', 'c']));
+  assert.deepEqual(merged("NOT (name = 'a' OR name = 'b') AND name <> 'c'"), set('name', ['a', 'b', 'c'], true));
+  const or = merged("name = 'a' OR uid = 'u' OR name <> 'b' OR name = 'c' OR name > 'd'");
+  assert.ok(or.kind === 'or');
+  assert.deepEqual(or.of.slice(0, 2), [set('name', ['a', 'c']), set('uid', ['u'])]);
+  assert.equal(or.of.length, 4, 'a set of texts that are forbidden, and an order, stay as they are');
+  const json = "JSON_EXTRACT(object,'$.a') = 'b'";
+  assert.equal(
+    (merged(`${json} OR ${json}`) as { of: readonly unknown[] }).of.length,
+    2,
+    'JSON is not compared with texts alone',
+  );
 });

@@ -4,6 +4,8 @@ import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 
 import { allOf, type ListQuery } from '../../query/list-query.ts';
+import { liftWhere } from '../../query/where/lift.ts';
+import { parseWhere } from '../../query/where/parse.ts';
 import { parsePath } from '../../query/path.ts';
 import { typeKey } from '../../query/types.ts';
 import type { Cursor } from '../../query/continue.ts';
@@ -75,6 +77,7 @@ export function testRandomQuestions(name: string, open: OpenStore): void {
         await hurried.fill(batches);
         await fc.assert(earlyPages(hurried), { numRuns: Math.ceil(runs / 2) });
         await refusesUnindexed(hurried);
+        await refusesManyComparisons(hurried);
       } finally {
         await hurried.remove();
       }
@@ -143,6 +146,24 @@ async function refusesUnindexed({ store }: TestedStore): Promise<void> {
   await assert.rejects(store.list(query, everything, { limit: 50, overBudget: 'refuse' }), tooMany);
   await assert.rejects(store.list(query, everything, { limit: 50, offset: 1, overBudget: 'end' }), tooMany);
   assert.ok((await store.count(query, everything)).count > 0, 'unless it is asked to read on');
+}
+
+/** Checks that whereSQL reads objects, within their budget, once its comparisons are too many for a statement. */
+async function refusesManyComparisons({ store }: TestedStore): Promise<void> {
+  const count = async (length: number, comparison: (i: number) => string): Promise<number> => {
+    const where = parseWhere('whereSQL', Array.from({ length }, (_, i) => comparison(i)).join(' OR '));
+    return (await store.count(liftWhere({ ...allOf(...types), where }), everything, 'refuse')).count;
+  };
+  const name = rows[0]!.name;
+  const wanted = rows.filter((row) => row.name.includes(name)).length;
+  assert.equal(await count(20, (i) => `name LIKE '%${i === 19 ? name : `none${i}`}%'`), wanted);
+  await assert.rejects(
+    count(40, (i) => `name LIKE '%none${i}%'`),
+    { code: 'BAD_REQUEST' },
+  );
+  const same = rows.filter((row) => row.name === name || row.cluster === 'none').length;
+  const isOneOf = (i: number) => (i % 2 === 0 ? `name = '${i === 398 ? name : `none${i}`}'` : `cluster = 'none${i}'`);
+  assert.equal(await count(399, isOneOf), same, 'comparisons of one column are one set');
 }
 
 function earlyPages({ store }: TestedStore): fc.IAsyncProperty<unknown> {

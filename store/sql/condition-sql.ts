@@ -1,5 +1,6 @@
 // What a store must be able to write as SQL, so that conditions.ts and where-sql.ts can compile a query for it.
-import type { AmongTexts } from '../../query/where/lift.ts';
+import type { Predicate } from '../../query/predicate.ts';
+import type { TypeKey } from '../../query/types.ts';
 import type { SqlFragment } from './sql-fragment.ts';
 import type { TermLookup, TermSet } from './term-lookups.ts';
 
@@ -19,17 +20,12 @@ export interface ConditionSql<Value, Id> {
   readonly isCreated: (operator: '>=' | '<', ms: number) => SqlFragment<Value>;
   /** That the name contains the text in upper or lower case, or that the row has certain terms. */
   readonly nameContains: (lower: string, orTerms: SqlFragment<Value>) => SqlFragment<Value>;
-  readonly hasTerms: (terms: TermSet<Id>) => ConditionPiece<Value, Id>;
-  /** That the row is in a cluster whose name passes the test. */
-  readonly isInCluster: (isWanted: (cluster: string) => boolean) => SqlFragment<Value>;
+  readonly hasTerms: (terms: TermSet<Id>) => SqlFragment<Value>;
   /**
-   * That the row is in a namespace that passes the test; undefined when the store cannot tell.
-   * @param among the namespaces that the test allows or forbids, if it is a test of equality
+   * That an expression of columns alone (see match-where.ts) holds; undefined when the store cannot write it. The
+   * expression has few comparisons, and no pattern that is searched character by character.
    */
-  readonly isInNamespace: (
-    isWanted: (namespace: string) => boolean,
-    among: AmongTexts | undefined,
-  ) => SqlFragment<Value> | undefined;
+  readonly columnsHold: (predicate: Predicate, type: TypeKey) => SqlFragment<Value> | undefined;
 }
 
 /**

@@ -5,14 +5,14 @@ import { GatewayError } from '../../model/errors.ts';
 import { allOf, type FieldRequirement, type LabelRequirement, type ListQuery } from '../../query/list-query.ts';
 import { compileMatcher, type Matcher } from '../../query/match.ts';
 import { printPath } from '../../query/path.ts';
-import type { ResourceType } from '../../query/types.ts';
+import { typeKey, type ResourceType } from '../../query/types.ts';
 import { pathsOf } from '../../query/match-where.ts';
 import type { Predicate } from '../../query/predicate.ts';
 import type { ConditionPiece, ConditionSql, Lookups } from './condition-sql.ts';
-import { anyHolds, type SqlFragment } from './sql-fragment.ts';
+import type { SqlFragment } from './sql-fragment.ts';
 import { fieldLookup, labelLookup, type TermLookup, type TermSet } from './term-lookups.ts';
 import { labelKey, labelOperators, labelSteps } from './term-paths.ts';
-import { whereSql } from './where-sql.ts';
+import { anyPieceHolds, isCheap, whereSql } from './where-sql.ts';
 
 /** The conditions of a query for one type, as SQL as far as SQL can test them. */
 export interface Conditions<Value, Id> {
@@ -72,8 +72,7 @@ class Compiler<Value, Id> {
         this.#rechecked.push(printPath(labelSteps(requirement.key)));
         labels.push(requirement);
       } else {
-        this.#prefer(terms);
-        this.#fragments.push(this.#sql.hasTerms(terms));
+        this.#require({ ...this.#sql.hasTerms(terms), terms });
       }
     }
     for (const text of query.text) {
@@ -82,9 +81,9 @@ class Compiler<Value, Id> {
     }
     const fields: FieldRequirement[] = [];
     for (const field of query.fields) {
-      const fragment = yield* this.#field(field, true);
+      const fragment = yield* this.#field(field);
       if (fragment === undefined) fields.push(field);
-      else this.#fragments.push(fragment);
+      else this.#require(fragment);
     }
     const anyOf: (readonly FieldRequirement[])[] = [];
     for (const any of query.anyOf) if (!(yield* this.#anyOf(any))) anyOf.push(any);
@@ -112,10 +111,9 @@ class Compiler<Value, Id> {
   }
 
   /** Makes SQL for one condition; undefined when only the body can answer the condition. */
-  *#field(field: FieldRequirement, isRequired: boolean): Lookups<Id, ConditionPiece<Value, Id> | undefined> {
+  *#field(field: FieldRequirement): Lookups<Id, ConditionPiece<Value, Id> | undefined> {
     const fragment = yield* this.#fieldPiece(field);
     if (fragment === undefined) this.#rechecked.push(printPath(field.path));
-    else if (isRequired && fragment.terms !== undefined) this.#prefer(fragment.terms);
     return fragment;
   }
 
@@ -129,12 +127,14 @@ class Compiler<Value, Id> {
 
   /** Adds SQL for the parts of an expression that SQL can test, and returns what remains. */
   *#where(where: Predicate, type: ResourceType): Lookups<Id, Predicate | undefined> {
-    const of = { sql: this.#sql, type, field: (field: FieldRequirement) => this.#fieldPiece(field) };
+    const field = (requirement: FieldRequirement) => this.#fieldPiece(requirement);
+    const tools = { sql: this.#sql, type: typeKey(type), field };
+    const isTested = isCheap(where);
     const rest: Predicate[] = [];
     for (const one of where.kind === 'and' ? where.of : [where]) {
-      const fragment = yield* whereSql(of, one);
+      const fragment = isTested ? yield* whereSql(tools, one) : undefined;
       if (fragment === undefined) rest.push(one);
-      else this.#fragments.push(fragment);
+      else this.#require(fragment);
     }
     this.#rechecked.push(...rest.flatMap(pathsOf));
     return rest.length === 0 ? undefined : { kind: 'and', of: rest };
@@ -145,15 +145,15 @@ class Compiler<Value, Id> {
    * @returns false when only the body can answer one of them
    */
   *#anyOf(any: readonly FieldRequirement[]): Lookups<Id, boolean> {
-    const fragments: SqlFragment<Value>[] = [];
+    const fragments: ConditionPiece<Value, Id>[] = [];
     // All conditions are compiled even after one has no SQL, so that the answer names every path without an index.
     for (const field of any) {
-      const fragment = yield* this.#field(field, false);
+      const fragment = yield* this.#field(field);
       if (fragment !== undefined) fragments.push(fragment);
     }
     if (fragments.length < any.length) return false;
     if (fragments.length === 0) this.#isNever = true;
-    else this.#fragments.push(anyHolds(fragments));
+    else this.#require(anyPieceHolds(this.#sql, fragments));
     return true;
   }
 
@@ -190,8 +190,11 @@ class Compiler<Value, Id> {
     return this.#indexed.has(path) ? fieldLookup(path, field) : undefined;
   }
 
-  #prefer(terms: TermSet<Id>): void {
-    if (terms.isNegative) return;
+  /** Adds SQL that all rows must satisfy. */
+  #require(piece: ConditionPiece<Value, Id>): void {
+    this.#fragments.push(piece);
+    const { terms } = piece;
+    if (terms === undefined || terms.isNegative) return;
     if (terms.ids.length === 0) this.#isNever = true;
     if (this.#best === undefined || terms.postings < this.#best.postings) this.#best = terms;
   }

@@ -11,6 +11,11 @@ export function join<Value>(fragments: readonly SqlFragment<Value>[], between: s
   return { text: fragments.map(({ text }) => text).join(between), values: fragments.flatMap(({ values }) => values) };
 }
 
+/** Joins conditions into one that is true when all of them are true. */
+export function allHold<Value>(conditions: readonly SqlFragment<Value>[]): SqlFragment<Value> {
+  return conditions.length === 0 ? { text: '1 = 1', values: [] } : join(conditions, ' AND ');
+}
+
 /** Joins conditions, one at least, into one that is true when any of them is true. */
 export function anyHolds<Value>(conditions: readonly SqlFragment<Value>[]): SqlFragment<Value> {
   const { text, values } = join(conditions, ' OR ');

@@ -83,6 +83,12 @@ export function fieldLookup(indexed: string, { operator, values }: FieldRequirem
   }
 }
 
+/** A row that has a term of any of these sets, which are not negative, has a term of their union. */
+export function unionOf<Id>(sets: readonly TermSet<Id>[]): TermSet<Id> {
+  const postings = sets.reduce((sum, set) => sum + set.postings, 0);
+  return { ids: [...new Set(sets.flatMap(({ ids }) => ids))], postings, isNegative: false };
+}
+
 /** The set of some terms, each with the number of its rows. */
 export function termSet<Id>(
   rows: readonly (readonly [id: Id, n: number, value: unknown])[],

@@ -1,114 +1,82 @@
 // The expression of `whereSQL` as SQL of a store, as far as columns and terms can answer it. Its texts are always
-// values of the statement, never a part of it.
+// values of the statement, never a part of it. An expression of many comparisons has no SQL, because a statement makes
+// them for each row, and cannot be interrupted. It is tested in bodies, which have a budget.
 import type { FieldRequirement } from '../../query/list-query.ts';
-import type { ResourceType } from '../../query/types.ts';
-import { typeKey } from '../../query/types.ts';
-import { compileWhere, operandsOf } from '../../query/match-where.ts';
-import { amongTexts, isLeaf, partOf, requirementsOf, timeRange } from '../../query/where/lift.ts';
-import type { Leaf, Predicate, WhereColumn } from '../../query/predicate.ts';
-import { anyHolds, join, type SqlFragment } from './sql-fragment.ts';
-import type { ConditionSql, Lookups, TextColumn } from './condition-sql.ts';
+import type { TypeKey } from '../../query/types.ts';
+import { isOfColumns } from '../../query/match-where.ts';
+import { searchedCharacters } from '../../query/like.ts';
+import { constantSql } from './column-constants.ts';
+import { requirementsOf } from '../../query/where/lift.ts';
+import { isLeaf, leavesOf, type Leaf, type Predicate } from '../../query/predicate.ts';
+import { allHold, anyHolds } from './sql-fragment.ts';
+import type { ConditionPiece, ConditionSql, Lookups } from './condition-sql.ts';
+import { unionOf } from './term-lookups.ts';
 
-/** What the conditions of one type are made with. */
-interface Of<Value, Id> {
+/** The most comparisons of an expression that is tested by SQL. */
+const mostComparisons = 32;
+
+/** What an expression is compiled with. */
+export interface WhereTools<Value, Id> {
   readonly sql: ConditionSql<Value, Id>;
-  readonly type: ResourceType;
+  readonly type: TypeKey;
   /** SQL for a condition on a field; undefined when only the body can answer it. */
-  readonly field: (field: FieldRequirement) => Lookups<Id, SqlFragment<Value> | undefined>;
+  readonly field: (field: FieldRequirement) => Lookups<Id, ConditionPiece<Value, Id> | undefined>;
+}
+
+/** Whether an expression has so few comparisons that SQL may test it for each row. */
+export function isCheap(predicate: Predicate): boolean {
+  const leaves = leavesOf(predicate);
+  return leaves.length <= mostComparisons && leaves.every((leaf) => searchedIn(leaf) === 0);
+}
+
+/** A pattern such as `%a_b%` is compared at each character of a text. */
+function searchedIn(leaf: Leaf): number {
+  return leaf.kind === 'like' ? searchedCharacters(leaf.pattern) : 0;
 }
 
 /** SQL that is true for the rows of a type that satisfy the expression; undefined when only their bodies can tell. */
 export function* whereSql<Value, Id>(
-  of: Of<Value, Id>,
+  tools: WhereTools<Value, Id>,
   predicate: Predicate,
-): Lookups<Id, SqlFragment<Value> | undefined> {
-  if (isLeaf(predicate)) return yield* leafSql(of, predicate);
-  const fragments: SqlFragment<Value>[] = [];
-  for (const one of predicate.of) {
-    const fragment = yield* whereSql(of, one);
+): Lookups<Id, ConditionPiece<Value, Id> | undefined> {
+  if (isOfColumns(predicate)) return constantSql(predicate, tools.type) ?? tools.sql.columnsHold(predicate, tools.type);
+  if (isLeaf(predicate)) return yield* fieldSql(tools, predicate);
+  const { kind, of } = predicate;
+  const parts = of.filter((one) => !isOfColumns(one));
+  if (parts.length < of.length) parts.push({ kind, of: of.filter(isOfColumns) });
+  const fragments: ConditionPiece<Value, Id>[] = [];
+  for (const part of parts) {
+    const fragment = yield* whereSql(tools, part);
     if (fragment === undefined) return undefined;
     fragments.push(fragment);
   }
-  if (fragments.length === 0) return constant(predicate.kind === 'and');
-  return predicate.kind === 'or' ? anyHolds(fragments) : allHold(fragments);
+  return kind === 'or' ? anyPieceHolds(tools.sql, fragments) : allHold(fragments);
 }
 
-function constant<Value>(isTrue: boolean): SqlFragment<Value> {
-  return { text: isTrue ? '1 = 1' : '1 = 0', values: [] };
-}
-
-function allHold<Value>(fragments: readonly SqlFragment<Value>[]): SqlFragment<Value> {
-  const { text, values } = join(fragments, ' AND ');
-  return { text: `(${text})`, values };
-}
-
-function* leafSql<Value, Id>(of: Of<Value, Id>, leaf: Leaf): Lookups<Id, SqlFragment<Value> | undefined> {
-  if (leaf.kind === 'constant') return constant(leaf.value);
-  const column = onlyColumn(leaf);
-  if (column === undefined) {
-    const requirements = requirementsOf(leaf);
-    if (requirements === undefined) return undefined;
-    const fragments: SqlFragment<Value>[] = [];
-    for (const requirement of requirements) {
-      const fragment = yield* of.field(requirement);
-      if (fragment === undefined) return undefined;
-      fragments.push(fragment);
-    }
-    return allHold(fragments);
-  }
-  return columnSql(of, leaf, column);
-}
-
-/** The column that the condition compares with literals; undefined for other conditions. */
-function onlyColumn(leaf: Leaf): WhereColumn | undefined {
-  const [left, ...others] = operandsOf(leaf);
-  if (left?.kind !== 'column' || others.some(({ kind }) => kind !== 'literal')) return undefined;
-  return left.column;
-}
-
-function columnSql<Value, Id>(
-  { sql, type }: Of<Value, Id>,
-  leaf: Leaf,
-  column: WhereColumn,
-): SqlFragment<Value> | undefined {
-  const test = compileWhere(leaf);
-  const isTrueOf = (key: { readonly cluster?: string; readonly namespace?: string }): boolean =>
-    test({}, { cluster: '', namespace: '', name: '', type: typeKey(type), ...key });
-  switch (column) {
-    case 'resource':
-    case 'group':
-      return constant(isTrueOf({}));
-    case 'cluster':
-      return sql.isInCluster((cluster) => isTrueOf({ cluster }));
-    case 'namespace':
-      return sql.isInNamespace((namespace) => isTrueOf({ namespace }), amongTexts(leaf));
-    case 'name':
-    case 'uid':
-      return textSql(sql, leaf, `o.${column}`);
-    case 'created_at':
-      return timeSql(sql, leaf);
-    default:
-      return undefined;
-  }
-}
-
-function textSql<Value, Id>(
+/** That any of these conditions holds, one at least. The terms that they look for become one set. */
+export function anyPieceHolds<Value, Id>(
   sql: ConditionSql<Value, Id>,
-  leaf: Leaf,
-  column: TextColumn,
-): SqlFragment<Value> | undefined {
-  const among = amongTexts(leaf);
-  if (among !== undefined)
-    return among.isNegated ? sql.isNoneOf(column, among.texts) : sql.isOneOf(column, among.texts);
-  const part = partOf(leaf);
-  return part === undefined ? undefined : sql.contains(column, part);
+  pieces: readonly ConditionPiece<Value, Id>[],
+): ConditionPiece<Value, Id> {
+  const sets = pieces.flatMap(({ terms }) => (terms === undefined || terms.isNegative ? [] : [terms]));
+  if (sets.length < 2) return anyHolds(pieces);
+  const others = pieces.filter(({ terms }) => terms === undefined || terms.isNegative);
+  const terms = unionOf(sets);
+  const union = { ...sql.hasTerms(terms), terms };
+  return others.length === 0 ? union : anyHolds([union, ...others]);
 }
 
-function timeSql<Value, Id>(sql: ConditionSql<Value, Id>, leaf: Leaf): SqlFragment<Value> | undefined {
-  const range = timeRange(leaf);
-  if (range === undefined) return undefined;
-  const fragments: SqlFragment<Value>[] = [];
-  if (range.since !== undefined) fragments.push(sql.isCreated('>=', range.since));
-  if (range.before !== undefined) fragments.push(sql.isCreated('<', range.before));
-  return allHold(fragments);
+function* fieldSql<Value, Id>(
+  { field }: WhereTools<Value, Id>,
+  leaf: Leaf,
+): Lookups<Id, ConditionPiece<Value, Id> | undefined> {
+  const requirements = requirementsOf(leaf);
+  if (requirements === undefined) return undefined;
+  const fragments: ConditionPiece<Value, Id>[] = [];
+  for (const requirement of requirements) {
+    const fragment = yield* field(requirement);
+    if (fragment === undefined) return undefined;
+    fragments.push(fragment);
+  }
+  return fragments.length === 1 ? fragments[0] : allHold(fragments);
 }

@@ -6,7 +6,8 @@ import { compileQuery, type Conditions as SqlConditions } from '../../sql/condit
 import { indexedPaths } from '../../indexed-paths.ts';
 import type { TermSet } from '../../sql/term-lookups.ts';
 import type { Catalog } from './catalog.ts';
-import { bytes, isOneOf, numberFragment, fragment, wholeTexts, type SqlFragment } from './sql.ts';
+import { columnsHold, contains, isAnyOf, isCreated, isNoneOf } from './column-sql.ts';
+import { bytes, fragment, type SqlFragment } from './sql.ts';
 import { lookUpTerms, type TermsOf } from './term-sets.ts';
 
 /** Numbers of terms have 64 bits, and are kept as decimal text. */
@@ -26,34 +27,16 @@ export async function compileConditions(of: TermsOf, query: ListQuery, type: Res
 
 function conditionSql(catalog: Catalog): ConditionSql<unknown, string> {
   return {
-    isOneOf: (column, texts) => isOneOf(column, 'bytea', wholeTexts(texts)),
-    isNoneOf: (column, texts) => fragment(`${column} <> ALL(?::bytea[])`, wholeTexts(texts)),
-    contains: (column, part) => fragment(`position(?::bytea in ${column}) > 0`, bytes(part)),
-    isCreated: (operator, ms) => {
-      const { text, values } = numberFragment(ms);
-      return { text: `o.created ${operator} ${text}`, values };
-    },
+    isOneOf: isAnyOf,
+    isNoneOf,
+    contains,
+    isCreated,
     nameContains: (lower, { text, values }) => {
       const inName = 'position(?::bytea in coalesce(o.fold, o.name)) > 0';
       return fragment(`(${inName} OR ${text})`, bytes(lower), ...values);
     },
     hasTerms: termFragment,
-    isInCluster: (isWanted) => {
-      const wanted = [...catalog.incarnations.values()].filter(({ cluster }) => isWanted(cluster));
-      return isOneOf(
-        'o.inc',
-        'int4',
-        wanted.map(({ number }) => number),
-      );
-    },
-    // Names of namespaces are not in memory, so that only equality can be tested.
-    isInNamespace: (_, among) => {
-      if (among === undefined) return undefined;
-      const texts = wholeTexts(among.texts);
-      return among.isNegated
-        ? fragment('o.namespace <> ALL(?::bytea[])', texts)
-        : isOneOf('o.namespace', 'bytea', texts);
-    },
+    columnsHold: (predicate, type) => columnsHold(catalog, predicate, type),
   };
 }
 

@@ -1,8 +1,8 @@
 // Fragments of SQL for PostgreSQL. Their values replace the `?` when the statement is complete. They become literals
 // and not parameters, because a text with several statements can have no parameters, and neither can COPY.
-import { join, type SqlFragment } from '../../sql/sql-fragment.ts';
+import { allHold, join, type SqlFragment } from '../../sql/sql-fragment.ts';
 
-export { join, type SqlFragment };
+export { allHold, join, type SqlFragment };
 
 /** Makes a fragment from a text and its values. */
 export function fragment(text: string, ...values: readonly unknown[]): SqlFragment {
@@ -12,11 +12,6 @@ export function fragment(text: string, ...values: readonly unknown[]): SqlFragme
 /** Joins fragments with a space. */
 export function concat(...fragments: readonly SqlFragment[]): SqlFragment {
   return join(fragments, ' ');
-}
-
-/** Joins conditions into one that is true when all of them are true. */
-export function allHold(fragments: readonly SqlFragment[]): SqlFragment {
-  return fragments.length === 0 ? fragment('true') : join(fragments, ' AND ');
 }
 
 /**

@@ -1,5 +1,6 @@
 // Counts the rows of a question, in total or by cluster, namespace or type. The stored counters (tables `counter` and
 // `follow`) are used only where they give the same result as reading the rows.
+import { allHold } from '../../sql/sql-fragment.ts';
 import type { SlotRow } from '../tables/catalog.ts';
 import type { BodyAllowance } from '../../body-budget.ts';
 import type { NamedFacet } from '../../store.ts';
@@ -8,7 +9,7 @@ import { extentRows, rowsBySlot, type Extent } from '../session/extents.ts';
 import { KeyStream } from './key-stream.ts';
 import { countByNames, prepareNames } from '../session/name-search.ts';
 import { sliceMs, type TimeSlices } from '../tables/transaction.ts';
-import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session/session.ts';
+import { planTypes, type Question, type Session, type TypePlan } from '../session/session.ts';
 import { cheapestAccess, inSlots, isOfSingles, joined } from '../scans/sources.ts';
 import { isExtentOnly } from '../session/session.ts';
 
@@ -156,7 +157,7 @@ function countPlan(session: Session, plan: TypePlan, question: Question): number
   const isOfRows = access.rest.length > 0 || !access.isOfPostings;
   const id = isOfRows ? 'o.id' : 'x.id';
   return (isOfRows ? joined(access) : access.paths).reduce((sum, { from, where, repeats }) => {
-    const all = whereOf([...where, ...access.rest]);
+    const all = allHold([...where, ...access.rest]);
     const counted = repeats ? `count(DISTINCT ${id})` : 'count(*)';
     const text = `SELECT ${counted} FROM ${from.text} WHERE ${all.text}`;
     return sum + sql.first<[number]>(text, [...from.values, ...all.values])![0];
@@ -173,7 +174,7 @@ function countSlots(session: Session, plan: TypePlan, question: Question): reado
     if (extent.incarnations.length === 0 && extent.slots.length > 0) {
       return [...rowsBySlot(session, extent.t, extent.slots, extent.slotsJson), ...singles];
     }
-    const where = whereOf([{ text: 'x.t = ?', values: [extent.t] }, ...(member === undefined ? [] : [member])]);
+    const where = allHold([{ text: 'x.t = ?', values: [extent.t] }, ...(member === undefined ? [] : [member])]);
     return [
       ...sql.all<[number, number]>(`SELECT x.place, x.n FROM counter x WHERE ${where.text}`, where.values),
       ...singles,
@@ -183,7 +184,7 @@ function countSlots(session: Session, plan: TypePlan, question: Question): reado
   if (byNames !== undefined) return [...byNames];
   const access = cheapestAccess(plan, question.query);
   return joined(access).flatMap(({ from, where, repeats }) => {
-    const all = whereOf([...where, ...access.rest]);
+    const all = allHold([...where, ...access.rest]);
     const counted = repeats ? 'count(DISTINCT o.id)' : 'count(*)';
     const text = `SELECT o.place, ${counted} FROM ${from.text} WHERE ${all.text} GROUP BY o.place`;
     return sql.all<[number, number]>(text, [...from.values, ...all.values]);

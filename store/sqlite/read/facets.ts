@@ -7,7 +7,8 @@ import { countBy, eachPlan, eachRows } from './counts.ts';
 import { extentRows } from '../session/extents.ts';
 import { beginningWith, bodyCounter, mostFrequent, valuesAt, type AddCount } from '../../value-counts.ts';
 import { type TimeSlices } from '../tables/transaction.ts';
-import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session/session.ts';
+import { planTypes, type Question, type Session, type TypePlan } from '../session/session.ts';
+import { allHold } from '../../sql/sql-fragment.ts';
 import type { SqlFragment } from '../tables/sql.ts';
 import { cheapestAccess, inExtent, joined, type Access } from '../scans/sources.ts';
 import type { TermCounts } from '../session/term-counts.ts';
@@ -131,7 +132,7 @@ function countTerms(
   if (access.cost >= manyRows && plan.only === undefined) {
     const member = inExtent(extent, 'x');
     const isBare = plan.conditions.fragments.length === 0;
-    const where = whereOf([range, ...(member === undefined ? [] : [member]), ...plan.conditions.fragments]);
+    const where = allHold([range, ...(member === undefined ? [] : [member]), ...plan.conditions.fragments]);
     const rows = isBare ? '' : 'CROSS JOIN obj o NOT INDEXED ON o.id = x.id';
     return sql.all(
       `SELECT k.value, count(*) FROM ${terms} CROSS JOIN posting x ON x.term = k.id ${rows} WHERE ${where.text} GROUP BY k.id`,
@@ -144,7 +145,7 @@ function countTerms(
 /** The packed terms of each row. */
 function rowsTerms({ sql }: Session, access: Access): readonly Uint8Array[] {
   return joined(access).flatMap(({ from, where, repeats }) => {
-    const all = whereOf([...where, ...access.rest]);
+    const all = allHold([...where, ...access.rest]);
     const columns = repeats ? 'DISTINCT o.id, o.terms' : 'o.id, o.terms';
     const text = `SELECT ${columns} FROM ${from.text} WHERE ${all.text}`;
     return sql.all<[number, Uint8Array]>(text, [...from.values, ...all.values]).map(([, terms]) => terms);

@@ -21,7 +21,7 @@ import { indexVersionsOf, type IndexVersions } from '../../index-version.ts';
 import { storedTypesOf, type FollowRow } from '../../stored-types.ts';
 import { metaKey, slotsPerIncarnation, readStoreId } from '../tables/schema.ts';
 import type { Session } from '../session/session.ts';
-import { TermTestSets, type Moment, type Slice, type TimeSlices } from '../tables/transaction.ts';
+import { RowTestRegistry, type Moment, type Slice, type TimeSlices } from '../tables/transaction.ts';
 import { type Question } from '../session/session.ts';
 import { Sql } from '../tables/sql.ts';
 
@@ -169,7 +169,7 @@ async function observed<T>(
 class ReaderConnection {
   readonly #db: DatabaseSync;
   readonly #sql: Sql;
-  readonly #tests = new TermTestSets();
+  readonly #tests = new RowTestRegistry();
   readonly #scopes = new Map<number, Grants>();
   readonly #memory = new ReaderMemory();
   #catalog = new Catalog();
@@ -182,9 +182,7 @@ class ReaderConnection {
   constructor(db: DatabaseSync) {
     this.#db = db;
     this.#sql = new Sql(db);
-    db.function('holds', { deterministic: true }, (packed, number) =>
-      this.#tests.holds(packed as Uint8Array, Number(number)) ? 1 : 0,
-    );
+    this.#tests.register(db);
     db.function('fold', { deterministic: true }, (text) => String(text).toLowerCase());
   }
 

@@ -6,8 +6,9 @@ import { readDocument, documentPaths } from '../../../query/document.ts';
 import type { BodyBudget } from '../../body-budget.ts';
 import { passInMemory } from '../session/created-skip.ts';
 import { matchKey, sortValue, type KeyRow, type RowOrder, type SortKey } from '../../row-order.ts';
-import { whereOf, type Session, type TypePlan } from '../session/session.ts';
+import type { Session, TypePlan } from '../session/session.ts';
 import { inExtent, joined, type Access } from './sources.ts';
+import { allHold } from '../../sql/sql-fragment.ts';
 import type { SqlFragment } from '../tables/sql.ts';
 
 /** Gives rows in the order of a query. `next` returns some rows at a time; undefined when there are no more. */
@@ -52,7 +53,7 @@ export function collect(
 ): SlotRow[] {
   const rows: SlotRow[] = [];
   for (const path of joined(access)) {
-    const all = whereOf([...path.where, ...access.rest]);
+    const all = allHold([...path.where, ...access.rest]);
     // One row more than the budget allows is enough to refuse the question.
     const limit = budget === undefined ? '' : ` LIMIT ${budget.left + 1}`;
     const text = `SELECT ${path.repeats ? 'DISTINCT ' : ''}${columnsOf(order)} FROM ${path.from.text} WHERE ${all.text}${limit}`;
@@ -202,7 +203,7 @@ class ColumnScan implements Scan {
 
   #where(plan: TypePlan, start: readonly SqlFragment[]): SqlFragment {
     const member = inExtent(plan.extent, 'o');
-    return whereOf([
+    return allHold([
       { text: 'o.t = ?', values: [plan.extent.t] },
       ...start,
       ...(member === undefined ? [] : [member]),

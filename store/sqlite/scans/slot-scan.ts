@@ -6,7 +6,8 @@ import { incarnationOf, type Catalog, type NamespaceSlot, type SlotRow } from '.
 import { compareText } from '../../../lib/text/compare-text.ts';
 import { compareSlotClusters, type KeyRow, type RowOrder, type RowPlace, type SortKey } from '../../row-order.ts';
 import { slotsPerIncarnation } from '../tables/schema.ts';
-import { whereOf, type Session, type TypePlan } from '../session/session.ts';
+import type { Session, TypePlan } from '../session/session.ts';
+import { allHold } from '../../sql/sql-fragment.ts';
 import type { SqlFragment } from '../tables/sql.ts';
 import { atOnceMs, columnsOf, keyRow, type KeyColumns, type Scan } from './scans.ts';
 
@@ -102,7 +103,7 @@ function rowsOfSlots(
   slots: readonly NamespaceSlot[],
   limit: number,
 ): readonly SlotRow[] {
-  const where = whereOf(plan.conditions.fragments);
+  const where = allHold(plan.conditions.fragments);
   const text = `SELECT ${columnsOf(order)} FROM json_each(?) j CROSS JOIN obj o INDEXED BY obj_key
     ON o.t = ? AND o.place = j.value WHERE ${where.text} LIMIT ?`;
   const numbers = JSON.stringify(slots.map(({ number }) => number));
@@ -128,7 +129,7 @@ function rowsOfSlot(
             values: [range.from.name],
           },
         ];
-  const where = whereOf([
+  const where = allHold([
     { text: 'o.t = ? AND o.place = ?', values: [t, slot.number] },
     ...after,
     ...plan.conditions.fragments,

@@ -5,9 +5,11 @@ import { indexedPaths } from '../../indexed-paths.ts';
 import type { SqlFragment } from '../../sql/sql-fragment.ts';
 import type { TermSet } from '../../sql/term-lookups.ts';
 import type { ListQuery } from '../../../query/list-query.ts';
-import type { ResourceType } from '../../../query/types.ts';
+import { columnsIn, compileColumns } from '../../../query/match-where.ts';
+import type { Predicate } from '../../../query/predicate.ts';
+import type { ResourceType, TypeKey } from '../../../query/types.ts';
 import type { Catalog } from '../tables/catalog.ts';
-import { incarnationShift } from '../tables/schema.ts';
+import type { ColumnTest } from '../tables/transaction.ts';
 import type { Sql, SqlValue } from '../tables/sql.ts';
 import { lookUpTerms } from './term-sets.ts';
 
@@ -18,15 +20,17 @@ export interface Conditions extends SqlConditions<SqlValue, number> {
   readonly isOfNameParts: boolean;
 }
 
-/** Sets of terms for the SQL function `holds`. `add` stores a set and gives its number, which `holds` takes. */
-export interface TermTests {
-  readonly add: (ids: readonly number[]) => number;
+/** Tests for the SQL functions `holds` and `columns_hold`. Each is stored, and has a number that the function takes. */
+export interface RowTests {
+  /** Whether a row has one of these terms. */
+  readonly addTerms: (ids: readonly number[]) => number;
+  readonly addColumns: (test: ColumnTest) => number;
 }
 
 /** What conditions are compiled with. */
 export interface Tools {
   readonly sql: Sql;
-  readonly tests: TermTests;
+  readonly tests: RowTests;
   readonly catalog: Catalog;
 }
 
@@ -59,7 +63,7 @@ export function compileConditions(
   };
 }
 
-function conditionSql(tests: TermTests, catalog: Catalog): ConditionSql<SqlValue, number> {
+function conditionSql(tests: RowTests, catalog: Catalog): ConditionSql<SqlValue, number> {
   return {
     isOneOf: (column, texts) => fragment(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(texts)),
     isNoneOf: (column, texts) => fragment(`${column} NOT IN (SELECT value FROM json_each(?))`, JSON.stringify(texts)),
@@ -71,35 +75,39 @@ function conditionSql(tests: TermTests, catalog: Catalog): ConditionSql<SqlValue
       const name = `instr(CASE WHEN o.name GLOB '*[^ -~]*' THEN fold(o.name) ELSE lower(o.name) END, ?) > 0`;
       return fragment(`(${name} OR ${text})`, lower, ...values);
     },
-    hasTerms: (terms) => ({ ...termFragment(tests, terms), terms }),
-    isInCluster: (isWanted) => {
-      const wanted = [...catalog.incarnations.values()].filter(({ cluster }) => isWanted(cluster));
-      return isAmong(`(o.place >> ${incarnationShift})`, wanted);
-    },
-    isInNamespace: (isWanted) => {
-      const slots = [...catalog.slots.values()];
-      const wanted = slots.filter(({ namespace }) => isWanted(namespace));
-      if (wanted.length <= slots.length / 2) return isAmong('+o.place', wanted);
-      const others = slots.filter(({ namespace }) => !isWanted(namespace));
-      return negated(isAmong('+o.place', others));
-    },
+    hasTerms: (terms) => termFragment(tests, terms),
+    columnsHold: (predicate, type) => columnsFragment({ tests, catalog }, predicate, type),
   };
 }
 
-/** That a number is that of one of these records. */
-function isAmong(of: string, records: readonly { readonly number: number }[]): SqlFragment<SqlValue> {
-  const numbers = JSON.stringify(records.map(({ number }) => number));
-  return fragment(`${of} IN (SELECT value FROM json_each(?))`, numbers);
+/** Calls the SQL function `columns_hold` with the columns that the expression names. */
+function columnsFragment(
+  { tests, catalog }: Pick<Tools, 'tests' | 'catalog'>,
+  predicate: Predicate,
+  type: TypeKey,
+): SqlFragment<SqlValue> {
+  const columns = columnsIn(predicate);
+  const isOfPlaces = columns.has('cluster') || columns.has('namespace');
+  const holds = compileColumns(predicate);
+  const number = tests.addColumns((slot, name, uid, createdAtMs) => {
+    const { incarnation, namespace } = isOfPlaces ? catalog.slot(slot) : noSlot;
+    return holds({ type, cluster: incarnation.cluster, namespace, name, uid, createdAtMs });
+  });
+  const passed = [
+    isOfPlaces ? 'o.place' : '0',
+    columns.has('name') ? 'o.name' : "''",
+    columns.has('uid') ? 'o.uid' : "''",
+    columns.has('created_at') ? 'o.created' : '0',
+  ];
+  return fragment(`columns_hold(?, ${passed.join(', ')})`, number);
 }
 
-function negated({ text, values }: SqlFragment<SqlValue>): SqlFragment<SqlValue> {
-  return { text: `NOT (${text})`, values };
-}
+const noSlot = { incarnation: { cluster: '' }, namespace: '' };
 
-function termFragment(tests: TermTests, { ids, isNegative }: TermSet<number>): SqlFragment<SqlValue> {
+function termFragment(tests: RowTests, { ids, isNegative }: TermSet<number>): SqlFragment<SqlValue> {
   const not = isNegative ? 'NOT ' : '';
   if (ids.length === 0) return fragment(isNegative ? '1' : '0');
-  if (ids.length > mostProbed) return fragment(`${not}holds(o.terms, ?)`, tests.add(ids));
+  if (ids.length > mostProbed) return fragment(`${not}holds(o.terms, ?)`, tests.addTerms(ids));
   const terms = ids.map(() => '?').join(', ');
   const text = `${not}EXISTS (SELECT 1 FROM posting q WHERE q.term IN (${terms}) AND q.place = o.place AND q.id = o.id)`;
   return { text, values: ids };

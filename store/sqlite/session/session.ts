@@ -8,8 +8,6 @@ import { ownedIds } from './owners.ts';
 import type { ReaderMemory } from './reader-memory.ts';
 import type { Transaction } from '../tables/transaction.ts';
 import { narrowNamespaces } from '../../narrow-namespaces.ts';
-import { join } from '../../sql/sql-fragment.ts';
-import type { SqlFragment } from '../tables/sql.ts';
 
 /** A query compiled for one type: which rows the user may see, and the conditions that rows must satisfy. */
 export interface TypePlan {
@@ -44,11 +42,6 @@ export function planTypes(session: Session, { query, grants }: Question): readon
     const conditions = compileConditions(session, narrowed, extent.t, type);
     return conditions.isNever ? [] : [{ type: key, extent, conditions, only }];
   });
-}
-
-/** Joins conditions into one that is true when all of them are true; '1' for an empty list. */
-export function whereOf(fragments: readonly SqlFragment[]): SqlFragment {
-  return fragments.length === 0 ? { text: '1', values: [] } : join(fragments, ' AND ');
 }
 
 /** Whether all rows of the plan's extent match, as far as SQL can tell. A condition on bodies may remain. */

@@ -1,25 +1,45 @@
 // One read transaction: its statements, and the state of the index that it sees. Numbers of terms are valid in one
 // transaction only, so an answer that takes several transactions reads the numbers again in each of them.
+import type { DatabaseSync } from 'node:sqlite';
+
 import type { IndexVersions } from '../../index-version.ts';
 import type { Catalog } from './catalog.ts';
 import type { Sql } from './sql.ts';
 import { unpackTerms } from './terms.ts';
 
-/** The sets of term numbers that the SQL function `holds` tests. They are numbered in the order of `add`. */
-export class TermTestSets {
-  readonly #sets: ReadonlySet<number>[] = [];
+/** Tests the columns of a row: its slot, name, uid and time of creation in Unix milliseconds. */
+export type ColumnTest = (slot: number, name: string, uid: string, createdAtMs: number) => boolean;
 
-  add(ids: readonly number[]): number {
-    return this.#sets.push(new Set(ids)) - 1;
+/** The tests of the SQL functions `holds` and `columns_hold`. Those of each are numbered in the order of the calls. */
+export class RowTestRegistry {
+  readonly #terms: ReadonlySet<number>[] = [];
+  readonly #columns: ColumnTest[] = [];
+
+  addTerms(ids: readonly number[]): number {
+    return this.#terms.push(new Set(ids)) - 1;
+  }
+
+  addColumns(test: ColumnTest): number {
+    return this.#columns.push(test) - 1;
   }
 
   clear(): void {
-    this.#sets.length = 0;
+    this.#terms.length = this.#columns.length = 0;
   }
 
-  /** Whether one of a row's terms (`packed`) is in the set that `add` gave this number. */
-  holds(packed: Uint8Array, number: number): boolean {
-    const set = this.#sets[number]!;
+  /** Makes the SQL functions of a connection, which take the number of a test first or last. */
+  register(db: DatabaseSync): void {
+    const options = { deterministic: true };
+    db.function('holds', options, (packed, number) => (this.#hasTerm(packed as Uint8Array, Number(number)) ? 1 : 0));
+    db.function('columns_hold', options, (number, slot, name, uid, created) => {
+      const test = this.#columns[Number(number)]!;
+      return test(Number(slot), String(name), String(uid), Number(created)) ? 1 : 0;
+    });
+  }
+
+  /** Whether one of a row's terms (`packed`) is in the set that `addTerms` gave this number. */
+  #hasTerm(packed: Uint8Array, number: number): boolean {
+    const set = this.#terms[number]!;
     return unpackTerms(packed).some((id) => set.has(id));
   }
 }
@@ -37,7 +57,7 @@ export interface Transaction extends Moment {
   readonly sql: Sql;
   readonly catalog: Catalog;
   readonly versions: IndexVersions;
-  readonly tests: TermTestSets;
+  readonly tests: RowTestRegistry;
   readonly memory: RowCountMemory;
 }
 

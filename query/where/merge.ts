@@ -1,0 +1,44 @@
+// Makes one set of many comparisons of the same value: `name = 'a' OR name = 'b'` is `name IN ('a', 'b')`. A set is
+// looked up once for each row, and stores have indexes for some sets.
+import { amongTexts, type Predicate, type Reference } from '../predicate.ts';
+import { printPath } from '../path.ts';
+
+/**
+ * The same expression with one set for each value that is compared with texts, and without an `or` in an `or` or an
+ * `and` in an `and`.
+ */
+export function mergeComparisons(predicate: Predicate): Predicate {
+  if (predicate.kind !== 'and' && predicate.kind !== 'or') return predicate;
+  const { kind } = predicate;
+  const of = predicate.of.map(mergeComparisons).flatMap((one) => (one.kind === kind ? one.of : [one]));
+  const merged: Predicate[] = [];
+  const sets = new Map<string, { readonly at: number; readonly texts: Set<string> }>();
+  for (const one of of) {
+    const set = setOf(one, kind === 'and');
+    if (set === undefined) {
+      merged.push(one);
+      continue;
+    }
+    const { at, texts } = sets.get(set.name) ?? { at: merged.length, texts: new Set<string>() };
+    for (const text of set.texts) texts.add(text);
+    sets.set(set.name, { at, texts });
+    merged[at] = { kind: 'in', left: set.left, texts: [...texts], isNegated: kind === 'and' };
+  }
+  return merged.length === 1 ? merged[0]! : { kind, of: merged };
+}
+
+interface NamedSet {
+  readonly name: string;
+  readonly left: Reference;
+  readonly texts: readonly string[];
+}
+
+/** The set of texts that a condition allows or, with `isNegated`, forbids; undefined for other conditions. */
+function setOf(predicate: Predicate, isNegated: boolean): NamedSet | undefined {
+  if (predicate.kind !== 'in' && predicate.kind !== 'compare') return undefined;
+  const { left } = predicate;
+  const among = amongTexts(predicate);
+  if (left.kind === 'literal' || left.type !== 'text' || among?.isNegated !== isNegated) return undefined;
+  const name = left.kind === 'column' ? left.column : `object ${printPath(left.path)}`;
+  return { name, left, texts: among.texts };
+}

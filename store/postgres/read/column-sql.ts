@@ -1,0 +1,93 @@
+// Conditions of `whereSQL` on columns alone as SQL of PostgreSQL.
+import { columnsIn, compileColumns } from '../../../query/match-where.ts';
+import { amongTexts, isLeaf, type Leaf, type Predicate } from '../../../query/predicate.ts';
+import type { TypeKey } from '../../../query/types.ts';
+import { partOf, timeRange } from '../../../query/where/lift.ts';
+import { constantSql } from '../../sql/column-constants.ts';
+import { anyHolds } from '../../sql/sql-fragment.ts';
+import type { Catalog } from './catalog.ts';
+import { allHold, bytes, fragment, isOneOf, numberFragment, wholeTexts, type SqlFragment } from './sql.ts';
+
+/** SQL for an expression of columns alone, for rows `o` of a type; undefined when SQL cannot say it. */
+export function columnsHold(catalog: Catalog, predicate: Predicate, type: TypeKey): SqlFragment | undefined {
+  const constant = constantSql(predicate, type);
+  if (constant !== undefined) return constant;
+  const columns = columnsIn(predicate);
+  if (columns.size === 1 && columns.has('cluster')) return isInCluster(catalog, predicate);
+  if (isLeaf(predicate)) return leafSql(predicate);
+  const fragments: SqlFragment[] = [];
+  for (const one of predicate.of) {
+    const sql = columnsHold(catalog, one, type);
+    if (sql === undefined) return undefined;
+    fragments.push(sql);
+  }
+  return predicate.kind === 'or' ? anyHolds(fragments) : allHold(fragments);
+}
+
+function leafSql(leaf: Leaf): SqlFragment | undefined {
+  if (leaf.kind === 'constant' || leaf.left.kind !== 'column') return undefined;
+  switch (leaf.left.column) {
+    case 'name':
+    case 'uid':
+    case 'namespace':
+      return textSql(leaf, `o.${leaf.left.column}`);
+    case 'created_at':
+      return timeSql(leaf);
+    default:
+      return undefined;
+  }
+}
+
+function textSql(leaf: Leaf, column: string): SqlFragment | undefined {
+  const among = amongTexts(leaf);
+  if (among !== undefined) return among.isNegated ? isNoneOf(column, among.texts) : isAnyOf(column, among.texts);
+  const part = partOf(leaf);
+  return part === undefined ? undefined : contains(column, part);
+}
+
+/** That a column of texts has one of these texts. */
+export function isAnyOf(column: string, texts: readonly string[]): SqlFragment {
+  return isOneOf(column, 'bytea', wholeTexts(texts));
+}
+
+/** That a column of texts has none of these texts. */
+export function isNoneOf(column: string, texts: readonly string[]): SqlFragment {
+  return fragment(`${column} <> ALL(?::bytea[])`, wholeTexts(texts));
+}
+
+/** That a column of texts contains a text. */
+export function contains(column: string, part: string): SqlFragment {
+  return fragment(`position(?::bytea in ${column}) > 0`, bytes(part));
+}
+
+/** That a row was created from a time on, or before it; in Unix milliseconds. */
+export function isCreated(operator: '>=' | '<', ms: number): SqlFragment {
+  const { text, values } = numberFragment(ms);
+  return { text: `o.created ${operator} ${text}`, values };
+}
+
+function timeSql(leaf: Leaf): SqlFragment | undefined {
+  const range = timeRange(leaf);
+  if (range === undefined) return undefined;
+  return allHold([
+    ...(range.since === undefined ? [] : [isCreated('>=', range.since)]),
+    ...(range.before === undefined ? [] : [isCreated('<', range.before)]),
+  ]);
+}
+
+/** The incarnations in which an expression of clusters alone holds. They are the same for all types of a question. */
+const incarnationsOf = new WeakMap<Catalog, WeakMap<Predicate, readonly number[]>>();
+
+function isInCluster(catalog: Catalog, predicate: Predicate): SqlFragment {
+  const known = incarnationsOf.get(catalog) ?? new WeakMap<Predicate, readonly number[]>();
+  incarnationsOf.set(catalog, known);
+  let numbers = known.get(predicate);
+  if (numbers === undefined) {
+    const holds = compileColumns(predicate);
+    const others = { type: '.', namespace: '', name: '', uid: '', createdAtMs: 0 } as const;
+    const records = [...catalog.incarnations.values()].filter(({ cluster }) => holds({ cluster, ...others }));
+    numbers = records.map(({ number }) => number);
+    known.set(predicate, numbers);
+  }
+  return isOneOf('o.inc', 'int4', numbers);
+}
