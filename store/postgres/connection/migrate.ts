@@ -11,7 +11,8 @@ const migrationLock = 0x50436978;
 
 /**
  * Creates or migrates the tables.
- * @throws GatewayError INDEX_UNAVAILABLE (rejects) when the schema belongs to another program or a newer version
+ * @throws GatewayError INDEX_UNAVAILABLE (rejects) when the schema belongs to another program or a newer version, or
+ *   when Citus distributes its tables
  */
 export async function migrate(database: Database): Promise<void> {
   if ((await formOf(database)) === schemaForm) return;
@@ -47,6 +48,8 @@ async function bringToForm(database: Database, client: ClientBase): Promise<void
   const form = await formOf(database, client);
   if (form === schemaForm) return;
   if (form === undefined) {
+    // A Citus that is set to distribute new schemas must not distribute this one. PostgreSQL ignores the setting.
+    await client.query('SET LOCAL citus.enable_schema_based_sharding = off');
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${database.schema}`);
     await client.query(`CREATE TABLE form (number int4 NOT NULL); COMMENT ON TABLE form IS '${schemaMark}';
         INSERT INTO form VALUES (0)`);
@@ -66,14 +69,30 @@ async function formOf(
   const schema = database.schema;
   const name = `'${schema.slice(1, -1).replaceAll('""', '"').replaceAll("'", "''")}'`;
   const [found] = await query(
-    `SELECT count(*), max(obj_description(c.oid, 'pg_class')) FILTER (WHERE c.relname = 'form') FROM pg_class c
-    JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ${name}`,
+    `SELECT count(*), max(obj_description(c.oid, 'pg_class')) FILTER (WHERE c.relname = 'form'),
+      to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ${name}`,
   );
-  const [relations, mark] = found as [number, string | null];
+  const [relations, mark, isCitus] = found as [number, string | null, boolean];
   if (relations === 0) return undefined;
   const schemaText = schema.slice(1, -1);
   if (mark !== schemaMark) {
     throw unavailable(`has a schema "${schemaText}" with tables of somebody else: name another schema for the index`);
+  }
+  if (isCitus) {
+    // Citus makes a commit visible on each of its servers at another moment, so a reader of N could miss changes up to
+    // N. Tables without a colocation stay in this database; Citus only knows of them.
+    const [distributed] = await query(
+      `SELECT c.relname FROM pg_catalog.pg_dist_partition d JOIN pg_class c ON c.oid = d.logicalrelid
+      JOIN pg_namespace n ON n.oid = c.relnamespace WHERE d.colocationid <> 0 AND n.nspname = ${name}
+      ORDER BY c.relname LIMIT 1`,
+    );
+    if (distributed !== undefined) {
+      throw unavailable(
+        `has a schema "${schemaText}" that Citus distributes (table "${distributed[0] as string}"), which the index does ` +
+          'not support: name another schema for the index, and do not distribute it',
+      );
+    }
   }
   const [row] = await query(`SELECT number FROM ${schema}.form`);
   const form = Number(row![0]);

@@ -58,7 +58,7 @@ async function opens(options: PostgresStoreOptions): Promise<void> {
 }
 
 async function refuses(url: string, message: RegExp, rest: Partial<PostgresStoreOptions> = {}): Promise<void> {
-  await assert.rejects(openPostgresStore({ url, ...rest }), (error: Error & { code?: string }) => {
+  await assert.rejects(opens({ url, ...rest }), (error: Error & { code?: string }) => {
     assert.equal(error.code, 'INDEX_UNAVAILABLE');
     assert.match(error.message, message);
     assert.doesNotMatch(error.message, /secret of tests/);
@@ -130,6 +130,29 @@ test('a client certificate opens the database, and one that has expired is said'
   await refuses(at(certified, of('old')), /client certificate has expired/);
   await refuses(at(certified, `?sslmode=require`), /client certificate/);
   await refuses(at(certified, `?sslmode=require&sslcert=${file('client.crt')}`), /give both/);
+});
+
+test('tables that Citus distributes are refused, those that it leaves here are not', needsPostgres, async () => {
+  await server.createDatabase('citus');
+  const url = at({ database: 'citus' });
+  await opens({ url });
+  // The catalog of Citus, as far as it is read. Citus itself is not on the machines that run this.
+  const add = (schema: string, table: string, colocation: number) =>
+    server.run(`INSERT INTO pg_dist_partition VALUES ('${schema}.${table}', ${colocation})`, 'citus');
+  await server.run(
+    `SET allow_system_table_mods = on; CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass, colocationid int4);
+    CREATE TABLE public.obj ()`,
+    'citus',
+  );
+  await opens({ url });
+  await add('public', 'obj', 1);
+  await add('portcullis', 'sequencer', 0);
+  await opens({ url });
+  await add('portcullis', 'obj', 2);
+  await refuses(
+    url,
+    /^the database of the index has a schema "portcullis" that Citus distributes \(table "obj"\), .*another schema/,
+  );
 });
 
 test('a server that is too old is named with its version, and what to do', needsPostgres, async () => {
