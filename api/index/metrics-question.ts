@@ -2,7 +2,7 @@
 import { resourceMetricsGroup } from '../../sync/discover/resource-metrics.ts';
 import type { IndexSurface } from '../../request/index-groups.ts';
 
-/** A request for resource metrics. */
+/** A request for resource metrics of one cluster or of all clusters. */
 export interface MetricsQuestion {
   /** The cluster in the path; undefined for all clusters. */
   readonly cluster: string | undefined;

@@ -70,10 +70,14 @@ export function outgoingIdentity(user: User, cluster: ClusterSpec, rules: Outgoi
   return made;
 }
 
-/** Reduces an identity to the parts that are sent, in the form from which the member computes the same identity. */
+/**
+ * Removes the parts of an identity that the operator does not want to send, and the groups that the member adds by
+ * itself, so that the member computes the same identity.
+ */
 function shaped(user: User, { extra, usernameOnly }: OutgoingSettings): User {
   if (usernameOnly) {
-    // When only a name is sent, the member makes every user but the anonymous one authenticated.
+    // When only a name is sent, the member adds `system:authenticated` to every user except `system:anonymous`. A user
+    // in `system:unauthenticated` would thereby get rights that it does not have.
     if (user.groups.includes(unauthenticatedGroup) && user.name !== anonymousName) {
       throw new GatewayError(
         'IDENTITY_REFUSED',

@@ -50,7 +50,7 @@ export interface LimitedParts {
   readonly onMemory: (shedding: boolean, share: number) => void;
 }
 
-/** Starts all limits of a gateway. */
+/** Starts the limits for requests, logins, slow clients and memory. */
 export function startLimits(config: LimitsConfig, { openStreams, authenticate, onMemory }: LimitedParts): Limits {
   const admission = new AdmissionControl(config);
   const logins = guardLogins(authenticate);

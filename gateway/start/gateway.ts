@@ -24,7 +24,7 @@ import { openOperations, probeMembers, startSharedParts } from '../parts/shared-
 import type { SharedParts, StartOptions } from '../parts/shared-parts.ts';
 import type { Listener } from '../listener/tls-server.ts';
 
-/** A running gateway. */
+/** A running gateway: of one process, or of a first process with its workers. */
 export interface Gateway {
   readonly url: string;
   readonly opsUrl: string;

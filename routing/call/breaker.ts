@@ -15,7 +15,7 @@ export interface BreakerLimits {
 
 export const defaultBreakerLimits: BreakerLimits = { failuresToOpen: 3, firstOpenMs: 2_000, longestOpenMs: 15_000 };
 
-/** The circuit breaker of one cluster. */
+/** The circuit breaker of one cluster: asked before each connection, and told how connections and requests ended. */
 export interface Breaker {
   /**
    * To be called before connecting. While the breaker is open, this throws. When the open time is over, one request may

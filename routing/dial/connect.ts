@@ -95,8 +95,8 @@ export class MemberDialer {
   }
 
   /**
-   * Gives up the shared TLS settings; to be called when the cluster was removed. A request that is still running may
-   * open a connection afterwards.
+   * Gives up the shared TLS settings; to be called when the cluster was removed. Requests that are still running may
+   * open connections afterwards.
    */
   release(): void {
     this.#hold.release();

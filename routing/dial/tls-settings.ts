@@ -16,7 +16,9 @@ export interface TlsParts {
   readonly clientCertificate: { readonly cert?: string | undefined; readonly key?: string | undefined } | undefined;
 }
 
-/** A SecureContext that one dialer uses. */
+/**
+ * A SecureContext that a dialer uses until it calls `release`. While several dialers use the same one, it is shared.
+ */
 export interface HeldTlsSettings {
   readonly secureContext: SecureContext;
   /**

@@ -1,6 +1,6 @@
 // Forwards one ordinary request (not an upgrade): sends it, streams the answer back, and records how it ended. When the
-// member's answer is cut, the client's answer is cut too (rule "no redirects"): end() is called only after the member's
-// onEnd.
+// member cuts its answer, the client's answer is cut too, as the rule "no redirects" in docs/rules.md requires: end()
+// is called only after the member's onEnd.
 import { GatewayError } from '../../model/errors.ts';
 import { eventBoundary } from './event-boundary.ts';
 import type { EventBoundary } from './event-boundary.ts';

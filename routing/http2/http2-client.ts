@@ -38,7 +38,10 @@ const maxSessions = 256;
 
 const protocols: Protocols = ['h2', 'http/1.1'];
 
-/** Sends long-running requests. */
+/**
+ * Sends long-running requests (watches, logs) to one endpoint: over HTTP/2, or over HTTP/1.1 when the member speaks
+ * nothing else.
+ */
 export class Http2Client {
   readonly #dialer: Dialer;
   readonly #scheme: string;

@@ -222,7 +222,7 @@ class MemberExchange implements ResponseHandler {
     this.#giveUp(noAnswer(this.#target.record.spec.name, timeoutMs));
   }
 
-  /** Cancels the request and drops unread data. */
+  /** Cancels the request to the member and drops data that was not read yet. */
   #giveUp(error: unknown): void {
     this.#queue = [];
     this.#queuedBytes = 0;

@@ -128,7 +128,7 @@ export class OrderedChoice {
   }
 }
 
-/** The endpoints that one request has tried. */
+/** Which endpoints of the cluster one request has tried, and the errors of those that failed. */
 class Attempts {
   /** Index of the endpoint that is being tried now. */
   index: number;
