@@ -69,9 +69,9 @@ export function makeViewVersions(store: ClusterReader): ViewVersions {
 }
 
 /**
- * A text that changes when the object on the hub changes; by it, an update based on an older read is refused. For a
- * Secret, every change counts. For a ManagedCluster only a change of its health counts, because every heartbeat of its
- * agent changes the object.
+ * A text by which two states of the object on the hub are compared: an update is refused when the text has changed
+ * since the client read the object. For a Secret, every change counts. For a ManagedCluster only a change of its health
+ * counts, because every heartbeat of its agent changes the object.
  */
 function hubState({ spec }: ClusterRecord): string | undefined {
   const { clusterGateway: view } = spec;

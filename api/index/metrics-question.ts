@@ -1,4 +1,5 @@
-// Which requests below the paths of the index ask for resource metrics (`metrics.k8s.io`), as kubectl top reads them.
+// Recognises requests below the paths of the index that ask for resource metrics (`metrics.k8s.io`), as kubectl top
+// reads them.
 import { resourceMetricsGroup } from '../../sync/discover/resource-metrics.ts';
 import type { IndexSurface } from '../../request/index-groups.ts';
 

@@ -24,7 +24,7 @@ export function startOutgoingStreams(
 ): OutgoingStreams {
   const streams = new Set<OutgoingStream>();
   const review = (stream: OutgoingStream): void => {
-    // When the cluster has been removed, followRegistrations ends its streams.
+    // The cluster has been removed; followRegistrations in ended-streams.ts ends its streams.
     const spec = store.getByUid(stream.cluster.uid)?.spec;
     if (spec === undefined) return;
     try {

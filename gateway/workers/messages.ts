@@ -33,7 +33,10 @@ export type Question =
 
 export type Answer = string | ExecResult | boolean;
 
-/** Which of the gateway's two listeners has accepted a connection. */
+/**
+ * Which of the gateway's two listeners has accepted a connection: the one for clients, or the one for metrics and
+ * health checks.
+ */
 export type Port = 'requests' | 'operations';
 
 /** One metric with its values, as prom-client writes it in JSON. */

@@ -7,8 +7,8 @@ import type { RawHeaders } from '../raw-headers.ts';
 /** How many lists a connection keeps; a front proxy's connection carries the requests of a few users at a time. */
 const keptLists = 8;
 /**
- * Longer lists are not kept, because an idle connection would hold them in memory. The first limit counts names and
- * values, the second their characters.
+ * Lists with more names and values than `keptLength`, or with more characters than `keptCharacters`, are not kept,
+ * because an idle connection would hold them in memory.
  */
 const keptLength = 128;
 const keptCharacters = 16 * 1024;

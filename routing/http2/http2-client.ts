@@ -193,7 +193,7 @@ export class Http2Client {
 
   /**
    * If a session fails before it has served a call, waiting calls fail too. Another session would probably fail in the
-   * same way, and this would never end.
+   * same way, and sessions would be opened without end.
    */
   #sessionClosed(session: Http2Session, error: GatewayError | undefined): void {
     this.#sessions.delete(session);

@@ -1,4 +1,4 @@
-// What the gateway gives to whoever asks many clusters for one request.
+// The parts of the gateway that are needed to answer one request from many clusters.
 import type { GatewayError } from '../../../model/errors.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import type { ClusterStore } from '../../../model/store.ts';
