@@ -53,7 +53,7 @@ export function readHttp1Head(headers: RawHeaders): Http1RequestHead {
  * client asks for `keep-alive`: a proxy in between may not understand that header, and what it sends next must not be
  * read as a request.
  * @throws HttpFault as {@link readHttp1Head}, and BAD_HEADERS for Transfer-Encoding, which HTTP/1.0 does not have and
- * by which two servers may frame the request differently (RFC 9112 section 6.1)
+ *   by which two servers may frame the request differently (RFC 9112 section 6.1)
  */
 export function readHttp10Head(headers: RawHeaders): Http1RequestHead {
   const { host = '', body } = readFields(headers);

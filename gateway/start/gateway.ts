@@ -43,7 +43,7 @@ export interface Gateway {
   close(): void;
 }
 
-/** A gateway that runs in this process. */
+/** A gateway that runs in this process and has no workers of its own; a worker is such a gateway, too. */
 export interface OwnGateway extends Gateway {
   /** Whether all checks of readyz pass. */
   isReady(): boolean;

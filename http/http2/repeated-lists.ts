@@ -15,7 +15,7 @@ const keptCharacters = 16 * 1024;
 
 /**
  * The header lists of one connection. Reusing a list saves, among other work, building the request head for the member
- * (1 us).
+ * (1 microsecond).
  */
 export class RepeatedLists {
   /** The header lists of this connection, most recently used first. */

@@ -140,7 +140,7 @@ export function credentialRefused(cluster: string): GatewayError {
   return new GatewayError('MEMBER_CREDENTIAL', message, { cluster });
 }
 
-/** Makes the error for a redirect of a member, which is never followed (rule "no redirects"). */
+/** Makes the error for a redirect of a member, which is never followed (rule "no redirects" in docs/rules.md). */
 export function redirected(cluster: string, status: number): GatewayError {
   const message = `cluster "${cluster}" answered with a redirect (${status}), which is not followed`;
   return new GatewayError('MEMBER_REDIRECT', message, { cluster });

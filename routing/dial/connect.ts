@@ -1,6 +1,6 @@
 // Opens a connection to the API server of one cluster: TCP, then the cluster's proxy if it has one, then TLS. A failed
 // attempt is never repeated in a less secure way: not directly without the proxy, and not without verification of the
-// certificate (rule "verification is never silently off").
+// certificate (rule "verification is never silently off" in docs/rules.md).
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { checkServerIdentity, connect as openTls } from 'node:tls';

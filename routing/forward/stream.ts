@@ -62,7 +62,7 @@ export interface Forwarding {
   readonly firstByteTimeoutMs: number;
   /**
    * Rewrites the Location of a redirect so that it stays below the gateway's path. If it returns undefined, the
-   * redirect is refused (rule "no redirects").
+   * redirect is refused (rule "no redirects" in docs/rules.md).
    */
   readonly rewriteLocation: (location: string) => string | undefined;
   /**

@@ -1,7 +1,7 @@
 // Forwards one upgrade (exec, attach, port-forward, watch over WebSocket): sends the request, and connects the two
 // sockets after the member's 101. Easy to get wrong: an answer with another status is an ordinary answer, after which
 // both connections close (CVE-2018-1002105). Client bytes sent before the 101 would be read as requests on a connection
-// authenticated as the gateway (rule "upgrades are closed until 101").
+// authenticated as the gateway (rule "upgrades are closed until 101" in docs/rules.md).
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '../../model/errors.ts';
 import type { Breaker } from '../call/breaker.ts';

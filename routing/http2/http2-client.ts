@@ -204,7 +204,7 @@ export class Http2Client {
 
   /**
    * Handles a call whose stream broke. A GET or HEAD is sent again if the member did not begin to process it, or if an
-   * idle session was closed just as the request was sent (rule "retry only what is safe").
+   * idle session was closed just as the request was sent (rule "retry only what is safe" in docs/rules.md).
    */
   #broken(call: Call, error: GatewayError, repeatable: boolean): void {
     const { method, body } = call.request;

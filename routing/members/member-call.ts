@@ -17,13 +17,15 @@ const heldAnswerBytes = 64 * 1024;
 export interface MemberCall {
   /**
    * The user to impersonate, or `self` to use the gateway's credential without impersonation (rule "no identity, no
-   * bytes"). There is no default.
+   * bytes" in docs/rules.md). There is no default.
    */
   readonly identity: OutgoingIdentity;
   readonly method: string;
   /** Path and query on the member, with a leading slash. The endpoint's base path is added in front. */
   readonly path: string;
-  /** Request headers; those that must not be forwarded are dropped (rule "headers from an empty list"). */
+  /**
+   * Request headers; those that must not be forwarded are dropped (rule "headers from an empty list" in docs/rules.md).
+   */
   readonly headers: RawHeaders;
   readonly body?: Buffer | undefined;
   /**
@@ -74,8 +76,8 @@ export interface MemberAnswer {
 /**
  * Sends one request and resolves with the head of the answer.
  * @throws GatewayError (rejects) of the breaker or the transport; MEMBER_TIMEOUT; MEMBER_CREDENTIAL for a 401, which
- *   also discards the cached credential; MEMBER_REDIRECT for a 3xx with Location (rule "no redirects");
- *   IDENTITY_REFUSED when the identity is not valid, and nothing was sent then
+ *   also discards the cached credential; MEMBER_REDIRECT for a 3xx with Location (rule "no redirects" in
+ *   docs/rules.md); IDENTITY_REFUSED when the identity is not valid, and nothing was sent then
  */
 export async function callMember(target: Target, request: MemberCall): Promise<MemberAnswer> {
   request.signal?.throwIfAborted();
