@@ -1,5 +1,6 @@
-// Sends a request of the gateway's own code to a member: for the probe, fan-out and the index. There is backpressure:
-// if the answer is read slowly, the member must wait. Code that stops reading before the end must call cancel().
+// Sends a request of the gateway's own code to a member: for health probes, requests to many clusters and the index.
+// There is backpressure: if the answer is read slowly, the member must wait. Code that stops reading before the end
+// must call cancel().
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../../model/errors.ts';
 import { hostHeader } from '../pools/endpoint-request.ts';

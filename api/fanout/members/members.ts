@@ -24,8 +24,9 @@ export const decisionsAtOnce = 32;
 const memberTimeoutMs = 10_000;
 
 /**
- * Returns the user as whom a cluster is asked, by the rules of the chain's `impersonate` step; `self` when the gateway
- * runs with `--identity=self`. Throws a GatewayError when the rules allow the caller no identity in the cluster.
+ * Returns the user as whom a cluster is asked, by the same rules as in gateway/steps/impersonate.ts; `self` when the
+ * gateway runs with `--identity=self`. Throws a GatewayError when the rules allow the caller no identity in the
+ * cluster.
  */
 export type IdentityFor = (cluster: ClusterSpec) => User | 'self';
 
