@@ -34,7 +34,11 @@ export function startOutgoingStreams(
       stream.end(
         error instanceof GatewayError
           ? error
-          : new GatewayError('INTERNAL', 'the user as whom this stream runs could not be determined', { cause: error }),
+          : new GatewayError(
+              'INTERNAL',
+              'the gateway failed to find out which user the cluster must see for this stream; connect again',
+              { cause: error },
+            ),
       );
     }
   };
