@@ -4,7 +4,7 @@
 // in 500 groups would be closed before those of five thousand attackers with a few bytes each. The time tells them
 // apart, since an honest head is complete within milliseconds.
 
-/** The account of one connection: how much memory it uses. */
+/** Counts how much memory one connection uses. */
 export interface Holding {
   /** Whether a request on this connection has been authenticated. */
   isProven(): boolean;

@@ -68,7 +68,7 @@ export function authorizeAsSelf(
 
 /**
  * Whether the request is for the index and its URL ends in the path of a Kubernetes API, such as `/api/v1/pods`. Such a
- * request may read from any cluster.
+ * request may be sent to any cluster.
  */
 function isInClusters(surface: Surface): surface is InnerSurface {
   return surface.kind === 'index' && 'segments' in surface;

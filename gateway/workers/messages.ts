@@ -7,7 +7,7 @@ import type { Config } from '../../config/configuration.ts';
 import type { Gateway } from '../start/gateway.ts';
 import type { StartFault, WireError } from './wire-error.ts';
 
-/** Everything a worker needs to start. */
+/** The configuration and the state with which the first process starts a worker. */
 export interface WorkerStart {
   /** The configuration, with limits already divided by the number of workers. */
   readonly config: Config;

@@ -3,9 +3,7 @@
 // a member that answers 500 is alive, and a client that disconnects says nothing about the member.
 import { GatewayError } from '../../model/errors.ts';
 
-/**
- * Settings of a breaker; times in milliseconds. `failuresToOpen`: so many failed connects in a row open the breaker.
- */
+/** Settings of a breaker; times in milliseconds. The breaker opens after `failuresToOpen` failed connects in a row. */
 export interface BreakerLimits {
   readonly failuresToOpen: number;
   /** How long the breaker stays open the first time. The time doubles with each failed retry, up to `longestOpenMs`. */

@@ -16,7 +16,7 @@ export interface MemberLabel {
   readonly ownAuthority: boolean;
 }
 
-/** What was being done when the error occurred. */
+/** What the gateway was doing when the error occurred: opening the connection, the TLS handshake, or the request. */
 export type FaultPhase = 'connect' | 'tls' | 'request';
 
 /** Node's names of OpenSSL's verification errors which mean that no trusted authority has signed the certificate. */

@@ -17,7 +17,7 @@ export interface TlsParts {
 }
 
 /**
- * A SecureContext that a dialer uses until it calls `release`. While several dialers use the same one, it is shared.
+ * A SecureContext that a dialer uses until the dialer calls `release`. Other dialers may use the same SecureContext.
  */
 export interface HeldTlsSettings {
   readonly secureContext: SecureContext;
