@@ -107,8 +107,8 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
 }
 
 /**
- * Refuses a watch of one object by its name. Its verb is `get`, as in kube-apiserver, which answers it with the object;
- * but the client waits for events, and the right to get is no right to watch.
+ * Refuses a watch of one object by its name. kube-apiserver gives such a request the verb `get` and answers with the
+ * object. But the client waits for events, and the right to get an object is not the right to watch it.
  * @throws GatewayError METHOD_NOT_ALLOWED
  */
 function refuseWatchOfOne({ inbound, target }: Authorized, plural: string, name: string | undefined): void {

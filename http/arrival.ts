@@ -1,7 +1,7 @@
 // What a connection hands over for each request: the peer, the request, and the way to answer it.
 import type { Inbound, InboundUpgrade } from './inbound.ts';
 
-/** The client at the other end of the socket. */
+/** What is known about the client of a connection: its address and its TLS handshake. */
 export interface Peer {
   readonly address: string;
   /** Server name (SNI) that the client sent in its TLS handshake; '' when it sent none. */

@@ -4,7 +4,7 @@
 // in 500 groups would be closed before those of five thousand attackers with a few bytes each. The time tells them
 // apart, since an honest head is complete within milliseconds.
 
-/** The account of one connection: how much memory it uses. */
+/** Counts how much memory one connection uses. */
 export interface Holding {
   /** Whether a request on this connection has been authenticated. */
   isProven(): boolean;
@@ -79,7 +79,7 @@ export class Holdings {
     return entry;
   }
 
-  /** Counts a change of one connection's bytes; negative when it keeps fewer. */
+  /** Adds `bytes` to the total of all connections; negative when a connection keeps fewer bytes than before. */
   changed(bytes: number): void {
     this.bytes += bytes;
     if (this.bytes <= this.#budgetBytes || this.#isDue) return;
@@ -134,7 +134,8 @@ class Entry implements Holding {
   readonly #peer: object | undefined;
   #isProven = false;
   /**
-   * When the connection began to keep data, on the clock of `nowMs`; as long as it never kept any, when it was opened.
+   * Since when the connection has kept data, in milliseconds of `nowMs`. Before it keeps any, the time when it was
+   * opened.
    */
   #sinceMs: number;
 

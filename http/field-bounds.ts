@@ -15,7 +15,10 @@ export const maxFieldBytes = {
   'Sec-WebSocket-Protocol': 96 * 1024,
 } as const;
 
-/** Maximum number of items in Sec-WebSocket-Protocol. kubectl offers five, terminals in web browsers fewer. */
+/**
+ * Maximum number of items in Sec-WebSocket-Protocol; a request with more is refused. kubectl offers five, terminals in
+ * web browsers fewer.
+ */
 export const maxSubprotocols = 100;
 
 export type BoundedField = keyof typeof maxFieldBytes;

@@ -1,6 +1,6 @@
 // Caches what a function returns for each header name, for example whether the header is passed on. Clients send the
-// same few names with every request, so this saves lower-casing and matching each name (0.4 us for the ten names of a
-// typical request). The cache is bounded, since the names come from clients.
+// same few names with every request, so this saves lower-casing and matching each name (0.4 microseconds for the ten
+// names of a typical request). The cache is bounded, since the names come from clients.
 
 /** Maximum number of names in one cache. When it is full, the results for further names are computed every time. */
 const maxNames = 512;

@@ -1,4 +1,5 @@
-// Errors that close a connection of HTTP/2, and their codes. Reading frames and reading header lists both find them.
+// Errors that close a whole HTTP/2 connection, and the error codes of HTTP/2. They are thrown while frames, header
+// blocks and streams are handled.
 
 /** Error codes of RST_STREAM and GOAWAY (RFC 9113 section 7). */
 export const errorCode = {

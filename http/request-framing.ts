@@ -48,9 +48,10 @@ export function readHttp1Head(headers: RawHeaders): Http1RequestHead {
 }
 
 /**
- * Reads the same of an HTTP/1.0 request. It needs no Host and knows neither `100 Continue` nor upgrades (RFC 9110
- * sections 10.1.1 and 7.8). The connection closes after its answer even when the client asks for `keep-alive`, which
- * proxies in between may not understand, so nothing behind it is ever read as a request.
+ * Reads body framing and Host of an HTTP/1.0 request. Such a request needs no Host, and HTTP/1.0 has neither `100
+ * Continue` nor upgrades (RFC 9110 sections 10.1.1 and 7.8). The connection closes after the answer, even when the
+ * client asks for `keep-alive`: a proxy in between may not understand that header, and what it sends next must not be
+ * read as a request.
  * @throws HttpFault as {@link readHttp1Head}, and BAD_HEADERS for Transfer-Encoding, which HTTP/1.0 does not have and
  *   by which two servers may frame the request differently (RFC 9112 section 6.1)
  */
@@ -60,7 +61,10 @@ export function readHttp10Head(headers: RawHeaders): Http1RequestHead {
   return { body, host, close: true, expectsContinue: false, upgrade: false };
 }
 
-/** What the fields say, whatever the version. */
+/**
+ * Body framing, Host and connection options as the header fields give them, before the rules of HTTP/1.1 or HTTP/1.0
+ * are applied.
+ */
 interface ReadFields extends Omit<Http1RequestHead, 'host'> {
   readonly host: string | undefined;
 }

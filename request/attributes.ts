@@ -1,4 +1,4 @@
-// What the authorizer is asked about a request.
+// Makes the attributes with which the authorizer is asked whether a request is allowed.
 import type { Attributes, AttributesOuter } from '../auth/rules/attributes.ts';
 import type { User } from '../model/user.ts';
 import type { RequestInfo } from './request-info.ts';

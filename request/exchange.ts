@@ -1,6 +1,6 @@
-// The state of one request after each step of the chain, as types that extend one another: a step can use only what
-// earlier steps have established. Security: from `Authorized` on, steps must read `headers`, which hold no credential
-// of the caller, and never `inbound.headers`.
+// The state of one request after each step of the chain (gateway/chain.ts), as types that extend one another: a step
+// can use only what earlier steps have established. Security: from `Authorized` on, steps must read `headers`, which
+// hold no credential of the caller, and never `inbound.headers`.
 import type { AttributesCluster } from '../auth/rules/attributes.ts';
 import type { Decision } from '../auth/rules/authorize.ts';
 import type { ClusterRecord, Credential, ClusterSpec } from '../model/records.ts';

@@ -1,6 +1,6 @@
 // The API groups of the index as data: their discovery documents and their paths. Behind `resources`,
-// `indexes/default/proxy` and Karmada's `search/cache` and `proxying/<name>/proxy`, the rest of the path is a whole
-// Kubernetes path such as `/api/v1/pods`. RBAC rules for the first two name only `resources`, or `indexes/proxy` with
+// `indexes/default/proxy` and Karmada's `search/cache` and `proxying/<name>/proxy`, the rest of the path is the path of
+// a Kubernetes API, such as `/api/v1/pods`. RBAC rules for the first two name only `resources`, or `indexes/proxy` with
 // the name `default`.
 import { GatewayError } from '../model/errors.ts';
 import type { ShownGroup } from './discovery.ts';
@@ -64,7 +64,7 @@ export type IndexSurface =
       readonly group: IndexGroup;
     };
 
-/** A path of the index that ends in a whole path of clusters. */
+/** A request to the index whose URL ends in the path of a Kubernetes API, such as `/api/v1/pods`. */
 export type InnerSurface = Extract<IndexSurface, { readonly segments: readonly string[] }>;
 
 /**
@@ -74,11 +74,11 @@ export type InnerSurface = Extract<IndexSurface, { readonly segments: readonly s
 export interface ProxyingSurface {
   readonly kind: 'index';
   readonly part: 'proxying';
-  /** The part of the URL before the path in a cluster. */
+  /** The part of the URL before the Kubernetes path. */
   readonly prefix: string;
   /** The decoded segments of `path`. */
   readonly segments: readonly string[];
-  /** The path in a cluster with a leading slash, byte for byte as received. */
+  /** The Kubernetes path with a leading slash, byte for byte as received, for example `/api/v1/pods`. */
   readonly path: string;
 }
 
@@ -101,7 +101,7 @@ export function indexSurface(target: ParsedTarget): IndexSurface | undefined {
   return isCollection ? { kind: 'index', part: 'collections', name } : undefined;
 }
 
-/** Splits a path after its first `count` segments: the rest is the path in a cluster. */
+/** Splits a URL path after its first `count` segments. The rest is the Kubernetes path, such as `/api/v1/pods`. */
 function surfaceBelow(
   { path, segments, starts }: ParsedTarget,
   count: number,
@@ -129,8 +129,8 @@ function karmadaSurface(target: ParsedTarget): IndexSurface | undefined {
 
 function proxyingSurface({ path, segments, starts }: ParsedTarget): ProxyingSurface {
   const prefix = path.slice(0, starts[5]! + '/proxy'.length);
-  // If the prefix had percent escapes, it would have another length than the decoded prefix, and the path in the
-  // cluster would be cut out at the wrong position.
+  // If the prefix had percent escapes, it would be longer than the decoded prefix, and the Kubernetes path after it
+  // would be cut out at the wrong position.
   if (prefix.includes('%') || !prefix.endsWith('/proxy'))
     throw new GatewayError('BAD_PATH', 'the path up to "/proxy" must not hold percent escapes');
   const inner = path.slice(prefix.length);

@@ -1,16 +1,19 @@
-// What a request to the index means inside a cluster, when its path ends in a path of clusters; and whether the index
-// answers it.
+// For a request to the index whose path ends in the path of a Kubernetes API, such as `/api/v1/pods`: which verb and
+// resource that path means, and whether the index or a cluster answers the request.
 import type { Described } from './exchange.ts';
 import { requestInfo } from './request-info.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { InnerSurface } from './index-groups.ts';
 
-/** The decoded segments of the path in a cluster, without Clusterpedia's `clusters/<name>` in front. */
+/**
+ * The decoded segments of the Kubernetes path at the end of the URL, for example `api/v1/pods`. Clusterpedia's
+ * `clusters/<name>`, which may stand before it, is left out.
+ */
 export function innerSegments({ part, segments }: InnerSurface): readonly string[] {
   return part !== 'proxying' && segments[0] === 'clusters' ? segments.slice(2) : segments;
 }
 
-/** Verb and resource that the request has in a cluster. */
+/** Verb and resource of the Kubernetes path at the end of the URL. */
 export function innerInfo(
   { inbound, target, upgrade }: Pick<Described, 'inbound' | 'target' | 'upgrade'>,
   surface: InnerSurface,
@@ -28,8 +31,8 @@ export function isForIndex({ isResource, subresource, verb }: RequestInfo, metho
 }
 
 /**
- * The path that the request has in a cluster, when it goes to one cluster or to all; undefined for a request that the
- * gateway answers itself.
+ * The path to request from a cluster, when one cluster or all clusters answer the request; undefined when the gateway
+ * or its index answers.
  */
 export function pathInCluster(
   state: Pick<Described, 'surface' | 'inbound' | 'target' | 'upgrade'>,

@@ -25,7 +25,8 @@ export interface OuterResource {
 export const clustersResource: OuterResource = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
 /**
  * Marks requests for subresources of pods, nodes and services below Clusterpedia's path. Its fields equal those of
- * `clustersResource`, but it is a different object, so that the step `describe` can recognise such requests by `===`.
+ * `clustersResource`, but it is a different object, so that gateway/steps/describe.ts can recognise such requests by
+ * `===`.
  */
 export const clustersThroughIndex: OuterResource = { ...clustersResource };
 

@@ -23,7 +23,7 @@ import { absent, existing, objectResponse } from './served-resource.ts';
 import { jsonResponse } from '../../request/answer/status.ts';
 import type { CompleteResponse } from '../../request/answer/status.ts';
 
-/** The parts of the gateway that answer requests for the health of a cluster. */
+/** The parts of the gateway that are needed to answer requests for the health of a cluster. */
 export interface HealthParts {
   readonly store: ClusterReader;
   /** The hub, which stores the health of clusters; undefined when there is no hub, and then no cluster has health. */
@@ -69,9 +69,9 @@ export function makeViewVersions(store: ClusterReader): ViewVersions {
 }
 
 /**
- * A text that changes when the object on the hub changes; by it, an update based on an older read is refused. For a
- * Secret, every change counts. For a ManagedCluster only a change of its health counts, because every heartbeat of its
- * agent changes the object.
+ * A text by which two states of the object on the hub are compared: an update is refused when the text has changed
+ * since the client read the object. For a Secret, every change counts. For a ManagedCluster only a change of its health
+ * counts, because every heartbeat of its agent changes the object.
  */
 function hubState({ spec }: ClusterRecord): string | undefined {
   const { clusterGateway: view } = spec;
@@ -257,8 +257,8 @@ function versionIn(body: Buffer): string {
 }
 
 /**
- * Resolves with the cluster record in the store once its hub object has the same state as that of `expected`; with
- * undefined when this takes more than two seconds.
+ * Waits until the gateway's watch of the hub has delivered a write: resolves with the cluster record as soon as its
+ * object on the hub has the state of `expected`; with undefined when this takes more than two seconds.
  */
 function seenWrite(store: ClusterReader, expected: ClusterRecord): Promise<ClusterRecord | undefined> {
   const isIt = (record: ClusterRecord | undefined): boolean =>

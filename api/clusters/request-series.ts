@@ -6,7 +6,7 @@ import type { MetricValue } from 'prom-client';
  */
 const buckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 
-/** A histogram of durations. */
+/** A histogram of durations in the given buckets, as Prometheus defines one. */
 export class Histogram {
   readonly counts = new Float64Array(buckets.length + 1);
   sum = 0;

@@ -11,7 +11,7 @@ export interface ClusterNumbers {
   readonly recent: RecentNumbers | undefined;
 }
 
-/** Counts since the process started. */
+/** How many requests to one cluster there were since the process started. */
 export interface RequestCounts {
   readonly total: number;
   /** Requests by HTTP status code; the code 0 counts requests whose client left before an answer. */
@@ -28,7 +28,7 @@ export interface RecentNumbers {
   /** Seconds between the earlier reading and the present one. */
   readonly seconds: number;
   readonly requestsPerSecond: number;
-  /** Answers with a code of 500 or more. */
+  /** Answers per second with an HTTP status of 500 or more. */
   readonly serverErrorsPerSecond: number;
   /** Seconds from the request to the first byte of its answer; undefined when there were no requests. */
   readonly duration: Quantiles | undefined;
@@ -44,7 +44,7 @@ export interface Quantiles {
   readonly p99: number;
 }
 
-/** The numbers of all clusters at one moment. */
+/** The numbers of all clusters, read at one moment. */
 export interface NumbersNow {
   /** When the numbers were read, in milliseconds since 1970. */
   readonly atMs: number;
@@ -89,8 +89,8 @@ export function makeStatistics(series: () => readonly Series[], clockMs: () => n
     if (shared !== undefined && atMs - shared.atMs < sharedMs) return shared;
     const all = Map.groupBy(series(), ({ cluster }) => cluster);
     const snapshot: Snapshot = { atMs, clusters: new Map(Array.from(all, ([name, own]) => [name, totalsOf(own)])) };
-    // The newest reading that is older than `recentMs` is kept, so that even rare readers have something to compare
-    // with.
+    // The newest reading that is older than `recentMs` is kept, so that a caller who asks less often than once a minute
+    // still gets the numbers since that reading.
     const tooOld = kept.filter((each) => each.atMs <= atMs - recentMs).length;
     kept = kept.slice(Math.max(0, tooOld - 1));
     const before = kept[0];

@@ -127,8 +127,8 @@ class ServedWatch {
         inbound.write(Buffer.from(`{"type":"ERROR","object":${statusJson}}\n`));
         finish();
       },
-      // 0 means "not blocked": the general rule that ends blocked answers must not apply here, because #send has its
-      // own limit for unread bytes.
+      // 0 stands for "not blocked", so that the gateway's check for slow clients (gateway/limits/slow-clients.ts) does
+      // not end this watch: #send has its own limit for unread bytes.
       blockedSinceMs: 0,
     };
     openStreams.add(open);

@@ -24,7 +24,10 @@ import { memberPath, withoutKeys } from './members/query.ts';
 const discoveryTimeoutMs = 5_000;
 /** How many clusters are asked at the same time. The number is low, because every document is parsed in memory. */
 const documentsAtOnce = 8;
-/** Maximum bytes of one document: enough for the OpenAPI document of a cluster with many CustomResourceDefinitions. */
+/**
+ * Maximum bytes of one document: enough for the OpenAPI document of a cluster with many CustomResourceDefinitions. A
+ * cluster with a longer document is left out.
+ */
 const maxDocumentBytes = 64 * 1024 * 1024;
 
 type Question = DiscoveryDocument | 'first';

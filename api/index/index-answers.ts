@@ -15,7 +15,7 @@ import type { MetricsQuestion } from './metrics-question.ts';
 import { readJsonBody } from '../../request/answer/request-body.ts';
 import { innerInfo, isForIndex } from '../../request/proxying-request.ts';
 
-/** A read request for one cluster. */
+/** A read request that the index cannot answer and that is sent to one cluster. */
 export interface LiveQuestion {
   readonly cluster: string;
   /** Path on the cluster, for example `/api/v1/pods`, without a query. */

@@ -1,8 +1,9 @@
-// Which requests below the paths of the index ask for resource metrics (`metrics.k8s.io`), as kubectl top reads them.
+// Recognises requests below the paths of the index that ask for resource metrics (`metrics.k8s.io`), as kubectl top
+// reads them.
 import { resourceMetricsGroup } from '../../sync/discover/resource-metrics.ts';
 import type { IndexSurface } from '../../request/index-groups.ts';
 
-/** A request for resource metrics. */
+/** A request for resource metrics of one cluster or of all clusters. */
 export interface MetricsQuestion {
   /** The cluster in the path; undefined for all clusters. */
   readonly cluster: string | undefined;

@@ -1,6 +1,6 @@
-// A client updates an object that it read from the index. Before the object goes to its cluster, this file removes the
-// annotations that the index added and restores the cluster's own resourceVersion. A copy from which the index has left
-// out something is refused: the cluster would take what is missing for removed.
+// Prepares an object for its cluster when a client updates a copy that it read from the index: removes the annotations
+// that the index added, and restores the cluster's own resourceVersion. A copy from which the index has left out fields
+// is refused, because the update would delete these fields in the cluster.
 import { GatewayError } from '../../model/errors.ts';
 import { textAt, withoutAnnotations, withResourceVersion } from '../../lib/json/raw-json.ts';
 import { ownAnnotations } from '../../sync/document/document-shape.ts';

@@ -1,8 +1,9 @@
 // Serves Karmada's ResourceRegistry objects, for a hub that sends all requests for search.karmada.io/v1alpha1 to the
 // gateway (APIService). The hub itself stores the objects, by a CustomResourceDefinition with another version of the
 // same group. So the gateway passes requests on to the hub and rewrites only `apiVersion`. Security: the caller has
-// been authorized for the object before this code runs. The hub is asked with the gateway's own credential, so whatever
-// else it would have asked the caller for has to be asked here.
+// been authorized for the object before this code runs. The hub gets the request with the gateway's own credential and
+// cannot check the caller's rights. So rights that a kube-apiserver would check in addition (`create` for server-side
+// apply) are checked here.
 import { forbidden, type Authorizer } from '../../auth/rules/authorize.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ApiCall, ApiClient } from '../../kube/types.ts';
@@ -66,8 +67,10 @@ const changingOnly: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Server-side apply creates an object that does not exist, for which an API server asks the caller for `create`. A
- * caller without that right may only change the object that is there, which the hub finds by its uid.
+ * Checks a server-side apply. Apply creates the object when it does not exist, and kube-apiserver then requires the
+ * right to `create`. For a caller without that right, the UID of the existing object is written into the body: then the
+ * hub refuses the request if that object has been deleted in the meantime, and creates nothing.
+ * @throws GatewayError (rejects) FORBIDDEN when the object does not exist and the caller may not create it
  */
 async function allowedCall(state: Authorized, call: ApiCall, hub: ApiClient, authorizer: Authorizer): Promise<ApiCall> {
   if (call.method !== 'PATCH' || changingOnly.has(call.contentType?.split(';')[0] ?? '')) return call;
@@ -81,7 +84,7 @@ async function allowedCall(state: Authorized, call: ApiCall, hub: ApiClient, aut
   if (body !== undefined) return { ...call, body };
   throw new GatewayError(
     'BAD_REQUEST',
-    'the object must have one metadata, and in it at most one uid, which is a text',
+    'the body must have exactly one metadata, with at most one uid, which must be a string',
   );
 }
 
@@ -117,8 +120,8 @@ function acceptedJson({ headers }: Authorized): string {
 }
 
 /**
- * A body as the hub stores it. Server-side apply declares YAML, but clients write its body as JSON, which is valid
- * YAML.
+ * Changes `apiVersion` in a request body to the version that the hub stores. The body must be JSON, also for
+ * server-side apply: its Content-Type says YAML, but clients send JSON, which is valid YAML.
  */
 function written(body: Buffer): Buffer {
   try {
@@ -128,7 +131,7 @@ function written(body: Buffer): Buffer {
   }
 }
 
-/** An answer of the hub as clients know it. */
+/** Changes `apiVersion` in an answer of the hub to the version that the gateway serves. */
 function shown(body: Buffer): Buffer {
   try {
     return withApiVersions(body, stored, served);
@@ -177,7 +180,7 @@ async function relayWatch(state: Authorized, call: ApiCall, hub: ApiClient, open
   }
 }
 
-/** The lines of a text that ends with a line break, each with its own; empty ones are left out. */
+/** Splits a text into its lines. Each line keeps its line break; empty lines are left out. */
 function linesOf(text: Buffer): readonly Buffer[] {
   const lines: Buffer[] = [];
   for (let at = 0; at < text.length;) {

@@ -19,7 +19,7 @@ export interface ClientCertificateAuthenticator {
   replaceCa(pem: string): void;
 }
 
-/** Settings of the authenticator. */
+/** Trusted certificate authorities, and the origin of the users that their certificates name. */
 export interface ClientCertificateOptions extends CertificateJudgeOptions {
   /**
    * Where these identities come from; default `operator`. Identities of `operator` are sent to members unchanged; those

@@ -23,7 +23,8 @@ export interface FrontProxyTrust {
   readonly usernameHeaders: readonly string[];
   /**
    * Header names in lower case. The first of these headers that has a value is the uid. An empty list means that no uid
-   * is read, because an API server that is too old to set such headers passes those of its clients on.
+   * is read: an API server that is too old to set such a header would pass on the one that its client has sent, and the
+   * client could choose any uid.
    */
   readonly uidHeaders: readonly string[];
   /** Header names in lower case. Every value of these headers is a group. */

@@ -80,7 +80,7 @@ function readEntry(token: string, record: CsvRecord, where: string, faults: stri
   }
 }
 
-/** Hashes a token given with one latin1 character for each byte. */
+/** Hashes a token, which is given as a latin1 string: each character stands for one byte. */
 type TokenDigest = (token: string) => string;
 
 /**

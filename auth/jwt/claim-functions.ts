@@ -53,7 +53,8 @@ export function makeClaimEnvironment(variable: string, patterns: Patterns): Envi
   registerTextMethods(environment);
   registerMethod(environment, 'string.matches(string): bool', (text: string, pattern: string) => {
     const compiled = patterns.get(pattern);
-    // The compiled pattern does not check the length of a text. A text with line feeds is refused, too.
+    // A long text would take long to match, and the compiled pattern does not check its length. A text with line feeds
+    // is refused, too.
     if (compiled === undefined || text.length > maxPatternText || text.includes('\n'))
       throw new Error('cannot be matched');
     return compiled(text);

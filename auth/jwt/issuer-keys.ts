@@ -6,7 +6,7 @@ import { fetchIssuerDocument } from './issuer-fetch.ts';
 import { fetchSigningKeys } from './signing-keys.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-/** Where a provider publishes its keys. */
+/** The addresses at which a provider publishes its keys, and the certificate authority for connecting to them. */
 export interface IssuerAddress {
   readonly url: string;
   /** Address of the discovery document, if it is not at the usual path below `url`. */

@@ -6,7 +6,7 @@ import jsonwebtoken from 'jsonwebtoken';
 import { JwksClient } from 'jwks-rsa';
 import type { TokenHeader } from './jwt-token.ts';
 
-/** A key that can verify signatures. */
+/** A public key of the provider, with which signatures of its tokens are verified. */
 export interface SigningKey {
   readonly keyId: string | undefined;
   /** The `alg` that the provider published with the key; undefined when there is none, and the key's type decides. */

@@ -32,11 +32,11 @@ export interface IdentityRule {
   /** Name of the rule for messages; '' when it has none. */
   readonly name: string;
   readonly source: IdentitySource;
-  /** The identity that the member sees. */
+  /** The identity that the member sees in place of a user that matches `source`. */
   readonly becomes: User;
 }
 
-/** What the gateway's flags allow rules to do. */
+/** Flags of the gateway that restrict which rules are accepted. */
 export interface IdentityRuleLimits {
   /**
    * The user that PrivilegedIdentityExchanger rules impersonate. Undefined refuses such rules

@@ -1,7 +1,7 @@
-// The identity that a request to a member is sent with, for streams, upgrades, fan-out and the index alike. The order
-// matters. Exchange rules come first; they see the user as the hub knows it, and their result is trusted like the
-// operator's own files. Without a matching rule, reserved names that a hub may not give away are removed or refused.
-// Last, the parts that the operator does not want to send are dropped.
+// The identity that a request to a member is sent with, for ordinary requests, upgrades, requests to many clusters and
+// the index alike. The order matters. Exchange rules come first; they see the user as the hub knows it, and their
+// result is trusted like the operator's own files. Without a matching rule, reserved names that a hub may not give away
+// are removed or refused. Last, the parts that the operator does not want to send are dropped.
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterSpec } from '../../model/records.ts';
 import { makeUser } from '../../model/user.ts';
@@ -31,7 +31,10 @@ export interface OutgoingSettings {
  */
 export interface OutgoingRules extends OutgoingSettings {
   readonly remembered: {
-    /** Results for clusters that no exchange rule can apply to. */
+    /**
+     * Cached results that are the same for all clusters to which no exchange rule can apply, by the user before the
+     * exchange.
+     */
     readonly everywhere: WeakMap<User, User>;
     readonly inCluster: WeakMap<User, WeakMap<ClusterSpec, User>>;
   };
@@ -70,10 +73,14 @@ export function outgoingIdentity(user: User, cluster: ClusterSpec, rules: Outgoi
   return made;
 }
 
-/** Reduces an identity to the parts that are sent, in the form from which the member computes the same identity. */
+/**
+ * Removes the parts of an identity that the operator does not want to send, and the groups that the member adds by
+ * itself, so that the member computes the same identity.
+ */
 function shaped(user: User, { extra, usernameOnly }: OutgoingSettings): User {
   if (usernameOnly) {
-    // When only a name is sent, the member makes every user but the anonymous one authenticated.
+    // When only a name is sent, the member adds `system:authenticated` to every user except `system:anonymous`. A user
+    // in `system:unauthenticated` would thereby get rights that it does not have.
     if (user.groups.includes(unauthenticatedGroup) && user.name !== anonymousName) {
       throw new GatewayError(
         'IDENTITY_REFUSED',

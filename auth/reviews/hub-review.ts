@@ -7,7 +7,7 @@ import type { ApiAnswer, ApiClient } from '../../kube/types.ts';
 /** The kinds of reviews that the gateway sends to a hub. */
 export type ReviewKind = 'TokenReview' | 'SubjectAccessReview';
 
-/** How reviews are sent to the hub. */
+/** The hub client that sends the reviews, and the time limits for them. */
 export interface HubReviewOptions {
   readonly client: Pick<ApiClient, 'request'>;
   /** Maximum time in milliseconds for one review, including a retry. */

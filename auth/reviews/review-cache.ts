@@ -4,7 +4,7 @@
 import { GatewayError } from '../../model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 
-/** An answer, and how long it may be used. */
+/** The hub's answer to a review, and how long it may be used. */
 export interface Reviewed<Answer> {
   readonly answer: Answer;
   /** How long the answer may be used, in milliseconds; 0 means only by requests that wait for it already. */

@@ -150,7 +150,10 @@ const dotted: Decision = Object.freeze({
   reason: 'clusters with a dot in their name cannot be used with --subpath-authorization',
 });
 
-/** Verbs of the `proxy` subresource for requests that are not about a resource, by the request's own verb. */
+/**
+ * For a request that is not about a resource, such as `GET /version`, the verb with which the hub is asked about the
+ * `proxy` subresource. Keys are HTTP methods in lower case and Kubernetes verbs.
+ */
 const resourceVerbs: ReadonlyMap<string, string> = new Map([
   ['get', 'get'],
   ['head', 'get'],

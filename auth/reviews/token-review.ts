@@ -144,8 +144,8 @@ function holderIn(status: Readonly<Record<string, unknown>>, audiences: readonly
     return undefined;
   }
   if (audiences.length > 0) {
-    // kube-apiserver takes a status without audiences for its own audience. This is stricter: a hub that does not
-    // support audiences has not confirmed any.
+    // kube-apiserver accepts a status without audiences as valid for its own audience. The gateway does not accept it:
+    // a hub that does not support audiences has not confirmed any.
     const confirmed = status['audiences'] ?? [];
     if (!isTextList(confirmed)) throw unreadable();
     if (!confirmed.some((audience) => audiences.includes(audience))) return undefined;

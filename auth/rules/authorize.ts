@@ -10,8 +10,8 @@ import type { AuthorizationRules } from './rules.ts';
 import type { AttributesCluster, Attributes } from './attributes.ts';
 
 /**
- * Whether authorization rules still decide in the same way about a cluster as at an earlier decision: it has the same
- * UID and labels.
+ * Whether a cluster still has the UID and labels that it had at an earlier decision, so that authorization rules decide
+ * about it in the same way.
  */
 export function isAsAuthorized(authorized: AttributesCluster, now: AttributesCluster): boolean {
   if (authorized.uid !== now.uid) return false;

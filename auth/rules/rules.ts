@@ -53,8 +53,8 @@ const labelText = '[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?';
 const text = z.string().min(1, 'must not be empty');
 
 /**
- * Schema of a list that restricts a rule. A missing list means "all"; an empty one is refused, because it could be
- * meant either way.
+ * Schema of a list that restricts a rule. A missing list means "all". An empty list is refused, because its author may
+ * have meant "all" or "none".
  */
 function narrowing(item: z.ZodType<string>) {
   return z.array(item).min(1, 'must not be empty; leave the field out to mean all').default([]);

@@ -33,7 +33,10 @@ export interface Certificate {
   readonly pathLength: number | undefined;
   /** Extended key usages; undefined means all uses are allowed. */
   readonly usages: readonly string[] | undefined;
-  /** Whether the certificate is signed with an algorithm that Go considers safe. */
+  /**
+   * Whether the certificate is signed with an algorithm that Go's crypto/x509 accepts; for example, SHA-1 is not
+   * accepted.
+   */
   readonly soundSignature: boolean;
   readonly hasNameConstraints: boolean;
   /** Object identifiers of critical extensions that this code does not evaluate; such a certificate must be refused. */

@@ -31,7 +31,7 @@ export interface CertificateJudge {
 export interface CertificateJudgeOptions {
   /** PEM bundle of trusted certificate authorities; it may also contain single client certificates. */
   readonly caPem: string;
-  /** Name of the bundle for messages. */
+  /** Name of the file or object that `caPem` comes from, for error messages. */
   readonly caFile: string;
   /** Returns the current time in Unix milliseconds. */
   readonly now?: () => number;

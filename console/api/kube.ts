@@ -148,8 +148,9 @@ export function readObjectPlace(segments: readonly string[]): ObjectPlace | unde
 }
 
 /**
- * The place of an object that another object names, such as its owner; undefined when the names are none of Kubernetes.
- * Security: API servers take any text as the name of an owner, and the console reads owners without being asked.
+ * The place of an object that another object names, such as its owner; undefined when Kubernetes allows no object with
+ * these names. Security: API servers accept any text as the name of an owner, and the console requests owners without a
+ * click of the user, so a bad name could lead the request to another path.
  */
 export function placeOf(
   cluster: string,

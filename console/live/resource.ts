@@ -4,10 +4,7 @@ import type { ReadonlySignal, Signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { ApiError } from '../api/api.ts';
 
-/**
- * The answer to a request, as far as it has come; until then only `loading` is set. After an error `value` is the
- * earlier answer.
- */
+/** The state of a request. `value` is the answer; after an error it is the answer before that, if there was one. */
 export interface Answer<T> {
   readonly loading: boolean;
   readonly value?: T | undefined;

@@ -11,7 +11,7 @@ export interface Rule {
   readonly resourceNames?: readonly string[];
 }
 
-/** An action for which a right is needed, such as `create pods/exec`. */
+/** A verb and a resource for which an RBAC right is needed, such as `create pods/exec`. */
 export interface Deed {
   readonly title: string;
   readonly verb: string;

@@ -25,8 +25,9 @@ export { writeYaml as write };
 
 /**
  * Returns the merge patch that turns `from` into `to`, with null for removed keys; undefined when both are equal.
- * @throws Error for a patch with a whole number beyond 2^53: a browser has read it as another number, also where it
- *   stands in a list of which something else was changed
+ * @throws Error when the patch contains a whole number beyond 2^53: the browser may have rounded it when it read the
+ *   object, and the patch would then change it. A merge patch sends a changed list as a whole, so the number may also
+ *   be in an unchanged item of that list
  */
 export function difference(from: unknown, to: unknown): Fields | undefined {
   const patch = isFields(from) && isFields(to) ? fieldsPatch(from, to) : {};
@@ -54,7 +55,10 @@ function fieldsPatch(from: Fields, to: Fields): Fields {
   return patch;
 }
 
-/** Whether two values are equal. What a browser read as a number is a bigint where its text was read. */
+/**
+ * Whether two values are equal. A whole number may be a `number` in one and a `bigint` in the other: JSON.parse makes
+ * numbers, the YAML parser makes a bigint of a large whole number.
+ */
 function isSame(one: unknown, other: unknown): boolean {
   if (Array.isArray(one) && Array.isArray(other))
     return one.length === other.length && one.every((each, index) => isSame(each, other[index]));

@@ -53,7 +53,7 @@ export function useKeys(): void {
 function toSearch(event: Event): void {
   event.preventDefault();
   const focus = (): void => document.querySelector<HTMLInputElement>('#question')?.focus();
-  // If the bar is on the page, it gets the focus at once. A key that is typed before the next frame would be lost
+  // If the page has the search bar, it gets the focus at once. A key that is typed before the next frame would be lost
   // otherwise.
   if (place.peek().segments[0] === 'search') return focus();
   go(address(['search']));

@@ -20,7 +20,7 @@ import { makeWebhookClient } from './sinks/webhook-client.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Reloading } from '../../config/reloading.ts';
 
-/** An audit log that has been started. */
+/** A started audit log, with its metrics and the functions to flush and close it. */
 export interface RunningAudit extends Audit {
   readonly sinks: readonly AuditSink[];
   register(registry: Registry): void;

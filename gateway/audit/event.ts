@@ -86,7 +86,10 @@ function statusJson({ code, ...rest }: ResponseStatus): string {
   return JSON.stringify({ metadata: {}, ...rest, code });
 }
 
-/** The JSON of each user, made once. A User object never changes, and the WeakMap forgets it with the login. */
+/**
+ * The JSON of each user, made once, because a User object never changes. The WeakMap drops the JSON together with the
+ * User object.
+ */
 const written = new WeakMap<User, string>();
 
 /** The user as JSON of authentication.k8s.io/v1 UserInfo. */

@@ -1,6 +1,6 @@
 // Checks the clusters that the configuration has at present, from files and from the hub, and asks each cluster what
-// the gateway's credential may do. The clusters come from the same sources as in `serve`; these watch their files until
-// they are closed.
+// the gateway's credential may do. The clusters are read by the same code as in `serve`. That code also watches files
+// for changes, until it is closed at the end of the check.
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeHubClient } from '../../kube/client/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';

@@ -15,7 +15,7 @@ export interface CheckOptions {
  */
 export type Severity = 'high' | 'medium' | 'low';
 
-/** A weakness and how to fix it. */
+/** Something that makes the gateway or a cluster easier to attack, and how to fix it. */
 export interface Weakness {
   /**
    * Kind of weakness in CamelCase, for example `InsecureTLS`. The flag `--accept` of `portcullis check` takes these
@@ -36,7 +36,7 @@ export interface Unread {
   readonly what: string;
 }
 
-/** Everything that a check has found. */
+/** The result of one or several checks. */
 export interface CheckResult {
   readonly weaknesses: readonly Weakness[];
   readonly unread: readonly Unread[];

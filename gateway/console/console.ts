@@ -61,7 +61,10 @@ export function makeConsole(parts: ConsoleParts): (request: ConsoleRequest) => C
   };
 }
 
-/** The part behind `/console/` of the only path that takes POST: it exchanges a one-time code for a token. */
+/**
+ * The path, without `/console/`, at which a one-time code is exchanged for a token. It is the only one that accepts
+ * POST.
+ */
 export const loginPath = 'login-link';
 /**
  * The header with the one-time code. A page of another origin cannot send this header: that needs a CORS permission,
@@ -79,7 +82,7 @@ function loginResponse(request: ConsoleRequest, { redeem }: ConsoleConfig): Comp
   if (token === undefined)
     throw new GatewayError(
       'FORBIDDEN',
-      'this link was used or is too old; the demo printed the next one when it was first tried',
+      'this link was used before or has expired; use the newest link that the demo has printed',
     );
   const { status, headers, body } = jsonResponse({ token }, request.auditId);
   return { status, headers: [...headers, 'Cache-Control', 'no-store', ...securityHeaders(request).slice(2)], body };

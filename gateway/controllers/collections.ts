@@ -1,4 +1,5 @@
-// Finds which types of a CollectionResource are in the index. The status of the CollectionResource shows this.
+// Finds which types of a CollectionResource, Clusterpedia's named list of types, are in the index. The status of the
+// CollectionResource shows this.
 import type { CollectionType, IndexedCollections } from '../../import/collections/collection-status.ts';
 import type { AskedType } from '../../search/request/plan-question.ts';
 import type { TypeState } from '../../sync/member/sync-types.ts';

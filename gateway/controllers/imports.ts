@@ -15,7 +15,8 @@ import type { SharedParts } from '../parts/shared-parts.ts';
 
 /**
  * Starts the controllers of import policies; returns undefined when the configuration does not enable them.
- * @param index the index of the gateway; without an index, the status of PediaClusters is not updated
+ * @param index the index of the gateway; without an index, the status of PediaClusters (Clusterpedia's objects for
+ * clusters) is not updated
  */
 export function startImportsOf(
   { options, hub, store, leases }: SharedParts,

@@ -61,7 +61,11 @@ function beginWrite(audit: RunningAudit | undefined, write: WorkWrite): (code: n
   });
 }
 
-/** Asks the hub whether the user may have ManifestWorks of a cluster's namespace executed as the executor. */
+/**
+ * Asks the hub's RBAC whether `user` may use the verb `execute-as` on ManifestWorks in a cluster's namespace. Whoever
+ * may do so can have the objects of these works written to the cluster as the executor `name`: a user name, or
+ * `gateway` for the gateway's own credential.
+ */
 async function mayExecuteAs(authorizer: Authorizer, user: User, namespace: string, name: string): Promise<boolean> {
   const { allowed } = await authorizer.authorize({
     user,

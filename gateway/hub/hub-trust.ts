@@ -109,7 +109,8 @@ class ConfigMapTrust implements AppliedHubTrust {
   readonly apply = (objects: ApiObjects): void => {
     const object = objects.get(`${authenticationConfigMap.namespace}/${authenticationConfigMap.name}`);
     if (object === undefined) {
-      // The kube-apiserver of the hub writes the ConfigMap again within a minute, so the CAs stay trusted until then.
+      // The ConfigMap does not exist. When it was deleted, the hub's kube-apiserver creates it again within a minute,
+      // so the CAs stay trusted until then.
       const trusted = this.clientCas() === '' ? 'nobody is' : 'those trusted before are';
       this.#faults.set('object', `${label} is not there; ${trusted} trusted`);
       return;

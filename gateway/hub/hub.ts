@@ -15,7 +15,7 @@ import type { HubServing } from './hub-serving.ts';
 import type { Log } from '../../lib/log.ts';
 import { withCheapReviews } from './review-client.ts';
 
-/** A hub that the gateway is connected to. */
+/** What a gateway uses of its hub: the client, the decisions about callers and the shared serving certificate. */
 export interface Hub {
   readonly client: ApiClient;
   readonly access: HubAccess;

@@ -94,15 +94,21 @@ export class AdmissionControl {
     this.#checkUser(entry);
     const member = this.#entries.cluster(cluster);
     if (this.#streams >= limits.streams) {
-      throw this.#refuse('streams', `too many streams are open at this gateway (${limits.streams}); try again later`);
+      throw this.#refuse(
+        'streams',
+        `too many streams (watches, logs, exec) are open at this gateway (${limits.streams}); try again later`,
+      );
     }
     if (entry.streams >= entry.maxStreams) {
-      throw this.#refuse('streams', `too many streams of this user are open (${entry.maxStreams}); close some of them`);
+      throw this.#refuse(
+        'streams',
+        `too many streams of this user are open (${entry.maxStreams}): close some watches, logs or exec sessions`,
+      );
     }
     if (cluster !== '' && member.streams >= limits.clusterStreams) {
       throw this.#refuse(
         'streams',
-        `too many streams to cluster "${cluster}" are open (${limits.clusterStreams}); try again later`,
+        `too many streams (watches, logs, exec) to cluster "${cluster}" are open (${limits.clusterStreams}); try again later`,
         cluster,
       );
     }

@@ -26,7 +26,7 @@ export interface Limits {
   readonly admission: Admission;
   /** The authenticator, with limits on the guessing of credentials. */
   readonly authenticate: RequestAuthenticator;
-  /** Counts the bytes that the process holds for clients without a login. */
+  /** Limits the memory that clients make the process use before they have logged in. */
   readonly holdings: ClientHoldings;
   /** A health check that never fails. The text that it adds is shown by `readyz?verbose`. */
   readonly check: HealthCheck;
@@ -50,7 +50,7 @@ export interface LimitedParts {
   readonly onMemory: (shedding: boolean, share: number) => void;
 }
 
-/** Starts all limits of a gateway. */
+/** Starts the limits for requests, logins, slow clients and memory. */
 export function startLimits(config: LimitsConfig, { openStreams, authenticate, onMemory }: LimitedParts): Limits {
   const admission = new AdmissionControl(config);
   const logins = guardLogins(authenticate);

@@ -24,7 +24,7 @@ export function startOutgoingStreams(
 ): OutgoingStreams {
   const streams = new Set<OutgoingStream>();
   const review = (stream: OutgoingStream): void => {
-    // When the cluster has been removed, followRegistrations ends its streams.
+    // The cluster has been removed; followRegistrations in ended-streams.ts ends its streams.
     const spec = store.getByUid(stream.cluster.uid)?.spec;
     if (spec === undefined) return;
     try {
@@ -34,7 +34,11 @@ export function startOutgoingStreams(
       stream.end(
         error instanceof GatewayError
           ? error
-          : new GatewayError('INTERNAL', 'the user as whom this stream runs could not be determined', { cause: error }),
+          : new GatewayError(
+              'INTERNAL',
+              'the gateway failed to find out which user the cluster must see for this stream; connect again',
+              { cause: error },
+            ),
       );
     }
   };

@@ -147,7 +147,12 @@ class RunningReviews {
       if (!this.#streams.has(stream)) return;
       const known = error instanceof GatewayError ? error : undefined;
       stream.end(
-        known ?? new GatewayError('INTERNAL', 'the rights to this stream could not be checked', { cause: error }),
+        known ??
+          new GatewayError(
+            'INTERNAL',
+            'the gateway failed to check whether you may still use this stream; connect again',
+            { cause: error },
+          ),
       );
     }
   }

@@ -22,7 +22,10 @@ type Resources = readonly string[] | undefined;
 const gatherMs = 100;
 /** Milliseconds between two readings of the progress of first lists. The index has no event for this progress. */
 const progressMs = 2_000;
-/** How many times `forbiddenLine` waits for clusters that are still being listed for the first time. */
+/**
+ * How many times `forbiddenLine` waits for clusters whose objects are still being listed for the first time, before it
+ * reports what is known.
+ */
 const settlingRounds = 4;
 const namedClusters = 5;
 

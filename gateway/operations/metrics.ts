@@ -31,7 +31,7 @@ export interface MetricSources {
   readonly version: string;
 }
 
-/** The metrics of one process. */
+/** The metrics registry of one process, and its counters of requests. */
 export interface Metrics extends RequestMetrics {
   readonly registry: Registry;
   /** The counters of all requests so far. */
@@ -91,7 +91,8 @@ class RequestCounters implements RequestMetrics {
     if (progress.sentAtMs !== 0) one.upstream.add(upstreamMs / 1000);
     one.gateway.add((totalMs - upstreamMs) / 1000);
     const { log } = this.#sources;
-    // A 505 is no fault of the gateway or of a cluster, and anybody may cause it without logging in.
+    // Status 505 (HTTP version not supported) is no fault of the gateway or of a cluster, and anybody can cause it
+    // without logging in. So it is not logged as a warning.
     const hasFailed = progress.status >= 500 && progress.status !== 505;
     const level = hasFailed ? 'warn' : observation.longRunning ? 'info' : 'debug';
     if (log.isLevelEnabled(level)) logRequest(log, level, state, aborted, nowMs);

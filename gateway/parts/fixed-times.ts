@@ -1,5 +1,5 @@
-// Timeouts and intervals of connections to members, pools and probes that no flag sets; tests shorten them by one
-// factor.
+// Timeouts and intervals of connections to members, of their pools and of health probes, for which there is no flag.
+// Tests shorten all of them by one factor.
 import { connectTimeoutMs } from '../../lib/limits.ts';
 import { clientLostMs } from '../../http/http2/http2-liveness.ts';
 import { defaultBreakerLimits } from '../../routing/call/breaker.ts';

@@ -20,7 +20,7 @@ import { statusObject } from '../../request/answer/status.ts';
 /** The index of one gateway, whether it has started yet or not. */
 export interface GatewayIndex {
   readonly answer: AnswerIndex;
-  /** Finds the cluster that has an object. */
+  /** Finds the only cluster that has an object; see {@link FindOwner}. */
   readonly owner: FindOwner;
   readonly check: HealthCheck;
   /**

@@ -59,7 +59,7 @@ export interface SharedParts extends MemberConnections {
   readonly audit: RunningAudit | undefined;
   readonly serving: Serving;
   readonly checks: readonly HealthCheck[];
-  /** Why Leases of this replica cannot be used; controllers tell it, and a check shows it. */
+  /** Why this replica cannot use its Leases: the controllers report it here, and a health check shows it. */
   readonly leases: LeaseFaults;
   /**
    * Files and objects on the hub whose last change was invalid, so that their previous valid content is still in use.

@@ -1,6 +1,6 @@
-// Starts all sources of clusters that the configuration names. Of two equally old clusters with the same name, the one
-// whose source comes first in the configuration gets it, whichever source answers first. Therefore the store is given
-// the order of the sources before any source starts.
+// Starts all sources of clusters that the configuration names. When two clusters of the same age have the same name,
+// the one whose source comes first in the configuration keeps the name, whichever source answers first. Therefore the
+// store is given the order of the sources before any source starts.
 import { readFileSync } from 'node:fs';
 import { makeAddressRule } from '../../model/address-rule.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';

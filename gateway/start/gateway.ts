@@ -24,7 +24,7 @@ import { openOperations, probeMembers, startSharedParts } from '../parts/shared-
 import type { SharedParts, StartOptions } from '../parts/shared-parts.ts';
 import type { Listener } from '../listener/tls-server.ts';
 
-/** A running gateway. */
+/** A running gateway: of one process, or of a first process with its workers. */
 export interface Gateway {
   readonly url: string;
   readonly opsUrl: string;
@@ -43,7 +43,7 @@ export interface Gateway {
   close(): void;
 }
 
-/** A gateway that runs in this process. */
+/** A gateway that runs in this process and has no workers of its own; a worker is such a gateway, too. */
 export interface OwnGateway extends Gateway {
   /** Whether all checks of readyz pass. */
   isReady(): boolean;

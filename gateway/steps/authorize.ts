@@ -66,7 +66,10 @@ export function authorizeAsSelf(
   );
 }
 
-/** Whether the request is for a path of the index that ends in a path of clusters, and may lead to any cluster. */
+/**
+ * Whether the request is for the index and its URL ends in the path of a Kubernetes API, such as `/api/v1/pods`. Such a
+ * request may be sent to any cluster.
+ */
 function isInClusters(surface: Surface): surface is InnerSurface {
   return surface.kind === 'index' && 'segments' in surface;
 }
@@ -142,7 +145,7 @@ function clusterOf(state: Authenticated, dependencies: ChainDependencies): Attri
   return { name, uid: spec?.uid ?? '', labels: spec?.labels ?? {} };
 }
 
-/** The path on a cluster that everybody may read who may use the cluster at all. */
+/** A path on clusters that needs no other right than the one to use the cluster. */
 const versionPath = '/version';
 const versionRequest = requestInfo('GET', ['version'], '', false);
 const openToAuthenticated: ReadonlySet<string> = new Set(['discovery', 'openapi', 'self-review']);

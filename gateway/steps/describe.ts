@@ -47,8 +47,8 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
 
 /**
  * Refuses a request of HTTP/1.0 for anything but health and the documents that the gateway has in memory. Load
- * balancers and old probes ask for no more. Everything else may have an answer of unknown length, and HTTP/1.0 cannot
- * tell a whole one from one that was cut.
+ * balancers and old probes ask for no more. Other answers may have an unknown length, and a client of HTTP/1.0 could
+ * not see whether such an answer was cut.
  * @throws GatewayError HTTP_VERSION
  */
 function requireSmallDocument({ kind }: Surface): void {
@@ -77,8 +77,8 @@ function describedUpgrade(next: Described, state: Observed, ownVerb: string, tok
 }
 
 /**
- * Verb and resource that a request by Karmada's path `proxying` has in a cluster, when the request goes to a cluster;
- * undefined for all other requests.
+ * Verb and resource of the Kubernetes path in a request by Karmada's path `proxying`, when a cluster answers the
+ * request; undefined for all other requests.
  */
 function ofInnerPath(
   { inbound }: Observed,

@@ -16,7 +16,9 @@ import { isLongRunning } from '../../request/request-info.ts';
 import type { ChainDependencies } from './chain-dependencies.ts';
 import { sandboxes } from '../../request/sandbox.ts';
 
-/** Sends the request as the impersonated user. */
+/**
+ * Sends the request to the cluster with `Impersonate-*` headers for the user that the step `impersonate` has chosen.
+ */
 export function forward(
   state: Impersonating,
   dependencies: ChainDependencies,

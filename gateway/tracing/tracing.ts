@@ -24,7 +24,7 @@ import { SpanQueue } from './span-queue.ts';
 import type { SpanCounts } from './span-queue.ts';
 import { readTraceParent, withTraceParent } from './trace-parent.ts';
 
-/** Tracing that has been started. */
+/** Started tracing, with its metrics and the functions to flush and close it. */
 export interface RunningTracing extends Tracing {
   register(registry: Registry): void;
   /** Sends all waiting spans; resolves when all have been sent, or after `timeoutMs`. */

@@ -19,7 +19,7 @@ export interface Channel<Out> {
   destroy(): void;
 }
 
-/** Callbacks of a channel. */
+/** Functions that a channel calls when a message arrives and when the channel ends. */
 export interface ChannelEvents<In> {
   /** Called for each message, in the order of sending. An exception thrown here closes the channel. */
   readonly onMessage: (message: In) => void;

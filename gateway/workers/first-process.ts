@@ -70,7 +70,8 @@ export async function startWorkers(config: Config, log: Log, version: string): P
 
 class FirstProcess {
   /**
-   * Resolves with the line about the index that the operator should see, as a worker reported it, or with undefined.
+   * Resolves with the line that names clusters which forbid the index to read them, as a worker reported it; with
+   * undefined when there is none.
    */
   readonly note: Promise<string | undefined>;
   readonly #config: Config;

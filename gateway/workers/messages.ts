@@ -7,7 +7,7 @@ import type { Config } from '../../config/configuration.ts';
 import type { Gateway } from '../start/gateway.ts';
 import type { StartFault, WireError } from './wire-error.ts';
 
-/** Everything a worker needs to start. */
+/** The configuration and the state with which the first process starts a worker. */
 export interface WorkerStart {
   /** The configuration, with limits already divided by the number of workers. */
   readonly config: Config;
@@ -33,7 +33,10 @@ export type Question =
 
 export type Answer = string | ExecResult | boolean;
 
-/** Which of the gateway's two listeners has accepted a connection. */
+/**
+ * Which of the gateway's two listeners has accepted a connection: the one for clients, or the one for metrics and
+ * health checks.
+ */
 export type Port = 'requests' | 'operations';
 
 /** One metric with its values, as prom-client writes it in JSON. */

@@ -7,7 +7,7 @@ import { by, registerRead, single } from '../operations/read-metric.ts';
 import type { Supervisor } from './supervisor.ts';
 import type { MetricReading } from './messages.ts';
 
-/** The metrics page of the first process. */
+/** The metrics page of the first process, with the sums over all workers. */
 export interface WorkersPage extends MetricsPage {
   /** Adds the last counters and histograms of a worker that has ended to those that are kept. */
   keep(metrics: readonly MetricReading[]): void;

@@ -14,7 +14,7 @@ export interface PluginRuns {
    * @param worker any object that stands for the asking worker
    */
   run(worker: object, run: PluginRun): Promise<ExecResult>;
-  /** Kills all plugins that are running. */
+  /** Kills the processes of all exec plugins that are running. */
   close(): void;
 }
 

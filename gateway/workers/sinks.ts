@@ -4,7 +4,7 @@ import type { AuditConfig } from '../../config/sections/audit-config.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
 import type { Answer, FromWorker, Question, SinkStates } from './messages.ts';
 
-/** The first process, as a worker sees it. */
+/** The functions with which a worker sends messages and questions to the first process. */
 export interface FirstProcess {
   /**
    * Asks the first process and resolves with its answer.

@@ -174,7 +174,8 @@ class RunningSupervisor implements Supervisor {
     const why = fault && errorOfStart(fault);
     this.#first.reject(why ?? new Error(`a worker ended (${signal ?? `code ${code}`}) before it could serve`));
     if (this.#closing) {
-      if (!isDrained) log.error({ worker: slot, workerPid: worker.pid, code, signal }, 'a worker did not end in order');
+      if (!isDrained)
+        log.error({ worker: slot, workerPid: worker.pid, code, signal }, 'a worker process did not shut down cleanly');
       return;
     }
     this.#restarts += 1;

@@ -12,7 +12,7 @@ import type { Channel } from './channel.ts';
 import type { FromWorker, MetricReading, Port, ReadyWorker, ToWorker } from './messages.ts';
 import type { StartFault } from './wire-error.ts';
 
-/** A worker process. */
+/** A worker process, with the functions by which the first process controls it. */
 export interface WorkerProcess {
   readonly pid: number | undefined;
   /** True once the worker has started and answers requests. */
@@ -60,7 +60,7 @@ export interface WorkerEnd {
   readonly unsent: readonly UnsentSocket[];
 }
 
-/** A connection that did not reach its worker. */
+/** A connection that was given to a worker and did not reach it, and the listener that accepted it. */
 export type UnsentSocket = readonly [Socket, Port];
 
 const pingIntervalMs = 5_000;

@@ -14,7 +14,7 @@ import type { MetricReading, Port, ToWorker, WorkerStart } from './messages.ts';
 import { makeSentSinks } from './sinks.ts';
 import type { FirstProcess, SentSinks } from './sinks.ts';
 
-/** A worker that serves. */
+/** A worker that has started and can take connections. */
 export interface Worker {
   /** Takes a connection that the first process has accepted. Nothing was read from it yet. */
   accept(socket: Socket, port: Port): void;

@@ -20,8 +20,8 @@ import { answerBytes } from './refusal-answer.ts';
 
 /**
  * A request head must be complete this many milliseconds after its first byte, as at kube-apiserver; an idle connection
- * is closed after `idleTimeoutMs`, later than common load balancers close theirs. Both close the connection without an
- * answer.
+ * is closed after `idleTimeoutMs`, later than common load balancers close theirs. In both cases the connection is
+ * closed without an answer.
  */
 const headTimeoutMs = 32_000;
 const idleTimeoutMs = 120_000;

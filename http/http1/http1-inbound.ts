@@ -64,7 +64,8 @@ export class Http1Inbound implements Inbound {
   respond(status: number, headers: RawHeaders, bodyless: boolean): void {
     if (this.answered || this.closed) return;
     const head = answerHead(status, headers, bodyless, this.#carrier.endsWithAnswer());
-    // HTTP/1.0 knows no chunks, and a body that only the end of the connection ends looks whole when it was cut.
+    // HTTP/1.0 has no chunked coding. Without a Content-Length, the body would end where the connection ends, and the
+    // client could not see whether it was cut.
     if (head.body === 'chunked' && this.protocol === 'HTTP/1.0')
       throw new HttpFault('INTERNAL', 'this answer has no Content-Length, which HTTP/1.0 needs; it was not sent');
     this.answered = true;

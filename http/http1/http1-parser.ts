@@ -158,8 +158,8 @@ function versionOf(version: string): Http1Head['version'] {
 
 /**
  * Parses the header fields of one connection's requests. When the fields are byte for byte those of the request before,
- * the same list object is returned, so that readOnce() can reuse what it computed from that list. This saves 1.9 us of
- * 2.3 us for a typical request of kubectl.
+ * the same list object is returned, so that readOnce() can reuse what it computed from that list. This saves 1.9 of 2.3
+ * microseconds for a typical request of kubectl.
  */
 class FieldReader {
   #lastText = '';

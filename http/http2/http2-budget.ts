@@ -1,13 +1,16 @@
-// Limits the frames with which a client can cost CPU time without asking for anything: resets (CVE-2023-44487 and
-// CVE-2025-8671) and frames without content. Honest clients send more of these frames the more data they receive, so
-// answers increase the budget.
+// Limits the frames that cost CPU time although the client wants no answer: resets (CVE-2023-44487 and CVE-2025-8671)
+// and frames without content. A connection that sends more of them is closed. Honest clients send more of these frames
+// the more data they receive, so answers increase the budget.
 
-/** How many resets are allowed at once, and how many the budget regains each second. nghttp2 allows 1,000 and 33. */
+/**
+ * How many resets a new connection may send at once, and how many more it may send for each second that passes. nghttp2
+ * allows 1,000 and 33.
+ */
 const resetBurst = 500;
 const resetsPerSecond = 50;
 /**
- * How many frames without content are allowed at once, and how many the budget regains each second: PING, SETTINGS,
- * PRIORITY, empty DATA, WINDOW_UPDATE, unknown types.
+ * How many frames without content a new connection may send at once, and how many more for each second that passes.
+ * They are PING, SETTINGS, PRIORITY, empty DATA, WINDOW_UPDATE, unknown types.
  */
 const frameBurst = 10_000;
 const framesPerSecond = 500;

@@ -6,7 +6,7 @@ export const connectionWindowBytes = 1024 * 1024;
 /** While more bytes than this are unread on all streams together, the window is not widened. */
 const maxHeldBytes = 4 * 1024 * 1024;
 
-/** The receive window of one connection. */
+/** Counts how many bytes of request bodies a client may still send on one connection. */
 export class ReceiveWindow {
   /** Bytes of bodies received on all streams and not read yet. */
   heldBytes = 0;

@@ -1,5 +1,5 @@
-// The open streams of one HTTP/2 connection; lib/limits.ts says how many. It is not a Map, for the reason given in
-// http/slot-set.ts.
+// The open streams of one HTTP/2 connection, at most `maxClientStreams` of lib/limits.ts. A SlotSet is used in place of
+// a Map, because V8 frees the old tables of a growing Map late (see http/slot-set.ts).
 import { SlotSet } from '../slot-set.ts';
 import type { InSlot } from '../slot-set.ts';
 

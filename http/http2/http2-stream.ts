@@ -9,7 +9,7 @@ import type { Http2Head } from './http2-head.ts';
 import type { Http2Sender, OutgoingStream } from './http2-sender.ts';
 import { lingerBytes, lingerMs } from '../linger.ts';
 
-/** What a stream uses of its connection. */
+/** The connection of a stream, as the stream uses it. */
 export interface StreamCarrier {
   readonly sender: Http2Sender;
   /** Counts a change of the unread body bytes; negative when some were read or dropped. */

@@ -7,15 +7,15 @@ import type { RawHeaders } from '../raw-headers.ts';
 /** How many lists a connection keeps; a front proxy's connection carries the requests of a few users at a time. */
 const keptLists = 8;
 /**
- * Longer lists are not kept, because an idle connection would hold them in memory. The first limit counts names and
- * values, the second their characters.
+ * Lists with more names and values than `keptLength`, or with more characters than `keptCharacters`, are not kept,
+ * because an idle connection would hold them in memory.
  */
 const keptLength = 128;
 const keptCharacters = 16 * 1024;
 
 /**
  * The header lists of one connection. Reusing a list saves, among other work, building the request head for the member
- * (1 us).
+ * (1 microsecond).
  */
 export class RepeatedLists {
   /** The header lists of this connection, most recently used first. */

@@ -1,4 +1,4 @@
-// Sends an answer that is complete in memory.
+// Sends an answer whose whole body is in memory.
 import type { Received } from '../exchange.ts';
 import type { CompleteResponse } from './status.ts';
 

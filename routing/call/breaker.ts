@@ -3,9 +3,7 @@
 // a member that answers 500 is alive, and a client that disconnects says nothing about the member.
 import { GatewayError } from '../../model/errors.ts';
 
-/**
- * Settings of a breaker; times in milliseconds. `failuresToOpen`: so many failed connects in a row open the breaker.
- */
+/** Settings of a breaker; times in milliseconds. The breaker opens after `failuresToOpen` failed connects in a row. */
 export interface BreakerLimits {
   readonly failuresToOpen: number;
   /** How long the breaker stays open the first time. The time doubles with each failed retry, up to `longestOpenMs`. */
@@ -15,7 +13,7 @@ export interface BreakerLimits {
 
 export const defaultBreakerLimits: BreakerLimits = { failuresToOpen: 3, firstOpenMs: 2_000, longestOpenMs: 15_000 };
 
-/** The circuit breaker of one cluster. */
+/** The circuit breaker of one cluster: asked before each connection, and told how connections and requests ended. */
 export interface Breaker {
   /**
    * To be called before connecting. While the breaker is open, this throws. When the open time is over, one request may

@@ -42,7 +42,7 @@ export class Call implements UpstreamCall {
   over = false;
   /** Whether the handler's onHeaders was called. */
   answered = false;
-  /** Whether the call was already repeated on a new connection (rule "retry only what is safe"). */
+  /** Whether the call was already repeated on a new connection (rule "retry only what is safe" in docs/rules.md). */
   retried = false;
   /** Whether the caller has written the whole request body. */
   bodyEnded: boolean;
@@ -121,7 +121,7 @@ export class Call implements UpstreamCall {
     this.detour?.onTaken();
   }
 
-  /** Prepares the call to be sent a second time, at any endpoint (rule "retry only what is safe"). */
+  /** Prepares the call to be sent a second time, at any endpoint (rule "retry only what is safe" in docs/rules.md). */
   repeat(): void {
     this.retried = true;
     this.#taken = false;

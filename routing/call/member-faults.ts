@@ -16,7 +16,7 @@ export interface MemberLabel {
   readonly ownAuthority: boolean;
 }
 
-/** What was being done when the error occurred. */
+/** What the gateway was doing when the error occurred: opening the connection, the TLS handshake, or the request. */
 export type FaultPhase = 'connect' | 'tls' | 'request';
 
 /** Node's names of OpenSSL's verification errors which mean that no trusted authority has signed the certificate. */
@@ -140,7 +140,7 @@ export function credentialRefused(cluster: string): GatewayError {
   return new GatewayError('MEMBER_CREDENTIAL', message, { cluster });
 }
 
-/** Makes the error for a redirect of a member, which is never followed (rule "no redirects"). */
+/** Makes the error for a redirect of a member, which is never followed (rule "no redirects" in docs/rules.md). */
 export function redirected(cluster: string, status: number): GatewayError {
   const message = `cluster "${cluster}" answered with a redirect (${status}), which is not followed`;
   return new GatewayError('MEMBER_REDIRECT', message, { cluster });

@@ -1,6 +1,6 @@
 // The interface between the code that forwards requests (../forward/stream.ts, ../forward/upgrade.ts) and the code that
 // owns the sockets to one cluster (../pools/transport.ts and its HTTP/1.1 and HTTP/2 clients). Headers are flat lists:
-// name, value, name, value (rule "raw headers only").
+// name, value, name, value (rule "raw headers only" in docs/rules.md).
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { GatewayError } from '../../model/errors.ts';

@@ -1,6 +1,6 @@
 // Opens a connection to the API server of one cluster: TCP, then the cluster's proxy if it has one, then TLS. A failed
 // attempt is never repeated in a less secure way: not directly without the proxy, and not without verification of the
-// certificate (rule "verification is never silently off").
+// certificate (rule "verification is never silently off" in docs/rules.md).
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { checkServerIdentity, connect as openTls } from 'node:tls';
@@ -95,8 +95,8 @@ export class MemberDialer {
   }
 
   /**
-   * Gives up the shared TLS settings; to be called when the cluster was removed. A request that is still running may
-   * open a connection afterwards.
+   * Gives up the shared TLS settings; to be called when the cluster was removed. Requests that are still running may
+   * open connections afterwards.
    */
   release(): void {
     this.#hold.release();

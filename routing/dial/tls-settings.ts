@@ -16,7 +16,9 @@ export interface TlsParts {
   readonly clientCertificate: { readonly cert?: string | undefined; readonly key?: string | undefined } | undefined;
 }
 
-/** A SecureContext that one dialer uses. */
+/**
+ * A SecureContext that a dialer uses until the dialer calls `release`. Other dialers may use the same SecureContext.
+ */
 export interface HeldTlsSettings {
   readonly secureContext: SecureContext;
   /**

@@ -1,6 +1,7 @@
 // Decides which headers are forwarded, in both directions. upstreamHeaders() builds every header list for a member from
-// an empty list; stream.ts and upgrade.ts both use it (rule "headers from an empty list"). If the received headers were
-// edited instead, `Connection: Impersonate-User` or a look-alike header name could change the identity.
+// an empty list; stream.ts and upgrade.ts both use it (rule "headers from an empty list" in docs/rules.md). If the
+// received headers were edited instead, `Connection: Impersonate-User` or a look-alike header name could change the
+// identity.
 import { GatewayError } from '../../model/errors.ts';
 import type { Credential } from '../../model/records.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
@@ -144,7 +145,7 @@ export interface HeaderParts {
 
 /**
  * Makes the complete header list for a member: Host, copied headers, `Impersonate-*` for the user, `Authorization`.
- * @throws GatewayError IDENTITY_REFUSED when the user is not valid (rule "no identity, no bytes")
+ * @throws GatewayError IDENTITY_REFUSED when the user is not valid (rule "no identity, no bytes" in docs/rules.md)
  */
 export function upstreamHeaders(parts: HeaderParts, user: User): string[] {
   const headers = copiedHeaders(parts);

@@ -1,6 +1,6 @@
 // Forwards one ordinary request (not an upgrade): sends it, streams the answer back, and records how it ended. When the
-// member's answer is cut, the client's answer is cut too (rule "no redirects"): end() is called only after the member's
-// onEnd.
+// member cuts its answer, the client's answer is cut too, as the rule "no redirects" in docs/rules.md requires: end()
+// is called only after the member's onEnd.
 import { GatewayError } from '../../model/errors.ts';
 import { eventBoundary } from './event-boundary.ts';
 import type { EventBoundary } from './event-boundary.ts';
@@ -62,7 +62,7 @@ export interface Forwarding {
   readonly firstByteTimeoutMs: number;
   /**
    * Rewrites the Location of a redirect so that it stays below the gateway's path. If it returns undefined, the
-   * redirect is refused (rule "no redirects").
+   * redirect is refused (rule "no redirects" in docs/rules.md).
    */
   readonly rewriteLocation: (location: string) => string | undefined;
   /**

@@ -1,7 +1,7 @@
 // Forwards one upgrade (exec, attach, port-forward, watch over WebSocket): sends the request, and connects the two
 // sockets after the member's 101. Easy to get wrong: an answer with another status is an ordinary answer, after which
 // both connections close (CVE-2018-1002105). Client bytes sent before the 101 would be read as requests on a connection
-// authenticated as the gateway (rule "upgrades are closed until 101").
+// authenticated as the gateway (rule "upgrades are closed until 101" in docs/rules.md).
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '../../model/errors.ts';
 import type { Breaker } from '../call/breaker.ts';
@@ -20,9 +20,9 @@ import type { ResponseHandler, Transport, UpgradeAnswer, UpstreamRequest } from 
 import { tellsStatus } from './websocket-messages.ts';
 
 /**
- * The protocol that a request asks to upgrade to; undefined when it is no upgrade. Requests with any other offer are
- * ordinary ones for the connection they come on (http/upgrade-offer.ts), so what this refuses beside the method is only
- * what should never arrive here.
+ * The protocol that a request asks to upgrade to; undefined when it is no upgrade. The HTTP server has treated requests
+ * with an unsupported `Upgrade` field as ordinary ones (http/upgrade-offer.ts), so of the errors below only the one
+ * about the method is expected.
  * @throws GatewayError BAD_UPGRADE for another protocol, several protocols, or a method other than GET and POST
  */
 export function upgradeToken(method: string, headers: RawHeaders): UpgradeToken | undefined {

@@ -1,7 +1,7 @@
-// Makes Warning headers, among them the one for a 403 of a member that means that the gateway itself may not
-// impersonate there, which the user cannot know. RFC 9111 declares the header obsolete, but Kubernetes uses it
-// (KEP-1693), and kubectl prints it even where it drops the message of a Status. The text is a quoted string: quotes
-// and backslashes are escaped, control characters replaced.
+// Makes Warning headers. One of them explains a 403 of a member which means that the gateway's own credential may not
+// impersonate in that cluster: the user could not tell this from a missing right of their own. RFC 9111 declares the
+// header obsolete, but Kubernetes uses it (KEP-1693), and kubectl prints it even where it drops the message of a
+// Status. The text is a quoted string: quotes and backslashes are escaped, control characters replaced.
 
 /**
  * A Warning value such as `299 - "cluster m1: <reason>"`; without the prefix when no cluster is given. Each character

@@ -226,7 +226,7 @@ export class Http1Client {
 
   /**
    * Handles a connection that broke during a call. A GET or HEAD is sent again if the member closed an idle connection
-   * just as the request was sent (rule "retry only what is safe").
+   * just as the request was sent (rule "retry only what is safe" in docs/rules.md).
    */
   #broken(call: Call, error: GatewayError, untouched: boolean): void {
     const { method, body } = call.request;

@@ -31,7 +31,7 @@ const lateAnswerMs = 1_000;
 
 const endOfChunks = Buffer.from('0\r\n\r\n', 'latin1');
 
-/** Sends requests on a connected socket. */
+/** Sends requests on a connected socket, one at a time. */
 export class Http1Connection implements Carrier, ResponseSink {
   /** When the connection became idle, as `performance.now()`. */
   idleSinceMs = 0;

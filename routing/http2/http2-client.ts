@@ -38,7 +38,10 @@ const maxSessions = 256;
 
 const protocols: Protocols = ['h2', 'http/1.1'];
 
-/** Sends long-running requests. */
+/**
+ * Sends long-running requests (watches, logs) to one endpoint: over HTTP/2, or over HTTP/1.1 when the member speaks
+ * nothing else.
+ */
 export class Http2Client {
   readonly #dialer: Dialer;
   readonly #scheme: string;
@@ -190,7 +193,7 @@ export class Http2Client {
 
   /**
    * If a session fails before it has served a call, waiting calls fail too. Another session would probably fail in the
-   * same way, and this would never end.
+   * same way, and sessions would be opened without end.
    */
   #sessionClosed(session: Http2Session, error: GatewayError | undefined): void {
     this.#sessions.delete(session);
@@ -201,7 +204,7 @@ export class Http2Client {
 
   /**
    * Handles a call whose stream broke. A GET or HEAD is sent again if the member did not begin to process it, or if an
-   * idle session was closed just as the request was sent (rule "retry only what is safe").
+   * idle session was closed just as the request was sent (rule "retry only what is safe" in docs/rules.md).
    */
   #broken(call: Call, error: GatewayError, repeatable: boolean): void {
     const { method, body } = call.request;

@@ -1,6 +1,6 @@
 // One HTTP/2 connection to a member and its streams. Easy to get wrong: Node silently queues streams beyond the
-// member's limit, and a queued watch would hang. So the limit is enforced here (rule "HTTP/2 limits are set"), and no
-// stream is opened before the member's SETTINGS have arrived.
+// member's limit, and a queued watch would hang. So the limit is enforced here (rule "HTTP/2 limits are set" in
+// docs/rules.md), and no stream is opened before the member's SETTINGS have arrived.
 import { connect } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';

@@ -1,5 +1,6 @@
-// Sends a request of the gateway's own code to a member: for the probe, fan-out and the index. There is backpressure:
-// if the answer is read slowly, the member must wait. Code that stops reading before the end must call cancel().
+// Sends a request of the gateway's own code to a member: for health probes, requests to many clusters and the index.
+// There is backpressure: if the answer is read slowly, the member must wait. Code that stops reading before the end
+// must call cancel().
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../../model/errors.ts';
 import { hostHeader } from '../pools/endpoint-request.ts';
@@ -17,13 +18,15 @@ const heldAnswerBytes = 64 * 1024;
 export interface MemberCall {
   /**
    * The user to impersonate, or `self` to use the gateway's credential without impersonation (rule "no identity, no
-   * bytes"). There is no default.
+   * bytes" in docs/rules.md). There is no default.
    */
   readonly identity: OutgoingIdentity;
   readonly method: string;
   /** Path and query on the member, with a leading slash. The endpoint's base path is added in front. */
   readonly path: string;
-  /** Request headers; those that must not be forwarded are dropped (rule "headers from an empty list"). */
+  /**
+   * Request headers; those that must not be forwarded are dropped (rule "headers from an empty list" in docs/rules.md).
+   */
   readonly headers: RawHeaders;
   readonly body?: Buffer | undefined;
   /**
@@ -74,8 +77,8 @@ export interface MemberAnswer {
 /**
  * Sends one request and resolves with the head of the answer.
  * @throws GatewayError (rejects) of the breaker or the transport; MEMBER_TIMEOUT; MEMBER_CREDENTIAL for a 401, which
- *   also discards the cached credential; MEMBER_REDIRECT for a 3xx with Location (rule "no redirects");
- *   IDENTITY_REFUSED when the identity is not valid, and nothing was sent then
+ *   also discards the cached credential; MEMBER_REDIRECT for a 3xx with Location (rule "no redirects" in
+ *   docs/rules.md); IDENTITY_REFUSED when the identity is not valid, and nothing was sent then
  */
 export async function callMember(target: Target, request: MemberCall): Promise<MemberAnswer> {
   request.signal?.throwIfAborted();
@@ -222,7 +225,7 @@ class MemberExchange implements ResponseHandler {
     this.#giveUp(noAnswer(this.#target.record.spec.name, timeoutMs));
   }
 
-  /** Cancels the request and drops unread data. */
+  /** Cancels the request to the member and drops data that was not read yet. */
   #giveUp(error: unknown): void {
     this.#queue = [];
     this.#queuedBytes = 0;

@@ -45,7 +45,7 @@ export class MemberRequest implements UpstreamRequest {
 
   /**
    * Prepares a request that is sent as `identity`.
-   * @throws GatewayError IDENTITY_REFUSED when the user is not valid (rule "no identity, no bytes")
+   * @throws GatewayError IDENTITY_REFUSED when the user is not valid (rule "no identity, no bytes" in docs/rules.md)
    */
   constructor(
     { method, target, body, longRunning }: Pick<UpstreamRequest, 'method' | 'target' | 'body' | 'longRunning'>,
@@ -74,7 +74,7 @@ export class MemberRequest implements UpstreamRequest {
 /**
  * Builds the header list of a request that is sent as `identity`. Only this function decides between impersonation and
  * 'self'.
- * @throws GatewayError IDENTITY_REFUSED when the user is not valid (rule "no identity, no bytes")
+ * @throws GatewayError IDENTITY_REFUSED when the user is not valid (rule "no identity, no bytes" in docs/rules.md)
  */
 export function headersOf(parts: HeaderParts, identity: OutgoingIdentity): string[] {
   return identity === 'self' ? selfUpstreamHeaders(parts) : upstreamHeaders(parts, identity);

@@ -1,6 +1,6 @@
 // Sends a request to the first endpoint of a cluster that accepts a connection. A request is moved to another endpoint
-// only if nothing of it was sent (rule "retry only what is safe"). All endpoints get the same credential, so when an
-// endpoint refuses the credential, the others are not tried.
+// only if nothing of it was sent (rule "retry only what is safe" in docs/rules.md). All endpoints get the same
+// credential, so when an endpoint refuses the credential, the others are not tried.
 import type { Socket } from 'node:net';
 import { GatewayError } from '../../model/errors.ts';
 import type { ErrorCode } from '../../model/errors.ts';
@@ -128,7 +128,7 @@ export class OrderedChoice {
   }
 }
 
-/** The endpoints that one request has tried. */
+/** Which endpoints of the cluster one request has tried, and the errors of those that failed. */
 class Attempts {
   /** Index of the endpoint that is being tried now. */
   index: number;

@@ -1,7 +1,7 @@
 // Sends an upgrade request to a member on a new connection. Easy to get wrong: the connection may become a tunnel only
 // after a 101 that names exactly the requested protocol. After any other answer the socket must be destroyed: a client
 // that was connected to it could send requests authenticated as the gateway (CVE-2018-1002105; rule "upgrades are
-// closed until 101").
+// closed until 101" in docs/rules.md).
 import type { Socket } from 'node:net';
 import { GatewayError } from '../../model/errors.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';

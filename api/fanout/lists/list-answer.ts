@@ -35,7 +35,10 @@ export interface ListParts {
   readonly path: string;
 }
 
-/** Milliseconds after which a whole list asks no further cluster. Clusters that were asked before may still answer. */
+/**
+ * Milliseconds after which a list without a page limit asks no further cluster. Clusters that were asked before may
+ * still answer.
+ */
 const allHeadsMs = 20_000;
 
 /**

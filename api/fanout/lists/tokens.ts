@@ -84,7 +84,10 @@ export interface TokenScope {
   readonly query: string;
 }
 
-/** Makes a continue token for the client. */
+/**
+ * Makes the continue token for the client: base64url of a JSON list with the position and a digest, which ties the
+ * token to the user, path and query of `scope`.
+ */
 export function writeToken(position: Position, scope: TokenScope): string {
   const { cluster, registration, memberToken, version } = position;
   const parts = [cluster, registration, memberToken, version];

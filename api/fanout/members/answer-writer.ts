@@ -95,7 +95,7 @@ class StreamedAnswer {
     this.signal.throwIfAborted();
   }
 
-  /** Marks the answer as complete. */
+  /** Ends the answer, so that the client takes it for complete. */
   end(): void {
     this.#state.inbound.end();
     this.close();

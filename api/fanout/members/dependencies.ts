@@ -1,4 +1,4 @@
-// What the gateway gives to whoever asks many clusters for one request.
+// The parts of the gateway that are needed to answer one request from many clusters.
 import type { GatewayError } from '../../../model/errors.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import type { ClusterStore } from '../../../model/store.ts';
@@ -9,7 +9,7 @@ import type { Connections } from '../../../routing/members/target.ts';
 /** A request that may stay open for long, for example a watch. */
 export interface OutgoingStream {
   readonly user: User;
-  /** The cluster that the request was sent to. */
+  /** The cluster to which the gateway has sent the request. */
   readonly cluster: ClusterSpec;
   /** The user that the cluster sees for the request (impersonation). */
   readonly outgoing: User;
@@ -17,7 +17,10 @@ export interface OutgoingStream {
   end(reason: GatewayError): void;
 }
 
-/** What a request to many clusters uses of the gateway; the dependencies of the chain extend it. */
+/**
+ * The parts of the gateway that a request to many clusters uses. ChainDependencies in
+ * gateway/steps/chain-dependencies.ts extends this interface.
+ */
 export interface FanoutDependencies {
   readonly clusters: Pick<ClusterStore, 'get' | 'list' | 'subscribe'>;
   readonly connections: Connections;
@@ -30,7 +33,10 @@ export interface FanoutDependencies {
      */
     enterMember(user: User, cluster: string, isStream: boolean): () => void;
   };
-  /** Ends watches when a change of the rules gives their user another identity in a cluster; see the chain's. */
+  /**
+   * Ends an open watch of a cluster when a change of the identity rules gives its user another identity in that
+   * cluster. Undefined when watches are not checked for such changes.
+   */
   readonly outgoingStreams?: {
     follow(stream: OutgoingStream): void;
     forget(stream: OutgoingStream): void;

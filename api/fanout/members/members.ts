@@ -1,6 +1,6 @@
-// Chooses the clusters for a request to many clusters, and sends a request to each, with the code that locates a
-// cluster and sends a request to it alone. Security: a cluster that the caller may not reach is left out everywhere: it
-// causes no error, it does not count as missing, and its name is never shown.
+// Chooses the clusters for a request to many clusters, and sends the request to each of them in the same way as a
+// request to one cluster. Security: a cluster that the caller may not reach is left out everywhere: it causes no error,
+// it does not count as missing, and its name is never shown.
 import { inTurns } from '../../../lib/in-turns.ts';
 import { isAsAuthorized } from '../../../auth/rules/authorize.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
@@ -24,8 +24,9 @@ export const decisionsAtOnce = 32;
 const memberTimeoutMs = 10_000;
 
 /**
- * Returns the user as whom a cluster is asked, by the rules of the chain's `impersonate` step; `self` when the gateway
- * runs with `--identity=self`. Throws a GatewayError when the rules allow the caller no identity in the cluster.
+ * Returns the user as whom a cluster is asked, by the same rules as in gateway/steps/impersonate.ts; `self` when the
+ * gateway runs with `--identity=self`. Throws a GatewayError when the rules allow the caller no identity in the
+ * cluster.
  */
 export type IdentityFor = (cluster: ClusterSpec) => User | 'self';
 

@@ -71,7 +71,10 @@ export async function missingByAnswer(cluster: string, answer: MemberAnswer): Pr
   };
 }
 
-/** The message as clients may print it: members write it, so that it may hold control characters. */
+/**
+ * The message of a cluster's error, cut to one line of limited length without control characters. The cluster wrote the
+ * message, and clients print it in a terminal.
+ */
 function shortened(text: string): string {
   const line = oneLine(text);
   return line.length > maxMessageLength ? `${line.slice(0, maxMessageLength)}…` : line;

@@ -25,7 +25,7 @@ export interface AuditFileOptions extends Retention {
 const pieceBytes = 256 * 1024;
 const lineEnd = 0x0a;
 
-/** An audit file, or standard output. */
+/** An audit sink that writes to a file or to standard output. */
 export class AuditFile implements AuditSink {
   readonly name = 'log';
   readonly #options: AuditFileOptions;

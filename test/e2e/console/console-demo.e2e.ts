@@ -45,7 +45,7 @@ test('a link logs in once, and the demo prints the next one', needsBrowser, asyn
   assert.ok(!first.url().includes('login='), 'the code is not in the address');
   const second = await demo.newPage();
   await second.goto(link);
-  await second.getByText('was used or is too old').waitFor();
+  await second.getByText('was used before or has expired').waitFor();
   const next = await eventually('the next link', () => /next one for ben:\n +(\S+)/.exec(demo.printed())?.[1]);
   assert.notEqual(next, link);
   const third = await demo.newPage();
