@@ -16,8 +16,8 @@ export interface ConsoleFiles {
 }
 
 /**
- * Builds the console where its sources are there and its files are not. A console that cannot be built is told, and is
- * no reason not to serve clusters: the page itself then says what to do.
+ * Builds the console if its sources are present and its built files are missing. When the build fails, a line says so,
+ * and the gateway starts all the same: the console's page then says how to build it.
  */
 export async function buildMissingConsole({ folder, build, note }: ConsoleFiles = ofThisCheckout()): Promise<void> {
   const script = join(folder, 'build.ts');

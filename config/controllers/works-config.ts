@@ -28,8 +28,9 @@ export interface WorksConfig {
    */
   readonly hubUrl: string | undefined;
   /**
-   * Whether works are executed although it is not proven who changed them last, so that nobody can be asked about.
-   * Weak: for hubs that cannot write that down (Kubernetes before 1.36).
+   * Whether ManifestWorks are executed even if it is not proven which user changed them last; the check of that user's
+   * rights can then be evaded. Insecure: only for hubs before Kubernetes 1.36, which cannot record the user
+   * (MutatingAdmissionPolicy).
    */
   readonly acceptUnstamped: boolean;
   /**

@@ -1,4 +1,4 @@
-// Runs a controller in one of all replicas of the gateway: the replica that holds a Lease.
+// Runs a controller in one replica of the gateway: the replica that holds a Lease.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ApiClient } from '../../kube/types.ts';
@@ -19,7 +19,10 @@ export interface ElectedOptions {
   readonly lead: () => () => void;
   /** Is told when the Lease cannot be used. */
   readonly leases: LeaseFaults;
-  /** The objects that say so, too. Default: none. */
+  /**
+   * Objects that get a condition while the Lease cannot be used, since their controller then does nothing about them.
+   * Default: none.
+   */
   readonly awaited?: readonly AwaitedObjects[];
   /** Factor for the durations of the Lease; below 1 in tests, otherwise 1. */
   readonly timeScale?: number;
@@ -74,7 +77,7 @@ export function startElected(options: ElectedOptions): Election {
   };
 }
 
-/** What runs in the replica that holds a Lease. */
+/** A part of the gateway that runs only in the replica that holds a Lease. */
 export interface Led<Part> {
   /** The part; undefined while another replica holds the Lease. */
   current(): Part | undefined;
@@ -82,7 +85,10 @@ export interface Led<Part> {
   close(): Promise<void>;
 }
 
-/** As {@link startElected}, for a part that others may ask something. @param make called when this replica leads */
+/**
+ * Does the same as {@link startElected}, and gives other code access to the running part. @param make called when this
+ * replica becomes the leader; makes the part
+ */
 export function startLed<Part extends { close(): void }>(
   options: Omit<ElectedOptions, 'lead'>,
   make: () => Part,

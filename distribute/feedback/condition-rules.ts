@@ -28,8 +28,8 @@ const wellKnown: Readonly<Record<string, Pick<ConditionRule, 'expressions' | 'me
 };
 
 /**
- * Evaluates the rules and returns the conditions. An author's expression may run for ever: rule-evaluator.ts calls this
- * in a thread of its own. A rule for a well-known condition is left out if the object's kind
+ * Evaluates the rules and returns the conditions. An expression may run for ever, so rule-evaluator.ts calls this
+ * function in a separate thread, which it can end. A rule for a well-known condition is left out if the object's kind
  * does not have that condition.
  */
 export function evaluateRules(object: JsonObject, rules: readonly ConditionRule[]): readonly Finding[] {
@@ -121,7 +121,7 @@ function hasConditions(status: unknown): boolean {
 const mostStepsOfObject = 10_000_000;
 
 /**
- * Evaluates an expression, and pays for it.
+ * Evaluates an expression, and subtracts its steps from the budget.
  * @throws CelFault
  */
 function run(expression: string, variables: Readonly<Record<string, unknown>>, budget: Budget): unknown {

@@ -30,8 +30,8 @@ const wellKnown: Readonly<Record<string, readonly (readonly [name: string, path:
 };
 
 /**
- * Maximum number of bytes of UTF-8 in `jsonRaw`, as in OCM's agent; the hub's schema would take as many characters. A
- * longer value is reported as an error.
+ * Maximum number of bytes of UTF-8 in `jsonRaw`, as in OCM's agent. (The hub's schema limits the same field by
+ * characters.) A longer value is reported as an error.
  */
 const maxJsonLength = 1024;
 
@@ -92,7 +92,7 @@ function fieldValue(name: string, value: unknown, rawJson: boolean): JsonObject 
   if (typeof value === 'string') return { type: 'String', string: value };
   if (typeof value === 'boolean') return { type: 'Boolean', boolean: value };
   const isNumber = typeof value === 'number' || typeof value === 'bigint';
-  // The hub's schema takes integers of 64 bits only.
+  // The hub's schema of ManifestWork accepts only 64-bit integers in `integer`.
   if (isNumber && typeof goNumber(value) === 'bigint') return { type: 'Integer', integer: value };
   if (!rawJson) {
     const type = Array.isArray(value) ? '[]interface {}' : isNumber ? 'float64' : 'map[string]interface {}';

@@ -23,7 +23,10 @@ export interface AppliedResource {
   readonly uid: string;
 }
 
-/** An AppliedManifestWork, read once. Whoever may write it in the member may have written what it says. */
+/**
+ * The fields of an AppliedManifestWork. They must not be trusted: anyone with the right to write it in the member can
+ * forge them.
+ */
 export interface AppliedWork {
   /** The AppliedManifestWork as the member has it, for what is written to it. */
   readonly object: ApiObject;
@@ -47,7 +50,7 @@ export interface AppliedWork {
   readonly evictionStart: string | undefined;
 }
 
-/** What marks the AppliedManifestWorks of this gateway, beside those of other hubs and other agents. */
+/** Tells the AppliedManifestWorks of this gateway from those of other hubs and other agents. */
 export interface HubMark {
   /** SHA-256 hash of the hub's address; names of AppliedManifestWorks begin with it. */
   readonly hubHash: string;
@@ -98,7 +101,7 @@ export const executorAnnotation = `${ownPrefix}executor`;
 /** Annotation with the state of the ManifestWork that was last applied without failures, as `textOfSpec` writes it. */
 export const appliedSpecAnnotation = `${ownPrefix}applied-spec`;
 
-/** What was read of each object: all of them are looked through at each reconcile. */
+/** Caches the parsed AppliedManifestWorks, since every reconcile looks through all of them. */
 const known = new WeakMap<ApiObject, AppliedWork>();
 
 /** Reads an AppliedManifestWork, once. What is missing or of another type is read as absent. */

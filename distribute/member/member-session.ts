@@ -46,7 +46,10 @@ export interface WatchedObject {
    * watch or the executor may not use it.
    */
   readonly isFollowable: boolean;
-  /** Its `resourceVersion`; 'absent' when there is none, undefined while its collection is not watched. */
+  /**
+   * The object's `resourceVersion`; 'absent' when the object does not exist, undefined while its collection is not
+   * watched.
+   */
   readonly version: string | undefined;
 }
 

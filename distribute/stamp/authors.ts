@@ -121,12 +121,12 @@ export class Authors {
     this.#binding.close();
   }
 
-  /** Whether policy and binding are still being read, so that `of` cannot answer yet. */
+  /** Whether the policy and its binding are still being read from the hub, so that `of` cannot answer yet. */
   isReading(): boolean {
     return this.#states().some(({ synced, fault }) => !synced && fault === undefined);
   }
 
-  /** A text that is another one when `of` may give another answer for objects that have not changed. */
+  /** A text that changes when `of` may give another answer for objects that have not changed. */
   standing(): string {
     if (this.isReading()) return 'reading';
     const since = this.#sinceMs();
@@ -143,7 +143,7 @@ export class Authors {
     const { metadata } = object;
     const since = this.#sinceMs();
     if (typeof since === 'string') return { fault: since };
-    // Also of an object that names nobody yet, so that its next change proves who made it.
+    // Recorded even for an object without the annotation, so that the author of its next change counts as proven.
     if (Date.now() >= since && !this.#first.has(metadata.uid)) this.#first.set(metadata.uid, generationOf(object));
     const author = authorOf(object);
     if (author === undefined)

@@ -72,7 +72,7 @@ export const defaultFieldManager = 'work-agent';
 
 /** One entry of `spec.manifestConfigs`. */
 export interface ConfigEntry {
-  /** Which objects it is for; namespace and name may be patterns with `*`. */
+  /** The objects to which this entry applies; namespace and name may be patterns with `*`. */
   readonly identifier: ResourceIdentifier;
   /** Undefined when the entry says nothing of the strategy. */
   readonly strategy: UpdateStrategy | undefined;

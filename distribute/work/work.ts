@@ -19,12 +19,12 @@ import {
   type ResourceMeta,
 } from './manifest-work.ts';
 
-/** One manifest of a work, and which object it is of. */
+/** One manifest of a work, and the object that it describes. */
 export interface Manifest {
   readonly meta: ResourceMeta;
   /** The manifest; undefined when it is not a JSON object. */
   readonly object: JsonObject | undefined;
-  /** Why it cannot be that of one object; undefined when it can. */
+  /** Why the manifest does not describe exactly one object; undefined when it does. */
   readonly fault: string | undefined;
 }
 

@@ -76,7 +76,8 @@ interface Running {
   /** True when the source has written its clusters into the store at least once. */
   applied: boolean;
   /**
-   * True when all that the source may list is in the store. Until then its clusters take their name from younger ones.
+   * True when all objects that the source may list are in the cluster store. Until then, an older cluster of this
+   * source takes its name from a younger cluster that has the name already; later the cluster that has a name keeps it.
    */
   read: boolean;
   /** Why the last call of `compile` failed; undefined when it did not. */

@@ -1,10 +1,10 @@
-// Where the functions that Kubernetes adds to CEL are registered. The CEL package has functions of its own for some of
-// the names, which count UTF-16 units, run JavaScript's patterns and cost nothing; those of this folder take their
-// place, under names that only expression.ts writes.
+// Registers the functions that Kubernetes adds to CEL. The CEL package has its own functions of some of these names,
+// but these count UTF-16 units, use JavaScript's regular expressions and cost no steps. So the functions of this folder
+// are registered under names with a prefix, and expression.ts renames calls to them.
 import type { Environment } from '@marcbachmann/cel-js';
 import type { Steps } from './steps.ts';
 
-/** What registers functions of one library. */
+/** Registers functions, types and macros in the CEL environment. */
 export interface Library {
   readonly steps: Steps;
   /**
@@ -26,16 +26,22 @@ export interface MacroCall {
   readonly args: readonly { readonly op: string; readonly args: unknown }[];
 }
 
-/** Names of functions that are registered under another name, by whether they are called on a value. */
+/**
+ * Names of the functions that are registered with {@link ownPrefix}: global functions such as `ip(…)`, and methods such
+ * as `text.find(…)`.
+ */
 export interface OwnNames {
   readonly functions: Set<string>;
   readonly methods: Set<string>;
 }
 
-/** Begins the names under which the CEL package knows the functions of this folder. No name of an author begins so. */
+/**
+ * Prefix of the names under which the functions of this folder are registered. An author's expression cannot call a
+ * name with this prefix.
+ */
 export const ownPrefix = 'k8s_own_';
 
-/** Steps for a call of one of the functions, beside what it pays for itself. */
+/** Steps for each call of a function, in addition to the steps that the function itself counts. */
 const stepsOfCall = 5;
 
 /** @param ownNames gets the names of all functions that are registered */
@@ -57,7 +63,7 @@ export function makeLibrary(environment: Environment, steps: Steps, ownNames: Ow
     },
     addType(name, type) {
       environment.registerType(name, type);
-      // Lets the type check pass; expression.ts compares.
+      // Only makes the type check accept `==`; the comparison itself is isEqual() in expression.ts.
       environment.registerOperator(`${name} == ${name}`, () => false);
     },
     addNamespace(name, type) {
@@ -68,7 +74,10 @@ export function makeLibrary(environment: Environment, steps: Steps, ownNames: Ow
   };
 }
 
-/** Each namespace is a type of its own, as its functions are methods for the CEL package. */
+/**
+ * Makes the type of a namespace such as `sets`: for the CEL package, `sets.contains(…)` is a method of a value of this
+ * type.
+ */
 function namespaceType(name: string): new () => object {
   return class {
     readonly name = name;

@@ -35,7 +35,8 @@ export function addTexts(library: Library): void {
     for (const end of [from, to]) if (end < 0n || end > BigInt(points.length)) throw outOfRange(end);
     return points.slice(Number(from), Number(to)).join('');
   });
-  // Here because of the name, which `sets` has, too.
+  // Replaces the CEL package's `contains` too: `sets.contains` is registered under our prefix, so every method
+  // `contains` is renamed.
   add('string.contains(string): bool', (text: string, part: string) => text.includes(part));
   add('string.trim(): string', trimmed);
   add('string.reverse(): string', (text: string) => pointsOf(text, library).toReversed().join(''));
@@ -65,7 +66,10 @@ const escapes: Readonly<Record<string, string>> = {
   '\\': '\\\\',
 };
 
-/** `indexOf` and `lastIndexOf`. They count code points; what is searched are code units, which finds the same. */
+/**
+ * `indexOf` and `lastIndexOf`. Their positions count code points. The search itself works on UTF-16 code units, which
+ * finds the same matches.
+ */
 function addIndexes(library: Library): void {
   const { add } = library;
   const first = (text: string, part: string, from: bigint): bigint => {
@@ -87,7 +91,7 @@ function addIndexes(library: Library): void {
   add('string.lastIndexOf(string, int): int', last);
 }
 
-/** The code unit at which a code point begins; undefined behind the end of the text. */
+/** The index of the code unit at which the code point with index `at` begins; undefined behind the end of the text. */
 function startOf(text: string, at: bigint, library: Library): number | undefined {
   if (at < 0n) throw outOfRange(at);
   const points = pointsOf(text, library);
