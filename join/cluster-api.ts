@@ -32,11 +32,14 @@ export interface ClusterApiOptions {
   readonly client: ApiClient;
   readonly log: ControllerLog;
   readonly joins: () => ApiObjects;
-  /** Namespaces whose Clusters count. In others somebody may make Clusters who may let none join. */
+  /**
+   * Namespaces whose Clusters are used. In other namespaces, people may create Clusters who must not be able to let
+   * clusters join.
+   */
   readonly bootstrapNamespaces: readonly string[];
 }
 
-/** Makes and deletes these ClusterJoins from its construction until `close`. */
+/** Makes ClusterJoins for labelled Clusters, and deletes them, from its construction until `close`. */
 export class ClusterApiImport {
   readonly #options: ClusterApiOptions;
   readonly #controller: Controller;
@@ -120,7 +123,7 @@ export class ClusterApiImport {
     }
   }
 
-  /** The Clusters of this name that count and are not being deleted, the oldest first. */
+  /** The Clusters with this name in the bootstrap namespaces that are not being deleted, the oldest first. */
   #chosen(name: string): readonly ApiObject[] {
     return oldestFirst(...this.#clusters.map(({ objects }) => objects))
       .map(([, cluster]) => cluster)

@@ -47,8 +47,8 @@ export interface ApiStream {
 
 /**
  * Sends requests to one API server. An answer with any HTTP status is returned; the methods throw only when no answer,
- * or not all of it, came: the client of the hub GatewayError HUB_UNAVAILABLE, the client of a member what
- * `routing/members` throws.
+ * or not all of it, came: the hub's client throws GatewayError HUB_UNAVAILABLE, a member's client the errors of
+ * `routing/members`.
  */
 export interface ApiClient {
   /**

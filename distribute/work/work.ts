@@ -36,7 +36,7 @@ export interface ReportedManifest {
   readonly values: readonly JsonObject[];
 }
 
-/** A ServiceAccount, or why a work that names an executor names none. */
+/** The ServiceAccount that `spec.executor` names, or why `spec.executor` does not name one. */
 export type NamedExecutor = { readonly namespace: string; readonly name: string } | { readonly fault: string };
 
 export interface Work extends WorkConfig {
@@ -48,7 +48,7 @@ export interface Work extends WorkConfig {
   readonly uid: string;
   readonly generation: number | undefined;
   readonly isDeleting: boolean;
-  /** Whether it has the finalizer without which nothing is applied. */
+  /** Whether the work has the gateway's finalizer. Nothing is applied before the finalizer is set. */
   readonly hasFinalizer: boolean;
   /** The manifests, in the order of the spec. */
   readonly manifests: readonly Manifest[];
@@ -59,11 +59,14 @@ export interface Work extends WorkConfig {
   /** Whether a ManifestWorkReplicaSet made it. */
   readonly isOfReplicaSet: boolean;
   readonly conditions: readonly Condition[];
-  /** What the status says of the manifests. Whoever may write the status may have written it. */
+  /**
+   * The entries for the manifests in the work's status. They must not be trusted: anyone who may write the status can
+   * forge them.
+   */
   readonly reported: readonly ReportedManifest[];
   /**
-   * Whether the work is complete: its status says so, and its rules ask for it. Without such rules somebody else wrote
-   * the condition.
+   * Whether the work is complete: its status has the condition Complete, and one of its condition rules can give this
+   * condition. Without such a rule, somebody else wrote the condition.
    */
   readonly isComplete: boolean;
 }

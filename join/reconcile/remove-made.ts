@@ -75,7 +75,8 @@ async function madeInOrder(
       const found = await madeObject(objects, join, each);
       if (found !== undefined) made.push(found);
     } catch (error) {
-      // The gateway may read what it has made, until the last objects are removed that permit it.
+      // 403 is expected only for objects that the ClusterJoin did not make, or after the objects are removed that grant
+      // the right to read. Otherwise it is an error.
       if (!isDenied(error) || (isListed && !isLast(each))) throw error;
     }
   }
@@ -83,7 +84,7 @@ async function madeInOrder(
   return made.filter(({ kind }) => kind !== 'ServiceAccount' || !removesNamespace);
 }
 
-/** Whether the object is removed at last, since the gateway needs it for removing the others. */
+/** Whether the object is removed last, since the gateway needs it to remove the others. */
 export function isLast(each: InstalledObject): boolean {
   return each.namespace !== undefined || each.kind === 'Namespace' || isLeave(each);
 }

@@ -1,4 +1,4 @@
-// Lists names in a message that must not grow with their number.
+// Shortens a list of names for a message, so that the message stays short for any number of names.
 
 /**
  * The first `most` of the texts, and how many more there are: `a, b and 3 more`, or `a; b; and 3 more`.

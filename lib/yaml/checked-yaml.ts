@@ -72,7 +72,7 @@ export function readYaml<T>(
   return { faults: faults.map(({ fault }) => fault) };
 }
 
-/** How many values aliases of a document may expand to. */
+/** Maximum number of values that the aliases of a document may expand to. */
 const mostOfAliases = 1_000;
 
 function faultOf(file: string, error: unknown): ConfigurationFault {
