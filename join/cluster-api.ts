@@ -112,7 +112,10 @@ export class ClusterApiImport {
 
   #warnOfPlace(cluster: ApiObject): void {
     const fault = 'its namespace is none of --joins-bootstrap-namespaces';
-    this.#options.log.warn({ cluster: originOf(cluster), fault }, 'join: the label of a Cluster does nothing');
+    this.#options.log.warn(
+      { cluster: originOf(cluster), fault },
+      'join: the label gateway.portcullis.io/join of a Cluster has no effect',
+    );
   }
 
   async #create(join: object): Promise<void> {

@@ -56,7 +56,8 @@ export function conflictName(name: string, taken: { has(name: string): boolean }
 }
 
 function digestOf(originalName: string): string {
-  // JSON keeps apart what UTF-8 does not: halves of surrogate pairs.
+  // JSON.stringify escapes lone surrogates, so that different names have different digests. UTF-8 would encode all lone
+  // surrogates as the same replacement character.
   const hex = createHash('sha256').update(JSON.stringify(originalName)).digest('hex');
   return BigInt(`0x${hex}`).toString(36).slice(-digestLength).padStart(digestLength, '0');
 }

@@ -41,8 +41,8 @@ export interface ClusterStore extends ClusterReader {
    */
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
   /**
-   * Does the same for several sources at once, as one change. Of clusters that the store did not know, the older ones
-   * take the name of a younger cluster that has it already: the order in which sources were read decides nothing.
+   * Does the same for several sources at once, as one change. A cluster that is new to the store takes its name from a
+   * younger cluster that has the name already, so that the order in which sources are read makes no difference.
    * @param readings the specs of each source that was not read before, by the id of the source
    */
   applyFirst(readings: ReadonlyMap<string, readonly ClusterSpec[]>): void;

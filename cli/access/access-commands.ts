@@ -81,7 +81,7 @@ export async function whoCan(
   terminal.print(holders);
   if (mayBecome === true) {
     const others = describeOthers(answer);
-    if (others === '') terminal.note('Nobody else could come to it, by the roles and bindings that you may read\n');
+    if (others === '') terminal.note('Nobody else could get this right, by the roles and bindings that you may read\n');
     else terminal.print(`${holders === '' ? '' : '\n'}${others}`);
   }
   for (const group of unrestrictedGroups(answer))

@@ -45,7 +45,10 @@ export function startElected(options: ElectedOptions): Election {
   const beginNotices = (fault: string): void => {
     const message = `no gateway does anything about this, because the Lease ${name} cannot be used: ${fault}`;
     const onError = (error: unknown): void =>
-      log.warn({ lease: name, err: error }, `${what}: an object cannot be told that a Lease cannot be used`);
+      log.warn(
+        { lease: name, err: error },
+        `${what}: the condition that a Lease cannot be used could not be written into an object`,
+      );
     const patienceMs = durationMs * timeScale;
     notices = awaited.map((each) => startLeaseNotice({ client, awaited: each, message, patienceMs, onError }));
   };
@@ -65,7 +68,7 @@ export function startElected(options: ElectedOptions): Election {
       leases.set(name, what, fault);
       endNotices();
       if (fault !== undefined) beginNotices(fault);
-      if (fault === undefined) log.info({ lease: name }, `${what}: a Lease can be used`);
+      if (fault === undefined) log.info({ lease: name }, `${what}: a Lease can be used again`);
       else log.warn({ lease: name, fault }, `${what}: a Lease cannot be used; nothing is written meanwhile`);
     },
   });

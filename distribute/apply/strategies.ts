@@ -66,7 +66,7 @@ async function updated(task: ApplyTask, live: JsonObject, wanted: JsonObject): P
   }
   await objects.remove(object, uidOf(live));
   if ((await objects.get(object)) !== undefined)
-    throw new Error('a field of it is immutable, and it is being deleted to be made anew');
+    throw new Error('a field of the object is immutable, so it is being deleted to be made anew');
   const { labels, annotations } = objectAt(wanted, 'metadata');
   const metadata = { ...objectAt(manifest, 'metadata'), labels, annotations };
   return await objects.create(object, newObject({ ...manifest, metadata }, ownership));

@@ -136,7 +136,7 @@ async function removerOf(
     throw error;
   }
   return {
-    held: 'its work is not on the hub, so that nobody there says as whom its objects are to be deleted: make a work of this name with the executor and delete it, or delete the objects and the finalizer in the cluster',
+    held: 'its work is not on the hub, so it is not known which identity may delete the objects: make a work of this name with the executor and delete it, or delete the objects and the finalizer of the AppliedManifestWork in the cluster',
   };
 }
 
@@ -151,7 +151,10 @@ async function hold(
 ): Promise<Outcome> {
   const message = `what was applied for the work is not deleted: ${fault}`;
   if (work === undefined) {
-    log.warn({ record: appliedWork.name, fault }, 'works: what a record in a cluster names is not deleted');
+    log.warn(
+      { record: appliedWork.name, fault },
+      'works: the objects that an AppliedManifestWork records are not deleted',
+    );
     return { afterMs: untoldMs };
   }
   await writeOwnConditions(settings, work, [heldBecause('DeletionFailed', message)]);

@@ -212,7 +212,7 @@ function aliasTargets(document: Document, at: Place): ReadonlyMap<unknown, unkno
     Value: (_, node) => {
       if (node.anchor === undefined) return;
       if (!anchorName.test(node.anchor))
-        throw new YamlFault('an anchor is named by letters, digits, - and _', at(node.range?.[0] ?? 0));
+        throw new YamlFault('the name of an anchor may have only letters, digits, - and _', at(node.range?.[0] ?? 0));
       anchors.set(node.anchor, node);
     },
   });

@@ -27,7 +27,7 @@ export function* readManifestDocuments(bytes: Uint8Array): Generator<YamlDocumen
     at = next;
   }
   if (at === json.length && count > 0) return;
-  if (count > 1) throw new YamlFault('what follows these JSON objects is none', { line, column: 1 });
+  if (count > 1) throw new YamlFault('the text after these JSON objects is no JSON object', { line, column: 1 });
   // Text that begins like JSON but is not valid JSON may be YAML. Blank lines replace the JSON before it, so that error
   // messages have the right line numbers.
   const rest = count === 0 ? text : '\n'.repeat(line - 1) + json.toString('utf8', at);

@@ -29,7 +29,7 @@ function* expanded(value: PlainValue | JsonObject, line: number): Generator<Json
     throw new YamlFault('a document without apiVersion and kind', place);
   if (!kind.endsWith('List') || items === undefined) return yield value;
   if (items === null) return;
-  if (!Array.isArray(items)) throw new YamlFault('the items of a list are none', place);
+  if (!Array.isArray(items)) throw new YamlFault('the field items of a list is not a list', place);
   for (const item of items as readonly PlainValue[]) {
     const isBare = isJsonObject(item) && isEmpty(item['kind']) && isEmpty(item['apiVersion']);
     const own = isBare && kind !== 'List' ? { ...item, apiVersion, kind: kind.slice(0, -'List'.length) } : item;

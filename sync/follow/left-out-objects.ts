@@ -7,17 +7,23 @@ import type { ObjectKey } from '../../query/types.ts';
 import type { LeftOutState } from '../member/sync-types.ts';
 import { keyText } from './batch.ts';
 
-/** Characters. A name in an example ends after this many. */
+/** Maximum length of a name in an example, in characters; longer names are cut. */
 const longestShown = 60;
 
 interface Noted {
   readonly example: string;
-  /** The number of the list in which, or after which, the object was last left out. */
+  /**
+   * The number of the list in which the object was last left out; for an object from a watch event, of the last list
+   * before it.
+   */
   readonly list: number;
 }
 
 export class LeftOutObjects {
-  /** By digests of the objects' keys: keys may be long, and somebody may create many such objects. */
+  /**
+   * The objects that are left out, by a digest of namespace and name. Digests are used because keys may be long, and
+   * somebody may create very many such objects.
+   */
   readonly #noted = new Map<string, Noted>();
   #list = 0;
   #state: LeftOutState | undefined;
