@@ -11,7 +11,7 @@ export interface ConsoleFiles {
   readonly folder: string;
   /** Runs the script that builds them; resolves with its exit code. */
   readonly build: (script: string) => Promise<number>;
-  /** Takes a line for the person who waits. */
+  /** Prints a line for the person who runs the command. */
   readonly note: (line: string) => void;
 }
 

@@ -27,8 +27,8 @@ export interface Watch {
 }
 
 /**
- * While the server does not serve a type, it is asked for at this interval in milliseconds. A new
- * CustomResourceDefinition is noticed within this time.
+ * Milliseconds between attempts to list a type that the server does not serve. A new CustomResourceDefinition is
+ * noticed within this time.
  */
 const missingPollMs = 5_000;
 /** Longest wait in milliseconds between attempts to list, so a newly granted right is noticed within this time. */

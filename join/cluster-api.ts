@@ -152,7 +152,7 @@ function originOf({ metadata: { namespace = '', name } }: ApiObject): string {
   return `${namespace}/${name}`;
 }
 
-/** Where Cluster API keeps the kubeconfig of a Cluster. */
+/** Namespace, name and key of the Secret in which Cluster API keeps the kubeconfig of a Cluster. */
 function bootstrapOf(namespace: string, name: string): JoinSpec['bootstrap'] {
   return { namespace, name: `${name}-kubeconfig`, key: 'value' };
 }

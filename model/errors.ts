@@ -44,7 +44,10 @@ export const errorKinds = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, reason: 'UnsupportedMediaType' },
   /** The Host header differs from the server name of the TLS connection. */
   MISDIRECTED: { status: 421, reason: 'BadRequest' },
-  /** The request can be read, but a value in it is not allowed. BAD_REQUEST is for what cannot be parsed. */
+  /**
+   * The request can be read, but a value in it is not allowed. A request that cannot be parsed gets BAD_REQUEST
+   * instead.
+   */
   INVALID: { status: 422, reason: 'Invalid' },
   // The gateway is overloaded or has failed.
   /** A limit of the gateway is reached: of the caller, of the cluster or of all requests. The message says which. */
@@ -96,8 +99,9 @@ export interface ErrorDetails {
   readonly group?: string;
   readonly name?: string;
   /**
-   * Seconds after which the caller may retry. Sent as the `Retry-After` header only with 429 and DRAINING: that header
-   * makes client-go repeat even a POST, and with these two nothing of the request has been executed.
+   * Seconds after which the caller may retry. Sent as the `Retry-After` header only with 429 and DRAINING: this header
+   * makes client-go repeat even a POST, which is safe only for these two errors, since no part of the request was
+   * executed.
    */
   readonly retryAfterSeconds?: number;
   /** Name of the cluster that the error is about. */

@@ -5,7 +5,7 @@ import { conflictName } from './cluster-names.ts';
 import type { ClusterSpec } from './records.ts';
 import { oneLine } from '../lib/text/one-line.ts';
 
-/** What the store knows about earlier decisions. */
+/** The names that clusters have in the store now. */
 export interface NameHolders {
   /** The name that the cluster with this uid has now; undefined when it has none. */
   heldName(uid: string): string | undefined;

@@ -141,8 +141,9 @@ export function readWorksConfig(written: Written, inPodHub: boolean): WorksConfi
     refuseUnused(worksSettings, 'executeWorks', written);
     return undefined;
   }
-  // As seen from its own pods, every hub has the same address (the Service `kubernetes`). With that address, two
-  // gateways of different hubs would take each other's works in a common cluster for their own.
+  // As seen from its own pods, every hub has the same address (the Service `kubernetes`). The marks in clusters are
+  // made from this address, so two gateways of different hubs would treat each other's works in a common cluster as
+  // their own.
   if (inPodHub && given.worksHubUrl === undefined)
     written.fault('--works-hub-url', 'must be given in a pod: the address of the hub as clusters see it');
   return Object.freeze({

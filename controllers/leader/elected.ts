@@ -17,7 +17,7 @@ export interface ElectedOptions {
    * Called when this replica gets the Lease; starts the controller. The function that it returns stops the controller.
    */
   readonly lead: () => () => void;
-  /** Is told when the Lease cannot be used. */
+  /** Collects the faults of Leases; it is called when the Lease cannot be used, and when it can be used again. */
   readonly leases: LeaseFaults;
   /**
    * Objects that get a condition while the Lease cannot be used, since their controller then does nothing about them.

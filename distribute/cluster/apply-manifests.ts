@@ -27,13 +27,16 @@ export interface ApplyParts {
   readonly executor: Executor;
   readonly session: MemberSession;
   readonly objects: MemberObjects;
-  /** What is remembered of the work's objects, by their keys. */
+  /** What the gateway remembers of the work's objects since their last apply, by object key. */
   readonly known: Map<string, KnownObject>;
   readonly owner: OwnerReference;
   /** Whether feedback values that are objects or lists are written into the ManifestWork's status as JSON text. */
   readonly rawJson: boolean;
   readonly ruleEvaluator: RuleEvaluator;
-  /** The objects that the AppliedManifestWork records. The work's status may have been written by others. */
+  /**
+   * The objects that the AppliedManifestWork records. Entries of the work's status, which somebody may have forged, are
+   * checked against them.
+   */
   readonly recorded: readonly AppliedResource[];
 }
 
@@ -299,17 +302,17 @@ interface Task {
   readonly manifest: JsonObject | undefined;
   readonly config: ManifestConfig;
   readonly taskHash: string;
-  /** What is remembered of the object; undefined when it was not yet handled with this manifest and executor. */
+  /** What the gateway remembers of the object; undefined when this manifest was not yet applied as this executor. */
   readonly before: KnownObject | undefined;
   readonly corrections: KnownObject['corrections'];
 }
 
-/** What became of applying a manifest. */
+/** The result of one attempt to apply a manifest. */
 interface Outcome {
   /** Content hash of the object after it was applied last; undefined if that failed. */
   readonly content: string | undefined;
   readonly fault: ApplyFault | undefined;
-  /** As in {@link KnownObject}; by default, as the fault says. */
+  /** See {@link KnownObject}. By default, the time that the fault asks for. */
   readonly refusedUntilMs?: number;
   /** Milliseconds until the object is put right. */
   readonly waitMs?: number;

@@ -31,7 +31,7 @@ const dampedMs = 60_000;
 export class KnownObjects {
   readonly #works = new Map<string, Map<string, KnownObject>>();
 
-  /** What is remembered of the objects of a ManifestWork, by their keys; for the caller to change. */
+  /** Returns the remembered objects of a ManifestWork by their keys. The caller adds and removes entries of the map. */
   of(work: string): Map<string, KnownObject> {
     let objects = this.#works.get(work);
     if (objects === undefined) this.#works.set(work, (objects = new Map()));

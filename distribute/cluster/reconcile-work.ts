@@ -103,7 +103,7 @@ async function executeAs(
   const work = hasEnded ? given : await keepRevision(settings, given);
   const ensured = await appliedWorks.ensure(work, executor.key);
   // Somebody is deleting the AppliedManifestWork in the member. The objects that it records are deleted first. The
-  // event of its end causes the next call, which makes a new one.
+  // event of its deletion causes the next call, which creates a new AppliedManifestWork.
   if (ensured.isDeleting) return 'done';
   const appliedWork = hasEnded ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
   const owner = ownerReferenceTo(appliedWork);

@@ -8,7 +8,7 @@ import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
 import { makeExpressions, type Budget } from './cel/expression.ts';
 import { CelFault, ProgramFault } from './cel/steps.ts';
 
-/** An object and the rules for it, as they are sent to the thread that evaluates them. */
+/** The message to the worker thread that evaluates rules: an object and its condition rules. */
 export interface RulesOf {
   readonly object: JsonObject;
   readonly rules: readonly ConditionRule[];

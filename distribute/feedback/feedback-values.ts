@@ -35,7 +35,10 @@ const wellKnown: Readonly<Record<string, readonly (readonly [name: string, path:
  */
 const maxJsonLength = 1024;
 
-/** Reads the values that the rules name. @param rawJson whether those that are objects or lists are told as JSON */
+/**
+ * Reads the values that the rules name. @param rawJson whether values that are objects or lists are reported as JSON
+ * text
+ */
 export function readFeedback(object: JsonObject, rules: readonly FeedbackRule[], rawJson: boolean): Feedback {
   if (rules.length === 0) return { values: [], outcome: undefined };
   const values: JsonObject[] = [];
@@ -63,8 +66,8 @@ function pathsOf(object: JsonObject, { type, paths }: FeedbackRule): readonly Na
 }
 
 /**
- * Returns the first value at the path; undefined when there is none. A text is the reason why the value cannot be
- * written into the ManifestWork's status.
+ * Returns the first value at the path; undefined when there is none. If the value cannot be written into the
+ * ManifestWork's status, returns the reason as a text.
  */
 function valueAt(
   object: JsonObject,

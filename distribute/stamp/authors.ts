@@ -35,8 +35,8 @@ export function authorFrom(modifier: Modifier): Author {
 }
 
 /**
- * Returns the author that an object's annotation names, proven or not; undefined when it names nobody, a message when
- * nobody can act as whom it names.
+ * Returns the author that an object's annotation names, proven or not; undefined without the annotation; a message when
+ * the named user is no valid identity.
  */
 export function authorOf(object: ApiObject): Author | { readonly fault: string } | undefined {
   const modifier = lastModifierOf(object);
@@ -133,7 +133,7 @@ export class Authors {
     return typeof since === 'string' ? since : `${since} ${since <= Date.now()}`;
   }
 
-  /** Forgets an object that was deleted. */
+  /** Drops what is stored about an object that was deleted. */
   forget(uid: string): void {
     this.#first.delete(uid);
   }

@@ -49,7 +49,7 @@ export function inApplyOrder<T extends { readonly meta: { readonly kind: string 
   return [...groups.filter((members) => members.length > 0), ...others];
 }
 
-/** What one reconcile applies. */
+/** The manifests that one reconcile applies, and their order. */
 export interface Plan {
   /** The manifests, to be applied one group after the other. */
   readonly groups: readonly (readonly Manifest[])[];

@@ -83,7 +83,7 @@ export interface ConfigEntry {
 /** Names an object of a cluster without the version of its kind. */
 export type ResourceIdentifier = Pick<ResourceMeta, 'group' | 'resource' | 'namespace' | 'name'>;
 
-/** What a ManifestWork says of its objects. */
+/** The configuration of all manifests of a ManifestWork. */
 export interface WorkConfig {
   readonly configs: readonly ConfigEntry[];
   readonly deleteOption: DeleteOption;
@@ -178,7 +178,10 @@ function isFor(wanted: ResourceIdentifier, object: ResourceIdentifier): boolean 
   );
 }
 
-/** Type of the condition of a work whose objects have done what they were made for. Condition rules give it. */
+/**
+ * Type of the condition that means that a work has finished, for example because its Jobs are done. Condition rules can
+ * give it.
+ */
 export const completeType = 'Complete';
 
 /** `spec.deleteOption` of a ManifestWork: what becomes of its objects and of itself. */

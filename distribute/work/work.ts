@@ -1,4 +1,4 @@
-// A ManifestWork of OCM's API, read once: every step of handling it works with what is read here.
+// Parses a ManifestWork of OCM's API. All other files use the parsed form.
 import { fieldOf, isJsonObject, listAt, textAt, textsAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import {
   conditionsOf,
@@ -28,7 +28,7 @@ export interface Manifest {
   readonly fault: string | undefined;
 }
 
-/** What the status of a work says of one manifest: an entry of `status.resourceStatus.manifests`. */
+/** The entry of one manifest in the status of a work (`status.resourceStatus.manifests`). */
 export interface ReportedManifest {
   readonly meta: ResourceMeta;
   readonly conditions: readonly Condition[];
@@ -40,7 +40,7 @@ export interface ReportedManifest {
 export type NamedExecutor = { readonly namespace: string; readonly name: string } | { readonly fault: string };
 
 export interface Work extends WorkConfig {
-  /** The ManifestWork as the hub has it, for what is written to it. */
+  /** The unparsed ManifestWork as read from the hub, needed for writing to it. */
   readonly object: ApiObject;
   readonly name: string;
   /** The namespace on the hub, which has the name of the cluster. */
@@ -71,7 +71,7 @@ export interface Work extends WorkConfig {
   readonly isComplete: boolean;
 }
 
-/** Reads a ManifestWork. What is missing or of another type is read as absent. */
+/** Parses a ManifestWork. Fields of an unexpected type count as missing. */
 export function readWork(object: ApiObject): Work {
   const { name, namespace = '', uid } = object.metadata;
   const conditions = conditionsOf(object);

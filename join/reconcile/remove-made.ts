@@ -1,5 +1,5 @@
-// Removes objects of a ClusterJoin from the member: those that its spec no longer asks for, or all of them. What the
-// status lists is only a hint, see made-objects.ts.
+// Removes objects of a ClusterJoin from the member: those that its spec no longer asks for, or all of them. The list in
+// the status may be forged, so made-objects.ts decides which objects may be removed.
 import { textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import type { ObjectWriter } from '../../kube/objects/object-writer.ts';

@@ -22,7 +22,7 @@ export interface RestMapper {
   findResource(group: string, version: string, resource: string): Promise<ServedResource | undefined>;
   /** Finds a resource by its plural or singular name in every version that has it, the preferred one first. */
   versionsOf(group: string, resource: string): Promise<readonly ServedResource[]>;
-  /** Forgets what is known of a group. To be called when a CustomResourceDefinition of the group changed. */
+  /** Drops the cached answers about a group. To be called when a CustomResourceDefinition of the group changed. */
   forget(group: string): void;
 }
 

@@ -1,4 +1,4 @@
-// Changes single texts of a JSON object in its bytes. Everything else passes as it was written: numbers beyond 2^53,
+// Changes single strings of a JSON object directly in its bytes. All other bytes stay unchanged: numbers beyond 2^53,
 // escape sequences, repeated keys, and nesting that would overflow the stack of a recursive function.
 import { MemberCursor } from './json-cursor.ts';
 import { byte, malformed, skipSpace, skipString, skipValue, textOf } from './json-scan.ts';

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { groupKindOf } from './group-kind.ts';
 import { isJsonObject, type JsonObject } from './json-object.ts';
 
-/** Returns the manifest with the fields that the cluster owns, as they are in `live`. */
+/** A function that returns the manifest with some fields taken from the existing object `live`. */
 type Keep = (live: JsonObject, manifest: JsonObject) => JsonObject;
 
 const rules = new Map<string, Keep>(

@@ -2,7 +2,7 @@
 
 /**
  * The first `most` of the texts, and how many more there are: `a, b and 3 more`, or `a; b; and 3 more`.
- * @param between what stands between two texts
+ * @param between the separator between two texts
  */
 export function listed(texts: readonly string[], most: number, between = ', '): string {
   const shown = texts.slice(0, most).join(between);

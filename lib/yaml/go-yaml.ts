@@ -85,7 +85,7 @@ export const goYaml: ParseOptions & DocumentOptions & SchemaOptions = {
   customTags: (tags: Tags) => [...tags.map(withEscapes), goScalars],
   merge: false,
   resolveKnownTags: false,
-  // The library compares each key with all others.
+  // The library's check compares each key with all others, which takes quadratic time. PlainReader checks instead.
   uniqueKeys: false,
   prettyErrors: false,
   logLevel: 'error',
@@ -112,9 +112,9 @@ export function* readYamlDocuments(text: string): Generator<YamlDocument> {
 }
 
 /**
- * Parses all documents of a text, one after the other, for {@link plainValue}.
+ * Parses the documents of a text one by one. {@link plainValue} converts a parsed document to a value.
  * @param lines is told where lines begin
- * @throws YamlFault for characters that YAML does not allow. Other faults are in `errors` of a document
+ * @throws YamlFault for characters that YAML does not allow. Syntax errors are in the field `errors` of each document
  */
 export function parseYaml(text: string, lines: LineCounter): Generator<Document.Parsed> {
   return new Composer(goYaml).compose(
@@ -130,7 +130,7 @@ export function writeYaml(value: unknown): string {
   return stringify(value, { ...goYaml, lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** Line ends of YAML 1.1 that are none in 1.2. */
+/** Characters that are line ends in YAML 1.1 but not in 1.2. */
 const otherLineEnds = /[\u0085\u2028\u2029]/;
 // oxlint-disable-next-line no-control-regex
 const controls = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]/;

@@ -1,4 +1,4 @@
-// What is special about the YAML of kubeconfigs.
+// Parses the YAML of kubeconfigs, in which scalars such as tokens keep their text.
 import { isScalar, type LineCounter, visit, type Document } from 'yaml';
 import { onlyDocument } from './go-yaml.ts';
 

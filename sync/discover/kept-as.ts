@@ -6,7 +6,8 @@ import type { TypeFilter } from '../member/sync-types.ts';
 
 /**
  * Stands for the filter in a `keptAs` text while a list rewrites the rows because the filter, the pruned fields or the
- * version of the type have changed. Some rows are then as before, so they are kept under no filter.
+ * version of the type have changed. Some rows then still match the old filter, so that neither the old nor the new
+ * filter describes all rows.
  */
 export const mixedOptions = null;
 

@@ -255,7 +255,10 @@ class FollowedTypes implements TypeSet {
   }
 }
 
-/** Whether rows of a stored type differ in nothing but their form from what is to be stored. */
+/**
+ * Whether the rows of a stored type have the wanted version, filter and pruned fields, so that at most their row format
+ * differs.
+ */
 function isSameExceptForm(
   stored: TypeInfo | undefined,
   { version, pruned = [] }: TypeInfo,

@@ -1,5 +1,5 @@
-// The objects of one type of one cluster that the index store cannot keep. They are counted and named, so that nobody
-// takes a list without them for complete.
+// The objects of one type of one cluster that the index store cannot keep. They are counted, and one is named in a
+// warning, so that users do not believe that a list without them is complete.
 import { hash } from 'node:crypto';
 
 import type { LeftOut, WriteBatch } from '../../store/store.ts';

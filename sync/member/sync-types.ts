@@ -28,7 +28,7 @@ export interface SyncFault {
 /** The objects of one type of one cluster that the index store cannot keep. */
 export interface LeftOutState {
   readonly count: number;
-  /** One of them and why it cannot be kept. Only for readers who may see all objects of the type. */
+  /** One of these objects, and why it cannot be kept. Shown only to users who may see all objects of the type. */
   readonly example: string;
 }
 

@@ -157,8 +157,8 @@ class SharedSync implements SyncHandle {
     if (this.#own !== undefined) return;
     const now = new Map(changed.map((state) => [state.uid, publishedState(state)]));
     const all = uids.map((uid) => [uid, now.get(uid) ?? this.#published.get(uid)] as const);
-    // Some states were sent before this process listened. It has asked for all of them, so the next message is
-    // complete.
+    // Some states were sent before this process began to listen. It has asked the writer for all states, so the next
+    // message is complete.
     if (all.some(([, reported]) => reported === undefined)) return;
     this.#published = new Map(all as readonly (readonly [string, PublishedState])[]);
     clearInterval(this.#asking);

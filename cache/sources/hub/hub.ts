@@ -19,7 +19,10 @@ import {
 /** The hub, the sources to run on it, and where their clusters go. */
 export interface HubSourcesOptions extends SourceReports {
   readonly client: ApiClient;
-  /** The sources in order: of two clusters that ask for a name and are equally old, the earlier one's gets it. */
+  /**
+   * The sources, in order of precedence: when two equally old clusters ask for a name, the cluster of the earlier
+   * source gets it.
+   */
   readonly sources: readonly HubSource[];
   /**
    * The cluster store. Each source writes under its own name. A caller with other sources that come before, such as

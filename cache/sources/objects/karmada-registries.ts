@@ -1,6 +1,6 @@
 // Reads Karmada's ResourceRegistry objects: which resources of which clusters are to be indexed. A ResourceRegistry
-// that requests something the index does not support is refused as a whole, so that nobody believes that all of it is
-// in effect when only a part is.
+// that requests something the index does not support is refused as a whole, since users could otherwise believe that
+// all of it is in effect when only a part is.
 import { fieldOf, listAt, textsAt } from '../../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../../kube/types.ts';
 import type { SourceIndexing } from '../../../model/records.ts';

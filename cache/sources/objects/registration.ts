@@ -30,7 +30,7 @@ import { SourceFault, unusable } from '../unusable.ts';
 
 /** The part of a cluster's spec that is known even when its address or credential cannot be read. */
 export interface Description {
-  /** The cluster's name in the hub object. Unless it is a DNS subdomain, names are made of it. */
+  /** The cluster's name in the hub object. If it is no DNS subdomain, a valid name is derived from it. */
   readonly originalName: string;
   /** The objects that the cluster was read from, for messages. */
   readonly sourceDetail: string;

@@ -21,7 +21,7 @@ export class Address extends KubernetesValue {
     return this.bytes.equals(other.bytes);
   }
 
-  /** As it is written canonically. */
+  /** The address in canonical form (RFC 5952 for IPv6). */
   override toString(): string {
     return textOf(this.bytes);
   }

@@ -136,7 +136,7 @@ function isDateTime(text: string): boolean {
   return clock !== null && isDate(date) && clock[1]! <= '23' && clock[2]! <= '59' && clock[3]! <= '59';
 }
 
-/** As the Go package govalidator: a text of base64 with its padding, and not an empty one. */
+/** Whether the text is base64 as the Go package govalidator checks it: with padding, and not empty. */
 function isBase64(text: string): boolean {
   return text.length > 0 && text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text);
 }

@@ -9,7 +9,7 @@ export interface Library {
   readonly steps: Steps;
   /**
    * Registers one overload of a function.
-   * @param signature as the CEL package has it, such as `string.find(string): string`
+   * @param signature in the CEL package's notation, such as `string.find(string): string`
    */
   add(signature: string, handler: (...values: never[]) => unknown): void;
   /** Registers a macro: a method whose arguments the handler gets as parts of the syntax tree. */
@@ -44,7 +44,10 @@ export const ownPrefix = 'k8s_own_';
 /** Steps for each call of a function, in addition to the steps that the function itself counts. */
 const stepsOfCall = 5;
 
-/** @param ownNames gets the names of all functions that are registered */
+/**
+ * Makes the registry of functions for an environment. @param ownNames filled with the names of all functions that are
+ * registered
+ */
 export function makeLibrary(environment: Environment, steps: Steps, ownNames: OwnNames): Library {
   return {
     steps,

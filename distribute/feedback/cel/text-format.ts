@@ -166,7 +166,7 @@ function hexadecimal(value: unknown): string | undefined {
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : undefined;
 }
 
-/** What `%s` writes. */
+/** The text that `%s` writes for a value. */
 function partText(value: unknown, steps: Steps): string {
   steps.spend(1);
   if (typeof value === 'string') return value;

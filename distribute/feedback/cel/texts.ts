@@ -98,7 +98,7 @@ function startOf(text: string, at: bigint, library: Library): number | undefined
   return at >= BigInt(points.length) ? undefined : points.slice(0, Number(at)).join('').length;
 }
 
-/** The characters of a text. Making them costs a step for each. */
+/** The characters (code points) of a text. Counts one step for each. */
 function pointsOf(text: string, { steps }: Library): readonly string[] {
   steps.spend(Math.ceil(text.length / 4));
   return [...text];

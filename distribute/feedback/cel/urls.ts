@@ -11,7 +11,7 @@ interface UrlParts {
   /** User and password as written in the URL, without the `@`; undefined when there are none. */
   readonly user: string | undefined;
   readonly host: string;
-  /** As written. */
+  /** The path as written in the URL, with its escapes. */
   readonly path: string;
   readonly query: string;
   readonly hasQuery: boolean;

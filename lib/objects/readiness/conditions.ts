@@ -46,7 +46,8 @@ export class Conditions {
 
   /**
    * The condition of a type; undefined when there is none.
-   * @throws Unreadable when it is stale, or there are two that differ
+   * @throws Unreadable when the condition is about another generation of the object, or when two conditions of the type
+   *   differ
    */
   get(type: string): JsonObject | undefined {
     const entry = this.#entries.get(type);

@@ -76,8 +76,8 @@ export interface Rule extends Demands {
 }
 
 /**
- * Rules of the kinds of a group. The kinds have spaces between them; `*` stands for all kinds of the group, and a group
- * `*.example.com` for all groups that end so.
+ * Rules of the kinds of a group. Kinds are separated by spaces; `*` means all kinds of the group. A group
+ * `*.example.com` means all groups that end in `.example.com`.
  */
 export type KindRow = readonly [group: string, kinds: string, rule: Rule];
 
@@ -86,7 +86,7 @@ export function isIdle({ idle }: Rule, spec: Place): boolean {
   return idle !== undefined && firstOf(idle, spec) !== undefined;
 }
 
-/** What is judged by a rule. */
+/** The parts of an object that a rule reads. */
 export interface Judged {
   readonly status: Place;
   readonly conditions: Conditions;
@@ -172,7 +172,7 @@ function fieldFault(demands: Demands, place: Place): string | undefined {
   return pairFault(demands, place);
 }
 
-/** What is wrong with fields that are compared with each other. */
+/** Why a pair of fields that must be equal is not; undefined when all pairs are. */
 function pairFault({ equal = [], same = [], ratio }: Demands, place: Place): string | undefined {
   for (const [left, right] of equal) {
     const [a, b] = [countAt(place, left), countAt(place, right)];

@@ -9,13 +9,13 @@ export type Readiness = { readonly state: 'ready' } | { readonly state: 'waiting
 /** Maximum length of a reason in characters; reasons may quote longer texts from objects. */
 const mostCharacters = 1000;
 
-/** An object that does what it was applied for. */
+/** The result for an object that is ready. */
 export const ready: Readiness = { state: 'ready' };
 
-/** An object that is not ready yet. */
+/** Makes the result for an object that is not ready yet. */
 export const waiting = (reason: string): Readiness => ({ state: 'waiting', reason: cut(reason) });
 
-/** An object that will not become ready without a change. */
+/** Makes the result for an object that will not become ready without a change. */
 export const failed = (reason: string): Readiness => ({ state: 'failed', reason: cut(reason) });
 
 /** A field has an unexpected type. The message names the field; the object then counts as `waiting`. */
