@@ -9,7 +9,7 @@ const folder = join(import.meta.dirname, '../console');
 /** Where the sources and the built files of the console are, and how they are built. */
 export interface ConsoleFiles {
   readonly folder: string;
-  /** Runs the script that builds them; resolves with its exit code. */
+  /** Runs the build script of the console; resolves with its exit code. */
   readonly build: (script: string) => Promise<number>;
   /** Prints a line for the person who runs the command. */
   readonly note: (line: string) => void;
@@ -32,7 +32,7 @@ function ofThisCheckout(): ConsoleFiles {
 
 function runScript(script: string): Promise<number> {
   return new Promise((resolve) => {
-    // Standard output is the command's own.
+    // The build must not write to standard output, which is reserved for the output of the command.
     const child = spawn(process.execPath, [script], { stdio: ['ignore', 'ignore', 'inherit'] });
     child.once('error', () => resolve(1));
     child.once('close', (code) => resolve(code ?? 1));

@@ -28,7 +28,7 @@ export function readStatus(body: Buffer): StatusAnswer {
   return statusOf(jsonIn(body));
 }
 
-/** As {@link readStatus}, of parsed JSON. */
+/** Does the same as {@link readStatus} for a JSON value that is parsed already. */
 export function statusOf(value: unknown): StatusAnswer {
   const isStatus = fieldOf(value, 'kind') === 'Status';
   const status = isStatus ? value : undefined;

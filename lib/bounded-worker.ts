@@ -4,13 +4,13 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
-/** Bounds of the thread. */
+/** The module that runs in the thread, and the limits of each job. */
 export interface BoundedWorkerOptions {
   /** Module of the thread. It posts one message when it is ready, and then one answer for each message. */
   readonly module: URL;
   /** Milliseconds that one job may run; the start of the thread does not count. */
   readonly deadlineMs: number;
-  /** Megabytes of the thread's heap. */
+  /** Maximum size of the thread's heap in megabytes. */
   readonly memoryMegabytes: number;
 }
 
@@ -35,7 +35,7 @@ interface Job {
   readonly reject: (error: Error) => void;
 }
 
-/** Starts no thread before the first job. */
+/** Makes a worker. Its thread is started when the first job comes. */
 export function makeBoundedWorker<Input, Output>(options: BoundedWorkerOptions): BoundedWorker<Input, Output> {
   const { deadlineMs, memoryMegabytes } = options;
   /** Waiting jobs by owner. The owner whose turn it is comes first. */

@@ -91,8 +91,8 @@ export const errorKinds = {
 export type ErrorCode = keyof typeof errorKinds;
 
 /**
- * What an error says beside its message. `kind`, `group`, `name` and `retryAfterSeconds` go into the `details` of the
- * `metav1.Status`, `cluster` and `warnings` into `Warning` headers.
+ * The fields of an error besides its message. `kind`, `group`, `name` and `retryAfterSeconds` go into the `details` of
+ * the `metav1.Status`, `cluster` and `warnings` into `Warning` headers.
  */
 export interface ErrorDetails {
   readonly kind?: string;

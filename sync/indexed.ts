@@ -1,6 +1,6 @@
-// Describes how far the indexing of one cluster is: a word for a table column, and a condition that says how to correct
-// a fault. Everyone who may see the cluster can read both, even without access to its objects. So they name no types
-// and count no objects.
+// Describes the state of indexing one cluster: a word for a table column, and a condition that says how to correct a
+// fault. Everyone who may see the cluster can read both, even without access to its objects. So they name no types and
+// count no objects.
 import { ownCredential } from './member/sync-types.ts';
 import { mendCommand } from './member/read-as.ts';
 import type { ClusterState, TypeState } from './member/sync-types.ts';

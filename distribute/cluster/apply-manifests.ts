@@ -314,7 +314,10 @@ interface Outcome {
   readonly fault: ApplyFault | undefined;
   /** See {@link KnownObject}. By default, the time that the fault asks for. */
   readonly refusedUntilMs?: number;
-  /** Milliseconds until the object is put right. */
+  /**
+   * Milliseconds until the manifest is applied again, to undo a change that somebody else made. Absent: not before the
+   * object changes again.
+   */
   readonly waitMs?: number;
 }
 

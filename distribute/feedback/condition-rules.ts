@@ -75,7 +75,7 @@ function isTrue(value: unknown): boolean {
   return value;
 }
 
-/** The type that Go names for a value of CEL. */
+/** The Go type of a CEL value, as OCM's agent prints it in messages. */
 function goTypeOf(value: unknown): string {
   if (typeof value === 'bigint') return 'int64';
   if (typeof value === 'number') return 'float64';

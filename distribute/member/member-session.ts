@@ -116,7 +116,7 @@ export class MemberSession {
     this.#denied.note(work, executor, denied);
   }
 
-  /** Watches nothing for a ManifestWork any more. */
+  /** Ends the watches for a ManifestWork. */
   forget(work: string): void {
     for (const { types } of this.#executors.values()) types.use(work, []);
     this.#denied.forget(work);

@@ -11,7 +11,7 @@ import { makeUser, type User } from '../../model/user.ts';
 import { conditionsOf, findCondition, generationOf, type Finding } from '../../kube/objects/conditions.ts';
 import { modifierAnnotation, type StampPolicy } from './stamp-policy.ts';
 
-/** A user of the hub. */
+/** A user of the hub, as the annotation names it. */
 export interface Modifier {
   readonly name: string;
   readonly groups: readonly string[];

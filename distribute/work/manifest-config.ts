@@ -74,7 +74,7 @@ export const defaultFieldManager = 'work-agent';
 export interface ConfigEntry {
   /** The objects to which this entry applies; namespace and name may be patterns with `*`. */
   readonly identifier: ResourceIdentifier;
-  /** Undefined when the entry says nothing of the strategy. */
+  /** The update strategy; undefined when the entry does not set one. */
   readonly strategy: UpdateStrategy | undefined;
   readonly feedbackRules: readonly FeedbackRule[];
   readonly conditionRules: readonly ConditionRule[];
@@ -87,7 +87,7 @@ export type ResourceIdentifier = Pick<ResourceMeta, 'group' | 'resource' | 'name
 export interface WorkConfig {
   readonly configs: readonly ConfigEntry[];
   readonly deleteOption: DeleteOption;
-  /** Whether a rule says when the work is complete. */
+  /** Whether a condition rule of the work can give the condition Complete. */
   readonly completes: boolean;
 }
 
@@ -141,7 +141,7 @@ function readIdentifier(written: unknown): ResourceIdentifier {
   };
 }
 
-/** The configuration of the manifest of this object. */
+/** Returns the configuration for the manifest of this object. */
 export function configOf({ configs, deleteOption }: WorkConfig, object: ResourceIdentifier): ManifestConfig {
   const matching = configs.filter(({ identifier }) => isFor(identifier, object));
   const strategy = matching.find((each) => each.strategy !== undefined)?.strategy ?? strategyOf({});

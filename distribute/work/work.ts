@@ -52,11 +52,11 @@ export interface Work extends WorkConfig {
   readonly hasFinalizer: boolean;
   /** The manifests, in the order of the spec. */
   readonly manifests: readonly Manifest[];
-  /** What `spec.executor` names; undefined when the work has none. */
+  /** The executor that `spec.executor` names; undefined when the work has no `spec.executor`. */
   readonly executor: NamedExecutor | undefined;
   /** Whether a person allows this generation to delete any number of objects. */
   readonly allowsPrune: boolean;
-  /** Whether a ManifestWorkReplicaSet made it. */
+  /** Whether a ManifestWorkReplicaSet made the work. */
   readonly isOfReplicaSet: boolean;
   readonly conditions: readonly Condition[];
   /**

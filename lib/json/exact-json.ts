@@ -4,7 +4,7 @@
 
 declare global {
   interface BigInt {
-    /** What JSON.stringify asks a bigint for. */
+    /** Called by JSON.stringify for each bigint. */
     toJSON(): unknown;
   }
 }

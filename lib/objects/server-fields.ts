@@ -19,7 +19,7 @@ const rules = new Map<string, Keep>(
     PersistentVolume: keepingAbsent('spec', 'claimRef'),
     Pod: keepPod,
     'Job.batch': keepJob,
-    // An autoscaler may have set the number.
+    // An autoscaler may have set the number of replicas.
     'Deployment.apps': keepingAbsent('spec', 'replicas'),
     'StatefulSet.apps': keepingAbsent('spec', 'replicas'),
     'ReplicaSet.apps': keepingAbsent('spec', 'replicas'),
@@ -32,7 +32,7 @@ const rules = new Map<string, Keep>(
       ),
     ConfigMap: keepInjectedData,
     Secret: keepSecret,
-    // The controller of aggregated roles overwrites the rules.
+    // A controller computes the rules of a ClusterRole with an aggregationRule.
     'ClusterRole.rbac.authorization.k8s.io': (live, manifest) =>
       isJsonObject(manifest['aggregationRule']) ? replaceAt(manifest, ['rules'], () => live['rules']) : manifest,
     'MutatingWebhookConfiguration.admissionregistration.k8s.io': keepBundlesOfWebhooks,
@@ -71,7 +71,7 @@ function keepingPresent(...path: readonly string[]): Keep {
   return (live, manifest) => replaceAt(manifest, path, (given) => valueAt(live, path) ?? given);
 }
 
-/** Keeps all fields of the spec that the manifest does not have. */
+/** Takes all fields of the spec from `live` that the manifest does not have. */
 function keepSpec(live: JsonObject, manifest: JsonObject): JsonObject {
   return replaceAt(manifest, ['spec'], (spec) => overlay(live['spec'], spec));
 }

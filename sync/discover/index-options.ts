@@ -68,7 +68,7 @@ const parsers: Readonly<Record<OptionName, (entry: string) => unknown>> = {
   prune: parsePruned,
 };
 
-/** How the entries of each option are written, for messages. */
+/** The syntax of the entries of each option, for error messages. */
 const spellings: Readonly<Record<OptionName, string>> = {
   exclude: 'TYPE, TYPE{namespaces=a b} or TYPE{names=x y}',
   select: 'TYPE{namespaces=a b;names=x y;labels=app in (web)}',

@@ -41,7 +41,7 @@ export interface ClusterChoice {
    * The text quotes nothing from the option.
    */
   readonly fault?: string;
-  /** The fault in more words, for the log; it may quote the option. */
+  /** The fault with more details, for the log; it may quote the option. */
   readonly faultDetail?: string;
 }
 

@@ -1,6 +1,6 @@
-// How several processes that share one index learn how far the copies of clusters in it are. The process that writes
-// the index follows the clusters and sends its state to the others, which answer with the state they received. A
-// process that becomes the writer continues from the sync positions in the store.
+// Tells all processes that share one index how complete and up to date the copies of clusters in it are. The process
+// that writes the index follows the clusters and sends its state to the others, which answer with the state they
+// received. A process that becomes the writer continues from the sync positions in the store.
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../model/errors.ts';
 import type { IndexPeers } from './peers.ts';

@@ -121,7 +121,7 @@ function readAffinity(affinity: unknown): Test {
   };
 }
 
-/** Reads the label selector: nothing when there is none. */
+/** Reads `labelSelector`; returns no tests when it is absent. */
 function readLabels(selector: unknown): readonly Test[] {
   if (selector === undefined) return [];
   try {

@@ -9,7 +9,7 @@ import { CelFault, noOverload } from './steps.ts';
 /** An IP address. */
 export class Address extends KubernetesValue {
   static readonly typeName = 'net.IP';
-  /** 4 bytes or 16. */
+  /** 4 bytes for IPv4, 16 for IPv6. */
   readonly bytes: Buffer;
 
   constructor(bytes: Buffer) {
@@ -27,7 +27,7 @@ export class Address extends KubernetesValue {
   }
 }
 
-/** An address with the length of a prefix. */
+/** A CIDR range: an address and the length of its prefix. */
 export class Range extends KubernetesValue {
   static readonly typeName = 'net.CIDR';
   readonly bytes: Buffer;

@@ -63,7 +63,7 @@ function areEqualMaps(one: object, other: object, steps: Steps): boolean {
   );
 }
 
-/** Whether the list has a member that equals the value. */
+/** Whether the list has an element that equals the value. */
 export function isMember(value: unknown, list: readonly unknown[], steps: Steps): boolean {
   return list.some((each) => isEqual(each, value, steps));
 }

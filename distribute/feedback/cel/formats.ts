@@ -7,7 +7,7 @@ import { urlFault } from './urls.ts';
 
 type Check = (text: string) => readonly string[];
 
-/** A format by its name. */
+/** The CEL value that `format.named(…)` and functions such as `format.uuid()` return. */
 export class NamedFormat extends KubernetesValue {
   static readonly typeName = 'kubernetes.NamedFormat';
   readonly name: string;

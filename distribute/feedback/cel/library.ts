@@ -14,7 +14,7 @@ export interface Library {
   add(signature: string, handler: (...values: never[]) => unknown): void;
   /** Registers a macro: a method whose arguments the handler gets as parts of the syntax tree. */
   addMacro(signature: string, expand: (call: MacroCall) => object): void;
-  /** Registers a type, with the name that `type()` gives for it. */
+  /** Registers a type under the name that CEL's `type()` returns for its values. */
   addType(name: string, type: new (...values: never[]) => object): void;
   /** Registers a name whose members are functions, such as `sets` in `sets.contains(…)`. */
   addNamespace(name: string, type: string): void;

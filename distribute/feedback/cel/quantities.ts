@@ -87,7 +87,7 @@ function is64Bits(value: bigint): boolean {
   return BigInt.asIntN(64, value) === value;
 }
 
-/** @throws CelFault when the text is no quantity */
+/** Parses a quantity such as `100Mi`. @throws CelFault when the text is no quantity */
 export function parseQuantity(text: string): Quantity {
   const read = text.length > longestText ? null : parts.exec(text);
   const [all, sign, zeros = '', whole = '', fraction = '', suffix = ''] = read ?? [];

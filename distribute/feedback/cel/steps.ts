@@ -23,7 +23,7 @@ export const mostSteps = 1_000_000;
 /** How many characters of a text count as one step. */
 const charactersInStep = 10;
 
-/** The steps that an expression may still take. */
+/** Counts the steps that the running expression may still take. */
 export class Steps {
   #left = mostSteps;
   /**
@@ -32,7 +32,7 @@ export class Steps {
    */
   readonly #refusal = new CelFault('operation cancelled: actual cost limit exceeded');
 
-  /** Begins to count for another expression. */
+  /** Starts counting for another expression, which may take `most` steps. */
   start(most: number): void {
     this.#left = most;
   }

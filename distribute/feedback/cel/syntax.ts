@@ -2,7 +2,7 @@
 // package could change them, so its version is fixed in package.json, and tests cover each operator and macro.
 import type { Steps } from './steps.ts';
 
-/** One part of an expression. */
+/** A node of the syntax tree. */
 export interface SyntaxNode {
   readonly op: string;
   args: unknown;
@@ -22,7 +22,7 @@ export interface SyntaxNode {
 type Evaluate = (evaluator: unknown, node: unknown, context: unknown) => unknown;
 export type Handle = (...given: unknown[]) => unknown;
 
-/** The node and all below it, each once. */
+/** Returns the node and all its descendants, each once. */
 export function allNodes(root: SyntaxNode): ReadonlySet<SyntaxNode> {
   const found = new Set<SyntaxNode>();
   const visit = (value: unknown): void => {

@@ -83,7 +83,7 @@ function numberAs(clause: keyof typeof numberClauses, value: unknown, digits: nu
   return clause === 'f' ? fixedText(number, digits) : powerText(number, digits);
 }
 
-/** Other bases than ten. */
+/** An integer in binary, octal or hexadecimal. `%b` also writes booleans, `%x` also strings and bytes. */
 function digitsAs(clause: 'b' | 'o' | 'x' | 'X', value: unknown): string {
   const number = numberOf(value);
   const whole = typeof number === 'bigint' ? number : undefined;
@@ -223,7 +223,7 @@ function simpleText(value: unknown): string | undefined {
   return value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : undefined;
 }
 
-/** The name of a value's type, as faults tell it. */
+/** The name of a value's type in error messages. */
 export function typeNameOf(value: unknown): string {
   if (value === null) return 'null_type';
   if (typeof value === 'bigint') return 'int';

@@ -121,7 +121,7 @@ function replaced(text: string, old: string, by: string, limit: bigint, library:
   return parts.map((part, i) => (i === 0 ? '' : i <= count ? by : old) + part).join('');
 }
 
-/** Go's strings.SplitN. */
+/** Splits a text as Go's strings.SplitN does. */
 function split(text: string, by: string, limit: bigint, library: Library): string[] {
   if (limit === 0n) return [];
   library.steps.spendText(text.length);

@@ -32,7 +32,7 @@ export class GoUrl extends KubernetesValue {
     return this.#whole() === other.#whole();
   }
 
-  /** Go compares URLs as it writes them. */
+  /** The URL as Go's URL.String() writes it. Two URLs are equal when these texts are. */
   #whole(): string {
     const { scheme, opaque, user, host, query, hasQuery, fragment } = this.parts;
     return JSON.stringify([scheme, opaque, user, host, this.escapedPath(), query, hasQuery, fragment]);
@@ -44,7 +44,7 @@ export class GoUrl extends KubernetesValue {
     return /^[\w\-.~$&+,/:;=@!'()*[\]%]*$/.test(path) ? path : escaped(unescaped(path, false), /[\w\-.~$&+,/:;=@]/);
   }
 
-  /** Host and port. */
+  /** Splits the host field into host and port; the port is '' when there is none. */
   hostAndPort(): readonly [host: string, port: string] {
     const [, host = this.parts.host, port = ''] = /^(.*):(\d*)$/s.exec(this.parts.host) ?? [];
     return [host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host, port];

@@ -84,7 +84,7 @@ function numberOf(digits: string, name: string, Name: string): bigint {
   return unsigned(digits);
 }
 
-/** Go's strconv.ParseUint. */
+/** Parses an unsigned 64-bit integer as Go's strconv.ParseUint does. @throws CelFault with Go's message */
 function unsigned(digits: string): bigint {
   if (digits === '') throw new CelFault('strconv.ParseUint: parsing "": invalid syntax');
   const value = digits.length > 20 ? undefined : BigInt(digits);

@@ -16,7 +16,7 @@ export interface Parts {
 /** Tells whether an object of one kind is ready. @throws Unreadable when a field does not have the expected type */
 export type Judge = (parts: Parts) => Readiness;
 
-/** The judges by kind and group. */
+/** The function that judges each kind, by kind and group such as `Deployment.apps`. */
 export const builtInKinds: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ['Deployment.apps', deployment],
   ['StatefulSet.apps', statefulSet],
@@ -176,7 +176,7 @@ function disruptionBudget({ status, conditions }: Parts): Readiness {
   return reason === 'SyncFailed' ? waiting(conditions.text('DisruptionAllowed')) : ready;
 }
 
-/** Where autoscaling/v1 keeps the conditions. */
+/** Annotation in which API version autoscaling/v1 returns the conditions of an autoscaler, as JSON. */
 const annotation = 'autoscaling.alpha.kubernetes.io/conditions';
 const scalingFaults: readonly (readonly [type: string, reasons: readonly string[]])[] = [
   ['AbleToScale', ['FailedGetScale', 'FailedUpdateScale']],

@@ -13,7 +13,7 @@ interface Entry {
   isContradicted: boolean;
 }
 
-/** The conditions at one place of an object. */
+/** The conditions of an object, or of an item of a list in it. */
 export class Conditions {
   readonly #entries = new Map<string, Entry>();
   readonly #path: string;
@@ -61,7 +61,7 @@ export class Conditions {
     throw new Unreadable(`${type} is of generation ${generation}, not of ${this.#generation}`);
   }
 
-  /** Whether the condition of a type is there and True. */
+  /** Whether there is a condition of the type with status True. */
   isTrue(type: string): boolean {
     return this.get(type)?.['status'] === 'True';
   }

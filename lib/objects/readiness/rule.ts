@@ -4,7 +4,7 @@ import { Conditions } from './conditions.ts';
 import { countAt, itemsAt, scalarAt, textAt, valueAt, type Place } from './fields.ts';
 import { failed, ready, waiting, type Readiness } from './verdict.ts';
 
-/** Fields with the values that count. */
+/** For each field, given by its path, a list of values. */
 export type Values = Readonly<Record<string, readonly (string | number | boolean)[]>>;
 
 /**
@@ -12,7 +12,7 @@ export type Values = Readonly<Record<string, readonly (string | number | boolean
  * condition types or fields, they are separated by spaces.
  */
 export interface Demands {
-  /** Types of conditions that must all be there and be True. */
+  /** Types of conditions that the object must have, all with status True. */
   readonly needs?: string;
   /** Types of conditions of which one must be True. */
   readonly oneOf?: string;
@@ -207,7 +207,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === '' || value === 0;
 }
 
-/** A value in a reason. */
+/** Formats a value for the text of a reason. */
 function reported(value: unknown): string {
   return String(value ?? 'not there');
 }
