@@ -13,7 +13,7 @@ export interface ErrorKind {
 
 /** All error codes, with their status and reason. A new kind of failure needs a new line here. */
 export const errorKinds = {
-  // The request itself is not valid.
+  // Errors of the request itself.
   BAD_REQUEST: { status: 400, reason: 'BadRequest' },
   BAD_PATH: { status: 400, reason: 'BadRequest' },
   BAD_HEADERS: { status: 400, reason: 'BadRequest' },

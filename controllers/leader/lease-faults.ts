@@ -14,7 +14,7 @@ export class LeaseFaults {
     else this.#faults.set(lease, `${what}: the Lease ${lease} cannot be used, so nothing is done: ${fault}`);
   }
 
-  /** One text for each Lease that cannot be used. */
+  /** Returns one text with the reason for each Lease that cannot be used. */
   list(): readonly string[] {
     return [...this.#faults.values()];
   }

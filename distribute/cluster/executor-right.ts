@@ -23,7 +23,10 @@ export interface RightParts {
   readonly mayExecuteAs: (user: User, namespace: string, name: string) => Promise<boolean>;
 }
 
-/** The answer for one ManifestWork: why it is not executed, undefined when it is, and the conditions to write. */
+/**
+ * The decision for one ManifestWork. `refused`: why it is not executed, undefined when it is. `conditions`: the
+ * conditions to write into its status.
+ */
 export interface Right {
   readonly refused: string | undefined;
   readonly conditions: readonly Finding[];

@@ -188,7 +188,7 @@ function refusedResults({ manifests }: Work, message: string): readonly Manifest
 
 /**
  * Writes conditions whose types begin with the gateway's prefix into the status of a work that is not applied now.
- * Sends no request when the work has them.
+ * Sends no request when the status has these conditions already.
  */
 export async function writeOwnConditions(
   { writer }: Pick<WorkSettings, 'writer'>,

@@ -18,8 +18,8 @@ export interface KeepInventoryParts extends RemoveParts {
 }
 
 /**
- * Records the objects that are about to be created, still without UIDs. Otherwise an object would be unknown if the
- * process ended between creating and recording it.
+ * Records the objects that are about to be created, still without UIDs. Otherwise nobody would delete an object if the
+ * process ended after creating and before recording it.
  * @returns the AppliedManifestWork as it is afterwards
  * @throws HubRefusal, GatewayError
  */

@@ -122,7 +122,7 @@ export class MemberSession {
     this.#denied.forget(work);
   }
 
-  /** Returns what the watch of an object's collection tells of the object. */
+  /** Returns the state of an object according to the watch of its collection. */
   watched(executor: Executor, object: ObjectName): WatchedObject {
     const { types } = this.#as(executor);
     const type = collectionOf(object);

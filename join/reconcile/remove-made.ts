@@ -94,9 +94,9 @@ function isLeave({ kind, name }: InstalledObject): boolean {
 }
 
 /**
- * Whether Kubernetes' garbage collector removes the object, so that the gateway need not: the `leave` ClusterRole goes
- * with its binding, a Role and its binding with the ServiceAccount or the Namespace. The ServiceAccount goes with the
- * Namespace, unless that is somebody else's.
+ * Whether Kubernetes' garbage collector removes the object, so that the gateway need not: the `leave` ClusterRole is
+ * deleted with its binding, a Role and its binding with the ServiceAccount or the Namespace. The ServiceAccount is
+ * deleted with the Namespace, unless the Namespace was made by somebody else.
  */
 function isCollected(each: InstalledObject): boolean {
   return each.kind === 'Role' || each.kind === 'RoleBinding' || (isLeave(each) && each.kind === 'ClusterRole');

@@ -3,7 +3,7 @@
 // `yes` is true, `1:30` is a text, and so are `.` and `e2`.
 import { goFloat } from '../text/go-float.ts';
 
-/** What a scalar can mean. An integer that no JavaScript number holds exactly is a bigint. */
+/** The value of a scalar. An integer that a JavaScript number cannot hold exactly is a bigint. */
 export type GoScalar = null | boolean | number | bigint | string;
 
 /** Thrown for a scalar that go-yaml refuses or that JSON cannot express. The message does not quote the scalar. */

@@ -7,15 +7,15 @@ import { mostLevels } from '../json/nesting.ts';
 import { isMoreThanText, plainKey, plainScalar, ScalarFault, taggedScalar } from './go-scalar.ts';
 import { yamlFaultText } from './yaml-message.ts';
 
-/** A value of JSON. An integer that no JavaScript number holds exactly is a bigint. */
+/** A JSON value. An integer that a JavaScript number cannot hold exactly is a bigint. */
 export type PlainValue = null | boolean | number | bigint | string | PlainValue[] | { [key: string]: PlainValue };
 
 /** Thrown for YAML that is refused, with line and column of the fault. The message does not quote the text. */
 export class YamlFault extends Error {
   override readonly name = 'YamlFault';
-  /** From 1. */
+  /** Line of the fault, counted from 1. */
   readonly line: number;
-  /** From 1, in UTF-16 units. */
+  /** Column of the fault, counted from 1 in UTF-16 units. */
   readonly column: number;
   constructor(message: string, place: { readonly line: number; readonly column: number }) {
     super(message);
@@ -94,7 +94,7 @@ export const goYaml: ParseOptions & DocumentOptions & SchemaOptions = {
 /** One document of a stream. */
 export interface YamlDocument {
   readonly value: PlainValue;
-  /** Where it begins, from 1. */
+  /** The line on which the document begins, counted from 1. */
   readonly line: number;
 }
 

@@ -75,7 +75,10 @@ const spellings: Readonly<Record<OptionName, string>> = {
   prune: 'TYPE{fields=data spec.containers[].env}',
 };
 
-/** An annotation whose value is longer, in characters, or has more entries, counts as one that cannot be read. */
+/**
+ * Maximum length of an annotation's value in characters, and maximum number of its entries. An annotation above one of
+ * these limits counts as unreadable.
+ */
 const longestValue = 16_384;
 const mostEntries = 256;
 

@@ -38,7 +38,10 @@ export function isKeptUnder(keptAs: string, filter: TypeFilter, pruned: readonly
   return JSON.stringify([kept, without]) === JSON.stringify([filter, pruned]);
 }
 
-/** The row format in a `keptAs` text, as {@link keptAsOf} takes it. Without a text, the present format is assumed. */
+/**
+ * The number of the row format in a `keptAs` text, negative while rows have different formats. Without a text, the
+ * present format is assumed.
+ */
 export function formOf(keptAs: string | undefined): number {
   return keptAs === undefined ? rowForm : (JSON.parse(keptAs) as readonly [number])[0];
 }
