@@ -9,15 +9,15 @@ const folder = join(import.meta.dirname, '../console');
 /** Where the sources and the built files of the console are, and how they are built. */
 export interface ConsoleFiles {
   readonly folder: string;
-  /** Runs the script that builds them; resolves with its exit code. */
+  /** Runs the build script of the console; resolves with its exit code. */
   readonly build: (script: string) => Promise<number>;
-  /** Takes a line for the person who waits. */
+  /** Prints a line for the person who runs the command. */
   readonly note: (line: string) => void;
 }
 
 /**
- * Builds the console where its sources are there and its files are not. A console that cannot be built is told, and is
- * no reason not to serve clusters: the page itself then says what to do.
+ * Builds the console if its sources are present and its built files are missing. When the build fails, a line says so,
+ * and the gateway starts all the same: the console's page then says how to build it.
  */
 export async function buildMissingConsole({ folder, build, note }: ConsoleFiles = ofThisCheckout()): Promise<void> {
   const script = join(folder, 'build.ts');
@@ -32,7 +32,7 @@ function ofThisCheckout(): ConsoleFiles {
 
 function runScript(script: string): Promise<number> {
   return new Promise((resolve) => {
-    // Standard output is the command's own.
+    // The build must not write to standard output, which is reserved for the output of the command.
     const child = spawn(process.execPath, [script], { stdio: ['ignore', 'ignore', 'inherit'] });
     child.once('error', () => resolve(1));
     child.once('close', (code) => resolve(code ?? 1));

@@ -1,6 +1,6 @@
-// Generates what is written from the program: the page of the command line, the tables of settings on the page of the
-// configuration file, the part of the chart's schema that allows settings, and the chart's definitions. After a change,
-// run `node bin/write-reference.ts`; a test fails until all are up to date.
+// Generates the files, and parts of files, that are derived from the program: the page of the command line, the tables
+// of settings on the page of the configuration file, the part of the chart's schema that allows settings, and the
+// chart's definitions. After a change, run `node bin/write-reference.ts`; a test fails until all are up to date.
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { limitSettings } from '../config/sections/limits-config.ts';

@@ -43,7 +43,10 @@ function append(value: string, earlier: readonly string[] | undefined): readonly
   return [...(earlier ?? []), value];
 }
 
-/** What the help says of a default; '' where it goes without saying. */
+/**
+ * The text ` (default: …)` behind a flag in the help; '' for switches that are off by default and for settings without
+ * a default.
+ */
 function defaultOf(setting: Setting): string {
   const text = plain(defaultText(setting));
   return setting.default === false || text === '' ? '' : ` (default: ${text})`;
@@ -56,7 +59,10 @@ export function plain(markdown: string): string {
     .replaceAll(/`([^`]*)`/g, (_, code: string) => (code in allSettings ? flagOf(code) : code));
 }
 
-/** Flags of cluster-gateway that mean nothing here, so that its command lines are accepted. */
+/**
+ * Adds flags of cluster-gateway that have no effect in Portcullis, so that command lines for cluster-gateway are
+ * accepted.
+ */
 function addFlagsWithoutEffect(command: Command, note: (text: string) => void): void {
   command.addOption(new Option('--ocm-integration', 'the source ocm, which is on by default').hideHelp());
   command.addOption(

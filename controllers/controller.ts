@@ -1,5 +1,5 @@
-// What every controller of objects of an API server is made of: watches, queues of keys to reconcile, a writer, and one
-// end of all of them.
+// What every controller of Kubernetes objects is made of: watches, queues of keys to reconcile, a writer, and one
+// `close` that ends all of them.
 import { resourceLabel } from '../kube/paths.ts';
 import type { ObjectChange } from '../kube/reflector/object-set.ts';
 import { startReflector, type Reflector } from '../kube/reflector/reflector.ts';
@@ -17,7 +17,7 @@ export interface ControllerOptions {
   readonly timing?: Partial<ReflectorTiming> | undefined;
 }
 
-/** What is done about objects that are watched. */
+/** What is called for watched objects. */
 export interface Watch {
   readonly onEach: (change: ObjectChange) => void;
   /** Called when the state of the watch has changed; a fault is in the log already. */
@@ -27,19 +27,19 @@ export interface Watch {
 }
 
 /**
- * While the server does not serve a type, it is asked for at this interval in milliseconds. A new
- * CustomResourceDefinition is noticed within this time.
+ * Milliseconds between attempts to list a type that the server does not serve. A new CustomResourceDefinition is
+ * noticed within this time.
  */
 const missingPollMs = 5_000;
 /** Longest wait in milliseconds between attempts to list, so a newly granted right is noticed within this time. */
 const maxBackoffMs = 5_000;
 
-/** Runs from its construction until `close`. */
+/** A controller. It runs from its construction until `close`. */
 export class Controller {
   readonly #options: ControllerOptions;
   readonly #ends: (() => void)[] = [];
   readonly #ended = new AbortController();
-  /** Writes objects. Once the controller is closed, what is being written is given up, and nothing more is sent. */
+  /** Writes objects. When the controller is closed, running writes are aborted, and no further write is sent. */
   readonly writer: ObjectWriter;
 
   constructor(options: ControllerOptions) {
@@ -100,7 +100,10 @@ export class Controller {
     this.#ends.push(end);
   }
 
-  /** Ends the watches and queues, the youngest first. What is being reconciled goes on, but writes nothing more. */
+  /**
+   * Ends the watches and queues, in reverse order of their creation. A running reconcile goes on but can write nothing
+   * more.
+   */
   close(): void {
     this.#ended.abort();
     for (const end of this.#ends.splice(0).toReversed()) end();

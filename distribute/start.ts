@@ -9,7 +9,7 @@ import { isExecuted, managedClusters, Works, type WorkNumbers, type WorksOptions
 
 export interface ExecutorOptions extends Omit<WorksOptions, 'hubHash' | 'agentId'> {
   readonly lease: { readonly namespace: string; readonly name: string };
-  /** Is told when the Lease cannot be used. */
+  /** Collects the faults of Leases; it is called when the Lease cannot be used, and when it can be used again. */
   readonly leases: LeaseFaults;
   /**
    * Address of the hub as the agents in the clusters know it, from which the `hubHash` of AppliedManifestWorks is made.
@@ -38,7 +38,10 @@ export function startWorkExecutor({ lease, hubUrl, agentId, ...options }: Execut
   return { numbers: () => led.current()?.numbers(), close: () => led.close() };
 }
 
-/** Which works are in clusters whose works the gateway executes. Agents execute the others. */
+/**
+ * Makes a filter for the ManifestWorks of clusters in which the gateway executes works. In other clusters, OCM's agents
+ * do.
+ */
 function chosenWorks({ client, clusterSets, log }: Pick<WorksOptions, 'client' | 'clusterSets' | 'log'>) {
   const clusters = startReflector({
     client,

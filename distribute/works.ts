@@ -84,7 +84,9 @@ export class Works {
   readonly #works: Reflector;
   readonly #clusters: Reflector;
   readonly #authors: Authors | undefined;
-  /** What the answers of `#authors` depended on when the works were last reconciled. */
+  /**
+   * The result of `#authors.standing()` when all works were last reconciled. When it changes, all are reconciled again.
+   */
   #standing = '';
   readonly #executors = new Map<string, ClusterExecutor>();
   /** Names of the ManifestWorks in each namespace; the namespace has the name of the cluster. */

@@ -32,11 +32,14 @@ export interface ClusterApiOptions {
   readonly client: ApiClient;
   readonly log: ControllerLog;
   readonly joins: () => ApiObjects;
-  /** Namespaces whose Clusters count. In others somebody may make Clusters who may let none join. */
+  /**
+   * Namespaces whose Clusters are used. In other namespaces, people may create Clusters who must not be able to let
+   * clusters join.
+   */
   readonly bootstrapNamespaces: readonly string[];
 }
 
-/** Makes and deletes these ClusterJoins from its construction until `close`. */
+/** Makes ClusterJoins for labelled Clusters, and deletes them, from its construction until `close`. */
 export class ClusterApiImport {
   readonly #options: ClusterApiOptions;
   readonly #controller: Controller;
@@ -109,7 +112,10 @@ export class ClusterApiImport {
 
   #warnOfPlace(cluster: ApiObject): void {
     const fault = 'its namespace is none of --joins-bootstrap-namespaces';
-    this.#options.log.warn({ cluster: originOf(cluster), fault }, 'join: the label of a Cluster does nothing');
+    this.#options.log.warn(
+      { cluster: originOf(cluster), fault },
+      'join: the label gateway.portcullis.io/join of a Cluster has no effect',
+    );
   }
 
   async #create(join: object): Promise<void> {
@@ -120,7 +126,7 @@ export class ClusterApiImport {
     }
   }
 
-  /** The Clusters of this name that count and are not being deleted, the oldest first. */
+  /** The Clusters with this name in the bootstrap namespaces that are not being deleted, the oldest first. */
   #chosen(name: string): readonly ApiObject[] {
     return oldestFirst(...this.#clusters.map(({ objects }) => objects))
       .map(([, cluster]) => cluster)
@@ -146,7 +152,7 @@ function originOf({ metadata: { namespace = '', name } }: ApiObject): string {
   return `${namespace}/${name}`;
 }
 
-/** Where Cluster API keeps the kubeconfig of a Cluster. */
+/** Namespace, name and key of the Secret in which Cluster API keeps the kubeconfig of a Cluster. */
 function bootstrapOf(namespace: string, name: string): JoinSpec['bootstrap'] {
   return { namespace, name: `${name}-kubeconfig`, key: 'value' };
 }

@@ -33,7 +33,9 @@ export interface JoinsOptions extends Omit<JoinParts, 'writer'>, Pick<ClusterApi
  */
 export type JoinNumbers = Readonly<Record<'ready' | 'waiting' | 'leaving', number>>;
 
-/** When one ClusterJoin's member is contacted again; until then an event of the hub costs the member no request. */
+/**
+ * When the member of a ClusterJoin is contacted again. Until then, events of the hub cause no request to the member.
+ */
 interface NextContact {
   atMs: number;
   /** Whether something has changed since the last contact began, so that the next one is due at once. */

@@ -6,7 +6,7 @@ import { Joins, type JoinNumbers, type JoinsOptions } from './joins.ts';
 
 export interface ClusterJoinsOptions extends JoinsOptions {
   readonly lease: { readonly namespace: string; readonly name: string };
-  /** Is told when the Lease cannot be used. */
+  /** Collects the faults of Leases; it is called when the Lease cannot be used, and when it can be used again. */
   readonly leases: LeaseFaults;
 }
 

@@ -4,9 +4,8 @@ import { isGroup, isLabel, isName } from '../lib/objects/api-names.ts';
 import type { WatchedResource } from './types.ts';
 
 /**
- * Thrown instead of building a path when a part of it cannot be one in Kubernetes. What is read from objects was
- * written by others: with a version such as `v1/namespaces/kube-system`, a path would lead to an object that was not
- * meant.
+ * Thrown when a path would contain a group, version or name that Kubernetes does not allow. Such values may come from
+ * objects that others wrote: a version such as `v1/namespaces/kube-system` would lead to another object than intended.
  */
 export class UnusableName extends Error {
   override readonly name = 'UnusableName';
@@ -41,7 +40,7 @@ export function collectionPath(
 }
 
 /**
- * The path of one object. Without a name there is none: it would be that of the whole collection.
+ * The path of one object. An empty name is refused, since the path would mean the whole collection.
  * @throws UnusableName
  */
 export function objectPath(type: Omit<WatchedResource, 'labelSelector' | 'fieldSelector'>, name: string): string {

@@ -17,8 +17,8 @@ export interface ApiCall {
   /** Milliseconds after which the call fails. For `open`, only the time until the answer's head counts. */
   readonly timeoutMs: number;
   /**
-   * Maximum number of bytes in the answer of a member; default: of one object. The client of the hub has a bound of its
-   * own.
+   * Maximum number of bytes in the answer of a member; default: the maximum for a single object. The hub's client has
+   * its own limit.
    */
   readonly mostBytes?: number;
   /** Aborting it ends the call. For `open`, it also closes a stream that was returned. */
@@ -47,8 +47,8 @@ export interface ApiStream {
 
 /**
  * Sends requests to one API server. An answer with any HTTP status is returned; the methods throw only when no answer,
- * or not all of it, came: the client of the hub GatewayError HUB_UNAVAILABLE, the client of a member what
- * `routing/members` throws.
+ * or not all of it, came: the hub's client throws GatewayError HUB_UNAVAILABLE, a member's client the errors of
+ * `routing/members`.
  */
 export interface ApiClient {
   /**

@@ -1,20 +1,20 @@
-// Runs work that its author may have made expensive in a thread of its own, so that it takes time and memory from
-// nobody: a job that runs too long, or takes too much memory, ends with its thread. Jobs of different owners take
-// turns.
+// Runs untrusted work, such as evaluating an expression that a user wrote, in a worker thread with limits. When a job
+// runs too long or takes too much memory, the thread is terminated. Jobs of different owners take turns, so that one
+// owner with many jobs does not delay the others.
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
-/** Bounds of the thread. */
+/** The module that runs in the thread, and the limits of each job. */
 export interface BoundedWorkerOptions {
   /** Module of the thread. It posts one message when it is ready, and then one answer for each message. */
   readonly module: URL;
   /** Milliseconds that one job may run; the start of the thread does not count. */
   readonly deadlineMs: number;
-  /** Megabytes of the thread's heap. */
+  /** Maximum size of the thread's heap in megabytes. */
   readonly memoryMegabytes: number;
 }
 
-/** Thrown for a job that was ended; the message says by which bound. */
+/** Thrown for a job that exceeded a limit and was ended; the message names the limit. */
 export class BoundExceeded extends Error {
   override readonly name = 'BoundExceeded';
 }
@@ -22,7 +22,7 @@ export class BoundExceeded extends Error {
 /** A thread that runs one job after the other. */
 export interface BoundedWorker<Input, Output> {
   /**
-   * Runs one job. Waiting jobs of different owners take turns, whoever has most of them.
+   * Runs one job. Waiting jobs of different owners take turns, no matter how many each owner has.
    * @throws BoundExceeded (rejects) when it runs too long or takes too much memory; Error when the worker is closed
    */
   run(owner: string, input: Input): Promise<Output>;
@@ -35,7 +35,7 @@ interface Job {
   readonly reject: (error: Error) => void;
 }
 
-/** Starts no thread before the first job. */
+/** Makes a worker. Its thread is started when the first job comes. */
 export function makeBoundedWorker<Input, Output>(options: BoundedWorkerOptions): BoundedWorker<Input, Output> {
   const { deadlineMs, memoryMegabytes } = options;
   /** Waiting jobs by owner. The owner whose turn it is comes first. */
@@ -91,7 +91,7 @@ export function makeBoundedWorker<Input, Output>(options: BoundedWorkerOptions):
   };
 }
 
-/** Takes one job of the first owner, who then stands behind all others. */
+/** Takes one job of the owner whose turn it is, and moves this owner behind all others. */
 function takeNext(waiting: Map<string, Job[]>): Job | undefined {
   const first = waiting.entries().next();
   if (first.done) return undefined;
@@ -106,7 +106,8 @@ async function startThread({ module, memoryMegabytes }: BoundedWorkerOptions): P
   const worker = new Worker(module, {
     resourceLimits: { maxOldGenerationSizeMb: memoryMegabytes, maxYoungGenerationSizeMb: 16 },
   });
-  // A thread that waits for work keeps no process alive. An error of it is told to whoever waits for its answer.
+  // An idle thread must not keep the process alive. Errors of the thread are handled in answerOf(); this listener only
+  // keeps an error between two jobs from ending the process.
   worker.unref();
   worker.on('error', () => undefined);
   await once(worker, 'message');
@@ -141,7 +142,7 @@ function answerOf(worker: Worker, input: unknown, deadlineMs: number, memoryMega
     try {
       worker.postMessage(input, []);
     } catch (error) {
-      // What cannot be cloned, such as an object that is nested too deep.
+      // postMessage() throws for input that cannot be cloned, such as an object that is nested too deeply.
       over();
       reject(error as Error);
     }

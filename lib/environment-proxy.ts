@@ -13,9 +13,9 @@ export interface Destination {
 }
 
 /**
- * Returns the URL of the proxy for the address; undefined when there is none, or the address is not to be reached by
- * one. Loopback addresses and `localhost` never are. A text without a scheme is taken as one of http, as in Go; the URL
- * may be invalid otherwise.
+ * Returns the URL of the proxy for the address; undefined when no variable names one, or NO_PROXY excepts the address.
+ * Loopback addresses and `localhost` never use a proxy. As in Go, a value without a scheme means http. The returned URL
+ * is not checked further.
  */
 export function environmentProxy({ scheme, host, port }: Destination, environment: Environment): string | undefined {
   const proxy = valueOf(environment, `${scheme}_proxy`);
@@ -23,14 +23,17 @@ export function environmentProxy({ scheme, host, port }: Destination, environmen
   return proxy.includes('://') ? proxy : `http://${proxy}`;
 }
 
-/** As {@link environmentProxy}, for a URL of http or https. */
+/** Does the same as {@link environmentProxy} for a URL of http or https. */
 export function environmentProxyOf(url: URL, environment: Environment): string | undefined {
   const scheme = url.protocol === 'http:' ? 'http' : 'https';
   const port = Number(url.port) || { http: 80, https: 443 }[scheme];
   return environmentProxy({ scheme, host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port }, environment);
 }
 
-/** The lower-case variable counts before the upper-case one. An empty one is as none. */
+/**
+ * The value of a variable. The lower-case name takes precedence over the upper-case one; an empty value counts as not
+ * set.
+ */
 function valueOf(environment: Environment, name: string): string {
   return environment[name] || environment[name.toUpperCase()] || '';
 }
@@ -76,7 +79,7 @@ function withPort(entry: string): { readonly name: string; readonly only: string
   return only === undefined ? { name: entry, only: '' } : { name: bracketed ?? plain ?? '', only };
 }
 
-/** An IPv4 address that is written as IPv6 is in the networks of IPv4, too. */
+/** Whether the list contains the address. An IPv4-mapped IPv6 address is also looked up in the IPv4 networks. */
 function has(list: BlockList, address: string): boolean {
   return list.check(address, familyOf(address));
 }

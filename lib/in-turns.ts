@@ -1,4 +1,4 @@
-// Works on many things, on some of them at the same time.
+// Processes a list of items with limited concurrency.
 
 /**
  * Runs `work` for each item, for at most `atOnce` items at the same time. Resolves with the results in the order of the

@@ -1,6 +1,6 @@
-// The history of a ManifestWork: earlier specs that were executed, in an annotation of the work itself, so that whoever
-// may read or change the work, and nobody else, may do so with its history. The gateway writes it when it executes the
-// work; `portcullis works` reads it.
+// The history of a ManifestWork: earlier specs that were executed, stored in an annotation of the work itself, so that
+// exactly those users who may read or change the work may also read or change its history. The gateway writes it when
+// it executes the work; `portcullis works` reads it.
 import { brotliCompress, brotliDecompress, constants } from 'node:zlib';
 import { promisify } from 'node:util';
 import { isJsonObject, type JsonObject } from './objects/json-object.ts';

@@ -17,7 +17,7 @@ export interface AddressRule {
 
 /** Settings of the operator that change the default rule. */
 export interface AddressRuleOptions {
-  /** Addresses that are allowed although {@link neverMembers} has them. */
+  /** Addresses that are allowed even if they are in {@link neverMembers}. */
   readonly allowed: readonly AddressRange[];
   /** Addresses that are refused in addition; they take precedence over `allowed`. */
   readonly refused: readonly AddressRange[];

@@ -1,5 +1,6 @@
-// Makes valid cluster names from the names in a source. Different names in sources can give the same name here, so a
-// name that had to be changed comes with a second one that tells it from all others. Who gets which: name-claims.ts.
+// Makes valid cluster names from the names in a source. Different original names can give the same valid name, so a
+// name that had to be changed comes with a second name that contains a digest of the original and is unique.
+// name-claims.ts decides which of the two a cluster gets.
 import { createHash } from 'node:crypto';
 import type { ClusterSpec } from './records.ts';
 
@@ -13,9 +14,9 @@ export const maxClusterNameLength = 63;
 const digestLength = 10;
 
 /**
- * The names that a cluster asks for. A valid name is used as it stands. Of any other, `name` is {@link clusterName} of
- * it, and `digestName` the same with a digest of the whole original behind it. When no letter or digit is left, as of
- * `生产`, there is only `cluster-<digest>`. A name that is empty or blank gives none.
+ * The names that a cluster asks for. A valid name is used as it stands. For any other name, `name` is the result of
+ * {@link clusterName}, and `digestName` is this result followed by a digest of the original name. When no ASCII letter
+ * or digit is left, as for `生产`, the only name is `cluster-<digest>`. An empty or blank name gives no name.
  * @param isValid whether a name may be used as it stands
  */
 export function clusterNames(
@@ -55,7 +56,8 @@ export function conflictName(name: string, taken: { has(name: string): boolean }
 }
 
 function digestOf(originalName: string): string {
-  // JSON keeps apart what UTF-8 does not: halves of surrogate pairs.
+  // JSON.stringify escapes lone surrogates, so that different names have different digests. UTF-8 would encode all lone
+  // surrogates as the same replacement character.
   const hex = createHash('sha256').update(JSON.stringify(originalName)).digest('hex');
   return BigInt(`0x${hex}`).toString(36).slice(-digestLength).padStart(digestLength, '0');
 }

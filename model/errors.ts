@@ -13,7 +13,7 @@ export interface ErrorKind {
 
 /** All error codes, with their status and reason. A new kind of failure needs a new line here. */
 export const errorKinds = {
-  // The request itself is not valid.
+  // Errors of the request itself.
   BAD_REQUEST: { status: 400, reason: 'BadRequest' },
   BAD_PATH: { status: 400, reason: 'BadRequest' },
   BAD_HEADERS: { status: 400, reason: 'BadRequest' },
@@ -44,7 +44,10 @@ export const errorKinds = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, reason: 'UnsupportedMediaType' },
   /** The Host header differs from the server name of the TLS connection. */
   MISDIRECTED: { status: 421, reason: 'BadRequest' },
-  /** The request can be read, but a value in it is not allowed. BAD_REQUEST is for what cannot be parsed. */
+  /**
+   * The request can be read, but a value in it is not allowed. A request that cannot be parsed gets BAD_REQUEST
+   * instead.
+   */
   INVALID: { status: 422, reason: 'Invalid' },
   // The gateway is overloaded or has failed.
   /** A limit of the gateway is reached: of the caller, of the cluster or of all requests. The message says which. */
@@ -88,16 +91,17 @@ export const errorKinds = {
 export type ErrorCode = keyof typeof errorKinds;
 
 /**
- * What an error says beside its message. `kind`, `group`, `name` and `retryAfterSeconds` go into the `details` of the
- * `metav1.Status`, `cluster` and `warnings` into `Warning` headers.
+ * The fields of an error besides its message. `kind`, `group`, `name` and `retryAfterSeconds` go into the `details` of
+ * the `metav1.Status`, `cluster` and `warnings` into `Warning` headers.
  */
 export interface ErrorDetails {
   readonly kind?: string;
   readonly group?: string;
   readonly name?: string;
   /**
-   * Seconds after which the caller may retry. Sent as the `Retry-After` header only with 429 and DRAINING: that header
-   * makes client-go repeat even a POST, and with these two nothing of the request has been executed.
+   * Seconds after which the caller may retry. Sent as the `Retry-After` header only with 429 and DRAINING: this header
+   * makes client-go repeat even a POST, which is safe only for these two errors, since no part of the request was
+   * executed.
    */
   readonly retryAfterSeconds?: number;
   /** Name of the cluster that the error is about. */

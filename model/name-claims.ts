@@ -5,13 +5,14 @@ import { conflictName } from './cluster-names.ts';
 import type { ClusterSpec } from './records.ts';
 import { oneLine } from '../lib/text/one-line.ts';
 
-/** What the store knows about earlier decisions. */
+/** The names that clusters have in the store now. */
 export interface NameHolders {
   /** The name that the cluster with this uid has now; undefined when it has none. */
   heldName(uid: string): string | undefined;
   /**
-   * The uids of clusters that nobody knew before and that come with the first reading of their source. The older ones
-   * among them take the name of a younger holder, as if all sources had been read at once.
+   * The uids of clusters that are new to the store and come with the first reading of their source. Such a cluster
+   * takes its name from a younger cluster that has the name already, so that the order in which sources are read makes
+   * no difference.
    */
   readonly firstRead: ReadonlySet<string>;
 }
@@ -26,8 +27,8 @@ export function nameClusters(specs: readonly ClusterSpec[], holders: NameHolders
   refuseEqualUids(specs);
   const givenFolds = oldestOfFolds(specs);
   const names = new Map<ClusterSpec, string>();
-  // Every name that is given. A cluster with a `digestName` has this name to itself even while it is called by the
-  // other one: it may have been called so before, and clients may still do.
+  // The cluster that owns each name. A cluster with a `digestName` owns this name even while its name is the shorter
+  // `name`: its name may have been the `digestName` before, and clients may still use it.
   const owners = new Map<string, ClusterSpec>();
   const own = (name: string | undefined, spec: ClusterSpec): boolean => {
     if (name === undefined || name === '' || owners.has(name)) return false;
@@ -85,9 +86,9 @@ function refuseEqualUids(specs: readonly ClusterSpec[]): void {
 }
 
 /**
- * For each name that was made of other ones by replacing or cutting characters: the oldest cluster that asks for it, or
- * undefined when several are equally old. None of those gets the name then, since only their order could decide, and
- * `kubectl config use-context` changes the order of a file.
+ * For each name that results from changing invalid original names: the oldest cluster that asks for it, or undefined
+ * when several are equally old. Then none of them gets the name, since only the order of contexts in the file could
+ * decide, and `kubectl config use-context` changes this order.
  */
 function oldestOfFolds(specs: readonly ClusterSpec[]): ReadonlyMap<string, ClusterSpec | undefined> {
   const ages = new Map<string, string>();
@@ -102,7 +103,10 @@ function oldestOfFolds(specs: readonly ClusterSpec[]): ReadonlyMap<string, Clust
   return oldest;
 }
 
-/** Returns whether an older cluster, of the first reading of its source, asks for a name that the spec has now. */
+/**
+ * Returns a function that tells whether an older cluster, which comes with the first reading of its source, asks for a
+ * name that another cluster has now.
+ */
 function challengedBy(
   specs: readonly ClusterSpec[],
   { firstRead }: NameHolders,
@@ -129,7 +133,10 @@ function ageOf({ registeredAt }: ClusterSpec): string {
   return registeredAt ?? '';
 }
 
-/** The older cluster first; of equally old ones a name that is used as it was written comes before a changed one. */
+/**
+ * Compares for sorting: the older cluster first; of equally old clusters, one with a valid original name before one
+ * whose name had to be changed.
+ */
 function byRank(one: ClusterSpec, other: ClusterSpec): number {
   const [a, b] = [ageOf(one), ageOf(other)];
   if (a !== b) return a < b ? -1 : 1;

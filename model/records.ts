@@ -138,8 +138,8 @@ export interface CredentialSource {
 }
 
 /**
- * As whom requests go to a cluster. `impersonate`: with the gateway's credential and headers that impersonate the user.
- * `self`: with the gateway's credential alone.
+ * The user as whom requests are sent to a cluster. `impersonate`: the user of the request, by the gateway's credential
+ * and impersonation headers. `self`: the user of the gateway's credential, without impersonation.
  */
 export type IdentityMode = 'impersonate' | 'self';
 
@@ -219,7 +219,7 @@ export interface ClusterSpec {
   readonly problem: { readonly reason: string; readonly message: string } | undefined;
 }
 
-/** What the probe found out about a cluster. Frozen. */
+/** The results of the health probe for a cluster. Frozen. */
 export interface ClusterStatus {
   readonly conditions: readonly Condition[];
   /** `gitVersion` of the API server; '' while unknown. */
@@ -227,7 +227,7 @@ export interface ClusterStatus {
   /** Duration of the last successful probe in milliseconds; undefined before the first. */
   readonly latencyMs: number | undefined;
   /**
-   * How far the cluster is indexed, as a short text and as a condition; undefined without an index. Written by the
+   * The state of indexing the cluster, as a short text and as a condition; undefined without an index. Written by the
    * index, not by the probe.
    */
   readonly indexed?: { readonly summary: string; readonly condition: Condition };

@@ -1,7 +1,6 @@
-// Finds clusters that are registered twice: by a PediaCluster, which an import policy may have made, and by another
-// kind of object. The two registrations are of one API server, and the index would hold each of its objects twice. Only
-// registered addresses and certificate authorities are compared, never what a cluster answers, since a cluster may
-// claim to be another one.
+// Finds API servers that are registered twice: by a PediaCluster, which an import policy may have made, and by another
+// kind of object. Without this check, the index would hold each of their objects twice. Only registered addresses and
+// certificate authorities are compared, never what a cluster answers, since a cluster may claim to be another one.
 import type { ClusterSpec } from './records.ts';
 
 /** The name of the source that reads PediaClusters. */

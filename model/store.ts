@@ -33,16 +33,17 @@ export interface ClusterReader {
 /** The store as sources and probes use it. */
 export interface ClusterStore extends ClusterReader {
   /**
-   * Replaces all clusters of one source by `specs`. A cluster keeps its name as long as it asks for it. Of new ones
-   * that ask for the same name the oldest by `registeredAt` gets it (those without that time come first), then sources
-   * count in the order of their first apply(), then clusters in the order of `specs`. Those without a name are stored
-   * under a substitute, with problem `NameConflict` and without a credential.
+   * Replaces all clusters of one source by `specs`. A cluster keeps its name as long as it asks for it. When several
+   * new clusters ask for the same name, the oldest by `registeredAt` gets it (clusters without `registeredAt` count as
+   * oldest). Among equally old ones, the order of the first apply() of their sources decides, then the order in
+   * `specs`. A cluster that gets no name is stored under a substitute name, with problem `NameConflict` and without a
+   * credential.
    * @throws Error when two specs have the same uid; nothing is changed then
    */
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
   /**
-   * Does the same for several sources at once, as one change. Of clusters that the store did not know, the older ones
-   * take the name of a younger cluster that has it already: the order in which sources were read decides nothing.
+   * Does the same for several sources at once, as one change. A cluster that is new to the store takes its name from a
+   * younger cluster that has the name already, so that the order in which sources are read makes no difference.
    * @param readings the specs of each source that was not read before, by the id of the source
    */
   applyFirst(readings: ReadonlyMap<string, readonly ClusterSpec[]>): void;

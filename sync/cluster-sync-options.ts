@@ -34,7 +34,10 @@ export interface ClusterSyncOptions {
    * the member cluster answers.
    */
   readonly stored: readonly StoredType[];
-  /** Nothing of this cluster is written before this promise has settled. */
+  /**
+   * No row of this cluster is written before this promise has settled, for example because rows of a removed cluster
+   * with the same name are still being deleted.
+   */
   readonly after: Promise<unknown>;
   /** Limits how many lists run at the same time. All clusters of the process share it. */
   readonly lists: Gate;

@@ -138,7 +138,10 @@ class FollowedCluster implements ClusterSync {
         (stored.incarnation.id !== incarnation.id || stored.incarnation.cluster !== cluster.name),
     );
     for (const id of new Set(others.map((stored) => stored.incarnation.id))) {
-      log.info({ cluster: cluster.name, incarnation: id }, 'index: rows of another incarnation are forgotten');
+      log.info(
+        { cluster: cluster.name, incarnation: id },
+        'index: rows of another incarnation of the cluster are deleted',
+      );
       await store.forget(id, undefined, writer);
     }
   }

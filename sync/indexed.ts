@@ -1,6 +1,6 @@
-// Describes how far the indexing of one cluster is: a word for a table column, and a condition that says how to correct
-// a fault. Everyone who may see the cluster can read both, even without access to its objects. So they name no types
-// and count no objects.
+// Describes the state of indexing one cluster: a word for a table column, and a condition that says how to correct a
+// fault. Everyone who may see the cluster can read both, even without access to its objects. So they name no types and
+// count no objects.
 import { ownCredential } from './member/sync-types.ts';
 import { mendCommand } from './member/read-as.ts';
 import type { ClusterState, TypeState } from './member/sync-types.ts';
@@ -69,7 +69,10 @@ function syncedText(types: readonly TypeState[], mend: string): string {
   return `${which} read as ${ownCredential}; for reading as portcullis:index an administrator runs: ${mend}`;
 }
 
-/** The addition for objects that the index cannot store. Lists tell who may see them which these are. */
+/**
+ * A text that says that some objects cannot be stored in the index. It names none of them, since everybody who may see
+ * the cluster can read it; lists name one in a Warning for users who may see it.
+ */
 function leftOutText(types: readonly TypeState[]): string {
   const isLacking = types.some(({ leftOut }) => leftOut !== undefined);
   return isLacking ? '; objects that the index cannot store are left out, a Warning of a list names one' : '';

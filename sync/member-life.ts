@@ -62,8 +62,8 @@ export class MemberLife {
   #listed: MemberTypes['listed'] = [];
   #isWanted = true;
   /**
-   * True when discovery lacks a type whose CRD is there. An API server serves a type some time after it has told of the
-   * CRD, and nothing tells when.
+   * True when discovery lacks a type whose CRD is there. An API server begins to serve a type only some time after the
+   * watch has shown its CRD, and sends no event when it does.
    */
   #isBehind = false;
   readonly #behindWaits: Backoff;
@@ -179,7 +179,7 @@ export class MemberLife {
     const { log, cluster } = this.#options;
     const found = await this.#identify();
     if (found.id === this.incarnation.id) return;
-    log.warn({ cluster: cluster.name }, 'index: the cluster is another one than before, it is listed anew');
+    log.warn({ cluster: cluster.name }, 'index: the cluster was set up anew behind its address, so it is listed again');
     this.#over.abort();
     throw new OtherIncarnation();
   }

@@ -1,10 +1,10 @@
-// What is known of the copies of clusters in the index, for the warnings and ages in answers. In a gateway with several
-// workers, the process that answers may be another one than the process that follows a cluster, so answers use this
-// interface and not the followers themselves.
+// How complete and how old the copies of clusters in the index are, for the warnings and ages in answers. In a gateway
+// with several workers, the process that answers may be another one than the process that follows a cluster, so answers
+// use this interface and not the followers themselves.
 import type { ResourceType, TypeKey } from '../query/types.ts';
 import type { ClusterState, PartState, SyncHandle } from './member/sync-types.ts';
 
-/** What is known of the copies of clusters in the index, whichever process makes them. */
+/** How complete and how old the copies of clusters in the index are, no matter which process makes them. */
 export interface SyncView {
   /** The state of each indexed cluster, sorted by name. */
   state(): readonly ClusterState[];

@@ -236,7 +236,10 @@ class FollowedClusters implements SyncHandle {
         await forget();
         return;
       } catch (error) {
-        this.#options.log.warn({ ...of, fault: messageOf(error) }, 'index: rows could not be forgotten yet');
+        this.#options.log.warn(
+          { ...of, fault: messageOf(error) },
+          'index: rows could not be deleted; it is tried again',
+        );
         if (signal.aborted) return;
         await pause(waits.next(), signal);
       }
@@ -267,7 +270,7 @@ class FollowedClusters implements SyncHandle {
       if (!this.#isOurs(recordUidOf(id))) continue;
       this.#options.log.info(
         { incarnation: id },
-        'index: rows of a cluster are forgotten: it is no longer indexed, or is to be read anew',
+        'index: rows of a cluster are deleted: it is no longer indexed, or is to be read anew',
       );
       await this.#options.store.forget(id, undefined, this.#options.writerOf?.(recordUidOf(id)));
     }

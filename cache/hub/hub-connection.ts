@@ -19,7 +19,7 @@ import { credentialOfPlan, type ExecSettings } from '../sources/kubeconfig/kubec
 import { maxKubeconfigBytes, parseKubeconfig, type Kubeconfig } from '../sources/kubeconfig/kubeconfig-file.ts';
 import { bareUser } from '../sources/kubeconfig/kubeconfig-user.ts';
 
-/** How the files of a connection are read again, and who is told about their problems. */
+/** How often the files of a connection are read again, and what is called when they cannot be used. */
 export interface HubConnectionOptions {
   /** Called with a message when changed files cannot be used, and with undefined when they can be used again. */
   readonly onProblem?: (problem: string | undefined) => void;

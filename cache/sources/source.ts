@@ -5,9 +5,15 @@ import type { ClusterSpec } from '../../model/records.ts';
 
 /** The part of the cluster store that a source may use. */
 export interface ClusterSink {
-  /** Replaces all specs of this source. A cluster that has a name keeps it. */
+  /**
+   * Replaces all specs of this source. A cluster that has a name already keeps it, even if an older cluster asks for
+   * it.
+   */
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
-  /** The same for the first readings of sources, whose older clusters take their name from younger ones. */
+  /**
+   * Replaces the specs of sources that are read for the first time. Unlike in `apply`, an older cluster takes its name
+   * from a younger cluster that has the name already.
+   */
   applyFirst(readings: ReadonlyMap<string, readonly ClusterSpec[]>): void;
 }
 

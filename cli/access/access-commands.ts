@@ -56,7 +56,7 @@ Examples:
   $ portcullis what-can system:serviceaccount:shop:web --clusters prod-eu -o json`;
 
 /**
- * Prints who may do something. What the answer may lack goes to standard error.
+ * Prints who may do something. Reasons why the answer may be incomplete go to standard error.
  * @throws Failure (rejects) for words that ask nothing, and when the gateway cannot be reached or refuses
  */
 export async function whoCan(
@@ -81,7 +81,7 @@ export async function whoCan(
   terminal.print(holders);
   if (mayBecome === true) {
     const others = describeOthers(answer);
-    if (others === '') terminal.note('Nobody else could come to it, by the roles and bindings that you may read\n');
+    if (others === '') terminal.note('Nobody else could get this right, by the roles and bindings that you may read\n');
     else terminal.print(`${holders === '' ? '' : '\n'}${others}`);
   }
   for (const group of unrestrictedGroups(answer))
@@ -90,7 +90,8 @@ export async function whoCan(
 }
 
 /**
- * Prints what somebody may do; without a user, the caller. What the answer may lack goes to standard error.
+ * Prints what a user may do; without a user, what the caller may do. Reasons why the answer may be incomplete go to
+ * standard error.
  * @throws Failure (rejects) when the gateway cannot be reached or refuses
  */
 export async function whatCan(user: string | undefined, flags: WhatCanFlags, terminal: Terminal): Promise<void> {
@@ -123,7 +124,9 @@ async function askIndex(
   return await askJson(connection, { method: 'GET', path }, explainAccess);
 }
 
-/** What the gateway says of a bad question is the best explanation. */
+/**
+ * Explains a refused question: for 400 and 404 by the gateway's own message, for other statuses as for every request.
+ */
 const explainAccess: ExplainStatus = (status, body, connection) => {
   const said = statusMessage(body);
   if (said === undefined || (status !== 400 && status !== 404)) return explainStatus(status, body, connection);

@@ -12,7 +12,7 @@ export function describeHolders(answer: JsonObject): string {
   );
 }
 
-/** Who could come to a right that they do not have; '' for nobody. */
+/** Who does not have the right but could act as somebody who has it, for example by impersonation; '' for nobody. */
 export function describeOthers(answer: JsonObject): string {
   const lines = objectsAt(answer, 'mayBecome').map((row) => {
     const becomes = objectsAt(row, 'becomes').map(subjectText).join(',');
@@ -51,12 +51,12 @@ function gapText({ cluster, reason, message }: JsonObject): string {
   return cluster === undefined ? String(message) : `${String(cluster)}: ${String(message)}`;
 }
 
-/** The groups whose members may do everything, and which no role tells of. */
+/** The groups whose members may do everything without any role, such as system:masters. */
 export function unrestrictedGroups(answer: JsonObject): readonly string[] {
   return objectsAt(answer, 'unrestricted').map(({ name }) => printable(String(name)));
 }
 
-/** Two rules of one role can give the same line. */
+/** The lines without repetitions: two rules of one role can give the same line. */
 function withoutTwins(lines: readonly (readonly string[])[]): readonly (readonly string[])[] {
   return [...new Map(lines.map((line) => [JSON.stringify(line), line])).values()];
 }
@@ -71,7 +71,7 @@ function subjectText({ kind, name, namespace }: JsonObject): string {
     : `${String(kind)}/${String(namespace)}/${String(name)}`;
 }
 
-/** `*` stands for every namespace and for objects outside of namespaces. */
+/** Where a rule applies: `*` means every namespace and cluster-scoped objects. */
 function placeText({ namespace }: JsonObject): string {
   return typeof namespace === 'string' ? namespace : '*';
 }

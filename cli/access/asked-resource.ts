@@ -1,15 +1,18 @@
-// What a person asks about, as the words of the command line name it: `secrets`, `deployments.apps`, `pods/log` or
-// `/healthz`. Roles have the API group of a resource in them, so a resource whose group is not known is refused: asked
-// about in the wrong group, nobody seems to have the right.
+// Reads the resource or path that a command line asks about: `secrets`, `deployments.apps`, `pods/log` or `/healthz`.
+// RBAC rules name the API group of a resource, so a resource whose group is not known is refused: with the wrong group,
+// the answer would be that nobody has the right.
 import { defaultResources } from '../../lib/indexed-resources.ts';
 import { usageFailure } from '../terminal/failure.ts';
 
-/** What the parameters `group`, `resource` and `subresource`, or `path`, of the question are. */
+/** The parameters of the request to the gateway: `group`, `resource` and `subresource`, or `path`. */
 export type AskedResource =
   | { readonly path: string }
   | { readonly group: string; readonly resource: string; readonly subresource: string };
 
-/** Resources of the core group that are not among those that are indexed by default, and what can be impersonated. */
+/**
+ * Resources of the core group that are not indexed by default, and `users` and `groups`, which RBAC names for
+ * impersonation.
+ */
 const otherCore = ['secrets', 'endpoints', 'events', 'podtemplates', 'bindings', 'users', 'groups'];
 
 /** @throws Failure for a resource that needs its group */

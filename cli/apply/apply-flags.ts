@@ -1,4 +1,4 @@
-// Flags of `apply`, `diff` and `delete`, and how their values are read.
+// Flags of `apply`, `diff` and `delete`, and the functions that parse their values.
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { longestTimerMs, parseDuration } from '../../lib/duration.ts';
@@ -69,8 +69,8 @@ export function addOutputFlag(command: Command): Command {
 }
 
 /**
- * Reads for how long a command waits, such as `5m` or `1m30s`, and returns it in milliseconds.
- * @throws InvalidArgumentError for anything else, for no time, and for more than a timer can wait
+ * Parses a waiting time such as `5m` or `1m30s`, and returns it in milliseconds. @throws InvalidArgumentError for an
+ * invalid duration, for zero, and for more than a timer of Node can wait
  */
 export function parseWait(text: string): number {
   const waitMs = parseDuration(text) ?? 0;

@@ -51,7 +51,8 @@ export function connectionFromFlags(
  * chosen context is used, and --token replaces the credential of the context.
  * @param rootOf turns the kubeconfig's `server` into the URL for requests: by default into the gateway's root;
  * `serverRoot` keeps the server as it is
- * @throws Failure (usage) when something is missing or not supported
+ * @throws Failure (usage) when the kubeconfig lacks the context, cluster or credential, or uses a feature that is not
+ *   supported
  */
 export function findConnection(
   flags: ConnectionFlags & KubeconfigFlags,

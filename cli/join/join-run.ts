@@ -54,7 +54,7 @@ export async function declareJoin(hub: HubObjects, { name, namespace, kubeconfig
   }
 }
 
-/** What is missing while no gateway has written into the object. */
+/** What is printed while the ClusterJoin has no conditions, because no gateway has written any. */
 const unseen =
   'no gateway has looked at it yet: one must run with --cluster-joins, and its /readyz?verbose says when it cannot use its Lease';
 

@@ -206,7 +206,7 @@ function removeGone(clusters: YAMLSeq, contexts: YAMLSeq, entries: GatewayEntrie
   return removed as readonly string[];
 }
 
-/** The text, and the separators at its end, behind which there is nothing. */
+/** Splits off document separators (`---`) at the end of the text, behind which there is no further YAML document. */
 function withoutEnd(text: string): readonly [body: string, end: string] {
   const end = /(?<=\n)(?:---[ \t]*\r?\n?\s*)+$/.exec(text);
   return end === null ? [text, ''] : [text.slice(0, end.index), end[0]];

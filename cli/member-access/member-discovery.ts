@@ -86,7 +86,7 @@ function valuesIn(text: string, file: string, next: string): readonly unknown[] 
   }
 }
 
-/** All resources in one discovery document, without those of names that cannot be one in Kubernetes. */
+/** All resources in one discovery document. Resources with names that Kubernetes does not allow are left out. */
 function resourcesOf(document: JsonObject): readonly MemberResource[] {
   const resources = isAggregated(document) ? aggregatedResources(document) : resourcesInList(document);
   return resources.map(({ group, resource, verbs }) => ({ group, name: resource, verbs }));

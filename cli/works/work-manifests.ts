@@ -26,7 +26,10 @@ export function metadataOf(manifest: JsonObject): JsonObject {
   return isJsonObject(manifest['metadata']) ? manifest['metadata'] : {};
 }
 
-/** The unified diff from one spec to another, object by object, then the settings; '' when both are the same. */
+/**
+ * The unified diff between two specs of a ManifestWork: first of each manifest, then of the other fields of the spec;
+ * '' when the specs are equal.
+ */
 export function specDiff(before: JsonObject, after: JsonObject): string {
   const [old, now] = [before, after].map(
     (spec) => new Map(manifestsIn(spec).map((each) => [manifestKey(each), each] as const)),

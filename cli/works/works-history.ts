@@ -66,7 +66,7 @@ export async function historyOf(work: Work): Promise<readonly Revision[]> {
   if (history.length > 0) return history;
   throw new Failure(
     `${name} has no history`,
-    'The gateway keeps one of works that it executes (--execute-works), unless --works-history is 0.',
+    'The gateway keeps a history of works that it executes (--execute-works), unless --works-history is 0.',
   );
 }
 

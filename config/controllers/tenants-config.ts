@@ -35,7 +35,7 @@ export const tenantsSettings = {
 export function readTenantsConfig(written: Written): TenantsConfig | undefined {
   const { tenantBindings, tenantsLease: lease, clusterPermissions } = readSettings(tenantsSettings, written);
   if (tenantBindings) return Object.freeze({ lease, clusterPermissions });
-  // `clusterPermissions: false` says what holds anyway.
+  // `clusterPermissions: false` is no fault while TenantBindings are off, since it asks for nothing.
   const { clusterPermissions: _permissions, ...others } = tenantsSettings;
   refuseUnused(clusterPermissions ? tenantsSettings : others, 'tenantBindings', written);
   return undefined;

@@ -28,8 +28,9 @@ export interface WorksConfig {
    */
   readonly hubUrl: string | undefined;
   /**
-   * Whether works are executed although it is not proven who changed them last, so that nobody can be asked about.
-   * Weak: for hubs that cannot write that down (Kubernetes before 1.36).
+   * Whether ManifestWorks are executed even if it is not proven which user changed them last; the check of that user's
+   * rights can then be evaded. Insecure: only for hubs before Kubernetes 1.36, which cannot record the user
+   * (MutatingAdmissionPolicy).
    */
   readonly acceptUnstamped: boolean;
   /**
@@ -140,8 +141,9 @@ export function readWorksConfig(written: Written, inPodHub: boolean): WorksConfi
     refuseUnused(worksSettings, 'executeWorks', written);
     return undefined;
   }
-  // As seen from its own pods, every hub has the same address (the Service `kubernetes`). With that address, two
-  // gateways of different hubs would take each other's works in a common cluster for their own.
+  // As seen from its own pods, every hub has the same address (the Service `kubernetes`). The marks in clusters are
+  // made from this address, so two gateways of different hubs would treat each other's works in a common cluster as
+  // their own.
   if (inPodHub && given.worksHubUrl === undefined)
     written.fault('--works-hub-url', 'must be given in a pod: the address of the hub as clusters see it');
   return Object.freeze({

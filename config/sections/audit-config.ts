@@ -55,7 +55,10 @@ export interface AuditWebhookConfig {
 const delay = duration({ least: '1ms', most: '576h' });
 
 const modes = oneOf('batch', 'blocking');
-/** kube-apiserver's `blocking-strict` also says what happens when the webhook fails; here a policy says it. */
+/**
+ * The mode of the webhook. kube-apiserver's `blocking-strict`, which refuses requests when the webhook fails, is not
+ * accepted: here the overflow policy decides what happens then.
+ */
 const webhookMode: Kind<'batch' | 'blocking'> = {
   placeholder: modes.placeholder,
   file: z.string(),
@@ -72,8 +75,9 @@ const webhookMode: Kind<'batch' | 'blocking'> = {
 };
 
 /**
- * The audit settings. The defaults are kube-apiserver's (pkg/server/options/audit.go); only auditWebhookSpoolMaxsize is
- * not there: only the gateway can store events on disk while the webhook fails. An empty path is none, as there.
+ * The audit settings. The defaults are kube-apiserver's (pkg/server/options/audit.go); kube-apiserver has no
+ * auditWebhookSpoolMaxsize, since it cannot store events on disk while the webhook fails. As in kube-apiserver, an
+ * empty path means that no file is given.
  */
 export const auditSettings = {
   auditPolicyFile: {

@@ -1,4 +1,5 @@
-// The settings of the hub: where it is, which of its objects describe clusters, and what it decides of callers.
+// The settings of the hub: where it is, which of its objects describe clusters, and how it authenticates and authorizes
+// callers.
 import { execLineFault } from '../../cache/sources/objects/allowed-exec.ts';
 import { parseRange } from '../../lib/text/ip-address.ts';
 import {
@@ -126,7 +127,7 @@ export const hubSettings = {
   proxyKey: { kind: path, text: 'key of that certificate' },
 } satisfies Settings;
 
-/** The settings about what the hub decides of callers. */
+/** The settings for authentication and authorization of callers by the hub. */
 export const hubDecisionSettings = {
   authorizeVerb: {
     kind: oneOf('real', 'http'),

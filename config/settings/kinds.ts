@@ -1,4 +1,5 @@
-// The kinds of settings: how each is written, and what is read from it. Each kind refuses what it does not understand.
+// The kinds of settings, such as durations, sizes and paths. A kind defines how a value is written and parses it;
+// invalid values are reported as faults.
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { parseDuration } from '../../lib/duration.ts';
@@ -30,7 +31,7 @@ export const path: Kind<string> = textKind('<file>', (written, { folder }) => re
 
 /**
  * The absolute path of a file or folder.
- * @param others texts that are values themselves, such as `-` for standard output
+ * @param others special values that are returned unchanged, such as `-` for standard output
  */
 export function pathOr(...others: readonly string[]): Kind<string> {
   const read: Kind<string>['read'] = (written, place) =>
@@ -64,13 +65,13 @@ export function listOf(written: string): readonly string[] {
   return [...new Set(written.split(',').map((one) => one.trim()))].filter((one) => one !== '');
 }
 
-/** What one text of a setting may hold in the configuration file, or a list of such texts. */
+/** Schema of a list in the configuration file: a comma-separated text, or a list of texts. */
 const textOrTexts = z.union([z.string(), z.array(nonEmpty).readonly()]);
 
 /**
  * A list: comma-separated text, or in the configuration file a list as well.
  * @param faultOf returns why one element is wrong; undefined when it is right
- * @param split takes a text apart
+ * @param split splits a text into its elements
  */
 export function list(
   faultOf: (one: string) => string | undefined = () => undefined,
@@ -87,7 +88,10 @@ export function list(
   };
 }
 
-/** Texts that are not taken apart: a flag that can be given more than once, and in the file one text or a list. */
+/**
+ * Texts that are not split at commas: a flag that can be given more than once; in the configuration file one text or a
+ * list.
+ */
 export const repeated: Kind<readonly string[]> = {
   placeholder: '<text>',
   isRepeatable: true,
@@ -95,7 +99,7 @@ export const repeated: Kind<readonly string[]> = {
   read: (written) => [written as string | readonly string[]].flat(),
 };
 
-/** Absolute paths: a flag that can be given more than once, and in the file one path or a list. */
+/** Absolute paths: a flag that can be given more than once; in the configuration file one path or a list. */
 export const paths: Kind<readonly string[]> = {
   ...repeated,
   placeholder: '<file>',
@@ -128,7 +132,7 @@ export function seconds({ least = 0 }: { least?: number } = {}): Kind<number> {
 
 /**
  * A duration such as `10s` or `1m30s`, in milliseconds.
- * @param range the shortest and longest duration, as they are written, and examples for a message
+ * @param range the shortest and longest duration, as texts such as `1ms`, and examples for the error message
  */
 export function duration({
   least = '0s',
@@ -165,9 +169,8 @@ export function parseSize(written: string): number | undefined {
 }
 
 /**
- * A size in bytes.
- * @param least the smallest allowed size, as it is written
- * @param example sizes for a message
+ * A size in bytes. @param least the smallest allowed size, as a text such as `128Mi` @param example example sizes for
+ * the error message
  */
 export function size(least: string, example: string): Kind<number> {
   const leastBytes = parseSize(least)!;
@@ -197,7 +200,7 @@ export const namespaces: Kind<readonly string[]> = list((one) =>
   isLabel(one) ? undefined : `"${one}" is not the name of a namespace`,
 );
 
-/** Where an object is on the hub. */
+/** Namespace and name of an object on the hub. */
 export interface NamespacedName {
   readonly namespace: string;
   readonly name: string;

@@ -7,7 +7,10 @@ import type { z } from 'zod';
 /** Reports that a flag, or the key of the same name in the configuration file, is wrong. */
 export type Fault = (flag: string, message: string) => void;
 
-/** Where a value was written: what a relative path refers to, and how to report that the value is wrong. */
+/**
+ * The place where a value was written, a flag or the file: the folder for relative paths, and the function that reports
+ * a wrong value.
+ */
 export interface Place {
   /** Folder to which a relative path refers; '' for the working directory. */
   readonly folder: string;
@@ -17,13 +20,16 @@ export interface Place {
 
 /** How the values of a setting are written and read. config/settings/kinds.ts has the kinds. */
 export interface Kind<T> {
-  /** What stands behind the flag in --help, such as `<file>`. */
+  /** The placeholder for the value in --help, such as `<file>`. */
   readonly placeholder: string;
   /** Values among which the operator chooses; undefined when there are more than can be listed. */
   readonly choices?: readonly string[];
   /** True when the flag can be given more than once. */
   readonly isRepeatable?: boolean;
-  /** What the configuration file may hold. Flags are text, but for switches and repeatable flags. */
+  /**
+   * Schema of the value in the configuration file. Values of flags are texts, except those of switches and repeatable
+   * flags.
+   */
   readonly file: z.ZodType;
   /** Returns the value; undefined after `place.fault` was called. */
   read(written: unknown, place: Place): T | undefined;
@@ -32,13 +38,13 @@ export interface Kind<T> {
 /** A row of the table: one setting. */
 export interface Setting<T = unknown> {
   readonly kind: Kind<T>;
-  /** The value when the operator writes none, as it would be written. */
+  /** The default, in the form in which an operator would write it. */
   readonly default?: string | number | boolean | readonly string[];
-  /** In words, what holds when the operator writes nothing; for a default that one value cannot say. */
+  /** Describes the default in words, if it is not one fixed value. */
   readonly otherwise?: string;
   /** What the setting does, in Markdown, for the help and the reference page. */
   readonly text: string;
-  /** What stands behind the flag in --help, in place of the placeholder of the kind. */
+  /** The placeholder for the value in --help, if it differs from that of the kind. */
   readonly placeholder?: string;
   /** Another name that users of cluster-gateway know; accepted as a flag, but not shown in --help. */
   readonly alias?: string;
@@ -46,7 +52,7 @@ export interface Setting<T = unknown> {
   readonly hasNoFlag?: boolean;
 }
 
-/** In Markdown, what holds when the operator writes nothing; '' when nothing does. */
+/** The default in Markdown, for the help and the reference page; '' when there is none. */
 export function defaultText({ default: value, otherwise }: Setting): string {
   return otherwise ?? (value === undefined ? '' : `\`${String(value)}\``);
 }

@@ -1,4 +1,4 @@
-// Runs a controller in one of all replicas of the gateway: the replica that holds a Lease.
+// Runs a controller in one replica of the gateway: the replica that holds a Lease.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ApiClient } from '../../kube/types.ts';
@@ -17,9 +17,12 @@ export interface ElectedOptions {
    * Called when this replica gets the Lease; starts the controller. The function that it returns stops the controller.
    */
   readonly lead: () => () => void;
-  /** Is told when the Lease cannot be used. */
+  /** Collects the faults of Leases; it is called when the Lease cannot be used, and when it can be used again. */
   readonly leases: LeaseFaults;
-  /** The objects that say so, too. Default: none. */
+  /**
+   * Objects that get a condition while the Lease cannot be used, since their controller then does nothing about them.
+   * Default: none.
+   */
   readonly awaited?: readonly AwaitedObjects[];
   /** Factor for the durations of the Lease; below 1 in tests, otherwise 1. */
   readonly timeScale?: number;
@@ -42,7 +45,10 @@ export function startElected(options: ElectedOptions): Election {
   const beginNotices = (fault: string): void => {
     const message = `no gateway does anything about this, because the Lease ${name} cannot be used: ${fault}`;
     const onError = (error: unknown): void =>
-      log.warn({ lease: name, err: error }, `${what}: an object cannot be told that a Lease cannot be used`);
+      log.warn(
+        { lease: name, err: error },
+        `${what}: the condition that a Lease cannot be used could not be written into an object`,
+      );
     const patienceMs = durationMs * timeScale;
     notices = awaited.map((each) => startLeaseNotice({ client, awaited: each, message, patienceMs, onError }));
   };
@@ -62,7 +68,7 @@ export function startElected(options: ElectedOptions): Election {
       leases.set(name, what, fault);
       endNotices();
       if (fault !== undefined) beginNotices(fault);
-      if (fault === undefined) log.info({ lease: name }, `${what}: a Lease can be used`);
+      if (fault === undefined) log.info({ lease: name }, `${what}: a Lease can be used again`);
       else log.warn({ lease: name, fault }, `${what}: a Lease cannot be used; nothing is written meanwhile`);
     },
   });
@@ -74,7 +80,7 @@ export function startElected(options: ElectedOptions): Election {
   };
 }
 
-/** What runs in the replica that holds a Lease. */
+/** A part of the gateway that runs only in the replica that holds a Lease. */
 export interface Led<Part> {
   /** The part; undefined while another replica holds the Lease. */
   current(): Part | undefined;
@@ -82,7 +88,10 @@ export interface Led<Part> {
   close(): Promise<void>;
 }
 
-/** As {@link startElected}, for a part that others may ask something. @param make called when this replica leads */
+/**
+ * Does the same as {@link startElected}, and gives other code access to the running part. @param make called when this
+ * replica becomes the leader; makes the part
+ */
 export function startLed<Part extends { close(): void }>(
   options: Omit<ElectedOptions, 'lead'>,
   make: () => Part,

@@ -1,5 +1,5 @@
-// Why Leases of this process cannot be used. While one cannot, no replica does what it elects a leader for, and nothing
-// else shows it: objects simply stay as they are.
+// Collects why Leases that this process needs cannot be used, for readyz. While a Lease cannot be used, there may be no
+// leader, and the objects of its controller simply stay as they are, without any other sign of the fault.
 
 export class LeaseFaults {
   readonly #faults = new Map<string, string>();
@@ -14,7 +14,7 @@ export class LeaseFaults {
     else this.#faults.set(lease, `${what}: the Lease ${lease} cannot be used, so nothing is done: ${fault}`);
   }
 
-  /** One text for each Lease that cannot be used. */
+  /** Returns one text with the reason for each Lease that cannot be used. */
   list(): readonly string[] {
     return [...this.#faults.values()];
   }

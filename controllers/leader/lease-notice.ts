@@ -1,21 +1,21 @@
-// Says in the objects of a controller that nothing is done about them, while the controller's Lease cannot be used.
-// There is no leader then who could say it, so every replica does; all write the same. Easy to get wrong: only this
-// replica may be unable to use the Lease, and another one lead. So nothing is written about an object before it has
-// waited for a while, and nothing about one that a leader has looked at.
+// While the Lease of a controller cannot be used, writes a condition into the objects of the controller that says so.
+// There may be no leader then, so every replica writes the condition; all write the same text. Easy to get wrong:
+// perhaps only this replica cannot use the Lease, and another replica leads. So an object gets the condition only after
+// it has waited for a while, and not if a leader has handled it.
 import type { ApiClient, ApiObject } from '../../kube/types.ts';
 import { startReflector } from '../../kube/reflector/reflector.ts';
 import { conditionsOf, findCondition, generationOf, withConditions } from '../../kube/objects/conditions.ts';
 import { makeObjectWriter } from '../../kube/objects/object-writer.ts';
 import { isDeleting, type ResourceType } from '../../kube/objects/objects.ts';
 
-/** Objects that wait for the leader. */
+/** The objects that the leader would handle. */
 export interface AwaitedObjects {
   readonly type: ResourceType;
-  /** Type of a condition that the leader gives each object that it has looked at. */
+  /** Type of the condition that the leader writes into each object that it has handled. */
   readonly condition: string;
   /**
-   * Starts to find out which of the objects the controller is responsible for; by default it is for all of them.
-   * `close` of the result ends that.
+   * Returns a filter for the objects that the controller is responsible for; by default these are all objects. `close`
+   * of the result stops the watches that the filter needs.
    */
   readonly choose?: () => { isChosen(object: ApiObject): boolean; close(): void };
 }
@@ -26,14 +26,14 @@ export const leaseReason = 'LeaseUnavailable';
 export interface LeaseNoticeOptions {
   readonly client: ApiClient;
   readonly awaited: AwaitedObjects;
-  /** What is written: why the Lease cannot be used. */
+  /** Message of the condition: why the Lease cannot be used. */
   readonly message: string;
-  /** An object is written to when it has waited for this long, in milliseconds, and at most for twice this. */
+  /** An object gets the condition after it has waited for between one and two times this many milliseconds. */
   readonly patienceMs: number;
   readonly onError: (error: unknown) => void;
 }
 
-/** Begins to look after the objects. The function that it returns ends that. */
+/** Starts to watch the objects and to write the condition into those that wait. The returned function stops both. */
 export function startLeaseNotice({ client, awaited, message, patienceMs, onError }: LeaseNoticeOptions): () => void {
   const { type, condition } = awaited;
   const ended = new AbortController();
@@ -66,7 +66,10 @@ export function startLeaseNotice({ client, awaited, message, patienceMs, onError
   };
 }
 
-/** Whether no leader has looked at this generation of the object, and it does not say why yet. */
+/**
+ * Whether no leader has handled this generation of the object, and the object does not have the condition with this
+ * message yet.
+ */
 function isWaiting(object: ApiObject, type: string, message: string): boolean {
   if (isDeleting(object)) return false;
   const found = findCondition(conditionsOf(object), type);

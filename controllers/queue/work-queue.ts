@@ -104,7 +104,8 @@ function makeRepeats(options: Partial<WorkQueueOptions>, add: (key: string) => v
   return {
     start(key: string, outcome: Exclude<Outcome, 'done'>): void {
       clearTimeout(timers.get(key));
-      // After a time that was cut, the key is handled too early, and its outcome says to wait again.
+      // Timers of Node cannot wait longer than longestTimerMs. A key with a longer wait is handled too early then, and
+      // its outcome asks for another wait.
       timers.set(key, setTimeout(add, Math.min(waitOf(key, outcome), longestTimerMs), key).unref());
     },
     cancel(key: string): void {

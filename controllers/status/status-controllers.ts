@@ -1,5 +1,5 @@
-// A controller that writes conditions into the status of the hub's objects of one kind, whenever one of the objects has
-// changed or the state that the conditions describe.
+// A controller that writes conditions into the status of the hub's objects of one kind. It runs whenever an object
+// changes, or the state that the conditions describe.
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiClient, ApiObject } from '../../kube/types.ts';
 import type { ReflectorTiming } from '../../kube/reflector/reflector-types.ts';

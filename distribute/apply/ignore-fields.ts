@@ -46,7 +46,7 @@ function removePath(object: JsonObject, path: string, budget: ValueBudget): void
   try {
     parents = parent === '' ? [object] : parsePrinterPath(parent, budget)(object, budget);
   } catch (error) {
-    // An index behind the end of a list finds nothing.
+    // RangeError: an index in the path is behind the end of the list, so there is nothing to remove.
     const isNothing = error instanceof RangeError && !(error instanceof TooManyValues);
     if (!isNothing) refuse((error as Error).message);
   }
@@ -58,20 +58,23 @@ function removeField(object: unknown, name: string): void {
   for (const key of name === '*' ? Object.keys(object) : [name]) delete (object as Record<string, unknown>)[key];
 }
 
-/** A step of a JSONPath: in brackets, where quotes and filters may hold any character, or a name behind a dot. */
+/**
+ * Matches one step of a JSONPath: either brackets, in which quotes and filters may contain any character, or a name
+ * behind a dot.
+ */
 const step = /\[(?:'[^']*'|"[^"]*"|[^\]'"])*\]|\.+(?:\\.|[^.[\\])*/gs;
 
 interface LastField {
   readonly parent: string;
   /** `*` stands for all fields. */
   readonly name: string;
-  /** The same path with its dots taken as those between fields. */
+  /** The whole path when the dots in a quoted name such as `['a.b']` are read as separators: `.a.b`. */
   readonly dotted?: string;
 }
 
 /**
- * Splits a path before its last step; undefined when that is no field. In `['a.b']` kubectl takes the dot as one
- * between two fields, but authors mean the field `a.b`.
+ * Splits a path before its last step; undefined when the last step is no field. `['a.b']` has two readings: kubectl
+ * reads the dot as a separator of two fields, but authors mean the field `a.b`.
  */
 function lastField(path: string): LastField | undefined {
   const [last] = [...path.matchAll(step)].slice(-1);

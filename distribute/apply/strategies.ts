@@ -47,12 +47,14 @@ async function applyOnce(task: ApplyTask, live: JsonObject | undefined): Promise
 }
 
 const immutable = /field is immutable|updates to \S+ are forbidden/;
-/** Kinds with fields that cannot be changed, whose objects OCM's agent deletes and makes anew in that case. */
+/**
+ * Kinds with immutable fields. When such a field is to be changed, OCM's agent deletes the object and creates it again.
+ */
 const remade = new Set(['Secret', 'StorageClass.storage.k8s.io', 'CSIDriver.storage.k8s.io']);
 
 /**
- * Updates the object. One of the kinds above is made anew when the member refuses the change of an immutable field, if
- * only the work itself owns it.
+ * Updates the object. If the member refuses the change of an immutable field, an object of a kind in `remade` is
+ * deleted and created again, provided that no other owner has it.
  */
 async function updated(task: ApplyTask, live: JsonObject, wanted: JsonObject): Promise<JsonObject> {
   const { objects, object, manifest, ownership } = task;
@@ -64,13 +66,13 @@ async function updated(task: ApplyTask, live: JsonObject, wanted: JsonObject): P
   }
   await objects.remove(object, uidOf(live));
   if ((await objects.get(object)) !== undefined)
-    throw new Error('a field of it is immutable, and it is being deleted to be made anew');
+    throw new Error('a field of the object is immutable, so it is being deleted to be made anew');
   const { labels, annotations } = objectAt(wanted, 'metadata');
   const metadata = { ...objectAt(manifest, 'metadata'), labels, annotations };
   return await objects.create(object, newObject({ ...manifest, metadata }, ownership));
 }
 
-/** Whether the object would go with this work, and with nothing else. */
+/** Whether this AppliedManifestWork is the only owner of the object. */
 function isOnlyOwner(live: JsonObject, owner: OwnerReference): boolean {
   const owners = ownersIn(live);
   return owners.length === 1 && owners[0]!.uid === owner.uid;

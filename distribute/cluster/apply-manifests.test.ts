@@ -169,7 +169,7 @@ test('a Secret whose end somebody holds up is made anew once it is gone, and the
   const { delete: remove } = cluster.member.objects;
   cluster.member.objects.delete = () => true;
   const { results } = await cluster.pass(secret('example.org/b'));
-  assert.match(JSON.stringify(results[0]!.applied), /it is being deleted to be made anew/);
+  assert.match(JSON.stringify(results[0]!.applied), /so it is being deleted to be made anew/);
   cluster.member.objects.delete = remove;
   assert.equal(cluster.member.objects.get(secretPlace), made);
   cluster.member.objects.delete(secretPlace);

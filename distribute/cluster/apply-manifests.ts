@@ -27,13 +27,16 @@ export interface ApplyParts {
   readonly executor: Executor;
   readonly session: MemberSession;
   readonly objects: MemberObjects;
-  /** What is remembered of the work's objects, by their keys. */
+  /** What the gateway remembers of the work's objects since their last apply, by object key. */
   readonly known: Map<string, KnownObject>;
   readonly owner: OwnerReference;
   /** Whether feedback values that are objects or lists are written into the ManifestWork's status as JSON text. */
   readonly rawJson: boolean;
   readonly ruleEvaluator: RuleEvaluator;
-  /** The objects that the AppliedManifestWork records. The work's status may have been written by others. */
+  /**
+   * The objects that the AppliedManifestWork records. Entries of the work's status, which somebody may have forged, are
+   * checked against them.
+   */
   readonly recorded: readonly AppliedResource[];
 }
 
@@ -90,7 +93,7 @@ class ManifestApplier {
       const { resource, namespace } = result.meta;
       this.#results.push({ ...result, meta: { ...meta, resource, namespace } });
     }
-    // What the work does not contain any more is forgotten.
+    // Forgets the objects that the work does not contain any more.
     if (!work.isComplete) for (const key of this.#known.keys()) if (!this.#keys.has(key)) this.#known.delete(key);
     return {
       results: this.#results,
@@ -104,7 +107,8 @@ class ManifestApplier {
   async #applyManifest({ meta, object: manifest, fault: unusable }: Manifest): Promise<void> {
     const { session, recorded, work } = this.#parts;
     if (unusable !== undefined) {
-      // That of a complete work stood in the status, which names no object that was applied.
+      // For a complete work, this entry comes from its status, which somebody else may have written; it names no
+      // applied object.
       if (!work.isComplete) this.#recordUnserved(meta, unusable);
       return;
     }
@@ -156,7 +160,8 @@ class ManifestApplier {
     let live: JsonObject | undefined;
     try {
       live = await objects.get(object);
-      // Somebody else's object of the same name was not applied, so nothing is told of it.
+      // An object with another UID than the recorded one was not applied for this work, so nothing about it is
+      // reported.
       if (this.#parts.work.isComplete && live !== undefined && uidOf(live) !== this.#recordedUid(task.meta))
         live = undefined;
     } catch (error) {
@@ -185,22 +190,23 @@ class ManifestApplier {
   }
 
   /**
-   * Milliseconds until the manifest is applied; 0 for now. Infinity while only a change requires it: the object is as
-   * the last apply left it, or manifest or ManifestWork is complete.
+   * Milliseconds until the manifest is applied; 0 for now. Infinity when the manifest is applied again only after a
+   * change: the object is as the last apply left it, or the manifest or the ManifestWork is complete.
    */
   async #waitMs(task: Task, live: JsonObject | undefined): Promise<number> {
     const { config, manifest, before } = task;
     if (manifest === undefined || (await this.#isManifestComplete(task, live))) return Infinity;
     if (before === undefined || config.strategy.type === 'ReadOnly') return 0;
-    // A manifest that failed is tried again at a time of its own.
+    // A manifest that failed is tried again when its waiting time (`refusedUntilMs`) is over.
     if (before.fault !== undefined) return mayTryAgain(before) ? 0 : Infinity;
     if (live !== undefined && before.content === contentHash(live)) return Infinity;
     return correct(before, performance.now());
   }
 
   /**
-   * Whether the object is complete, so that it is not updated any more. What the work's status says of it is checked:
-   * by the rules on the object as it is, or, when it is gone, by the record that it was applied.
+   * Whether the object is complete, so that it is not updated any more. The condition Complete in the work's status is
+   * not trusted alone: the condition rules must also hold for the object as it is now, or, if the object is gone, the
+   * AppliedManifestWork must record that it was applied.
    */
   async #isManifestComplete({ meta, config }: Task, live: JsonObject | undefined): Promise<boolean> {
     const { work } = this.#parts;
@@ -262,7 +268,10 @@ class ManifestApplier {
     return { ...known, version, seen, lookAtMs: this.#lookAtMs(Math.min(waitMs, rulesMs)) };
   }
 
-  /** When the object is looked at again after so many milliseconds; undefined for Infinity. */
+  /**
+   * The time, on the clock of `performance.now()`, at which the object is read again; undefined when `waitMs` is
+   * Infinity.
+   */
   #lookAtMs(waitMs: number): number | undefined {
     if (waitMs === Infinity) return undefined;
     this.#retryWithin(Math.ceil(waitMs));
@@ -293,19 +302,22 @@ interface Task {
   readonly manifest: JsonObject | undefined;
   readonly config: ManifestConfig;
   readonly taskHash: string;
-  /** What is remembered of the object; undefined when it was not yet handled with this manifest and executor. */
+  /** What the gateway remembers of the object; undefined when this manifest was not yet applied as this executor. */
   readonly before: KnownObject | undefined;
   readonly corrections: KnownObject['corrections'];
 }
 
-/** What became of applying a manifest. */
+/** The result of one attempt to apply a manifest. */
 interface Outcome {
   /** Content hash of the object after it was applied last; undefined if that failed. */
   readonly content: string | undefined;
   readonly fault: ApplyFault | undefined;
-  /** As in {@link KnownObject}; by default, as the fault says. */
+  /** See {@link KnownObject}. By default, the time that the fault asks for. */
   readonly refusedUntilMs?: number;
-  /** Milliseconds until the object is put right. */
+  /**
+   * Milliseconds until the manifest is applied again, to undo a change that somebody else made. Absent: not before the
+   * object changes again.
+   */
   readonly waitMs?: number;
 }
 
@@ -330,7 +342,10 @@ function isReportedComplete({ reported }: Work, meta: ResourceMeta): boolean {
   return entry !== undefined && findCondition(entry.conditions, completeType)?.status === 'True';
 }
 
-/** Whether a record may be that of the object; what the plural name of its kind was is not known any more. */
+/**
+ * Whether an entry of the AppliedManifestWork may be about this object. The plural names are not compared, since the
+ * member no longer serves the kind and its plural name is not known.
+ */
 function isSameName(each: AppliedResource, { group, namespace, name }: ResourceMeta): boolean {
   return each.uid !== '' && each.group === group && each.namespace === namespace && each.name === name;
 }

@@ -1,7 +1,8 @@
 // Ends a ManifestWork that is deleted on the hub: deletes its AppliedManifestWork, with that the objects it records,
 // and then removes the work's finalizer. An AppliedManifestWork whose work is missing on the hub is deleted after a
-// grace period. Easy to get wrong: whoever may write AppliedManifestWorks in the member may have written this one. As
-// whom its objects are deleted is said by the work on the hub, which its finalizer keeps there until they are gone.
+// grace period. Easy to get wrong: anyone who may write AppliedManifestWorks in the member may have forged one. So the
+// identity that deletes the objects is taken from the work on the hub, where a finalizer keeps the work until the
+// objects are gone.
 import { findCondition, withConditions } from '../../kube/objects/conditions.ts';
 import { setFinalizer } from '../../kube/objects/object-writer.ts';
 import type { Outcome } from '../../controllers/queue/work-queue.ts';
@@ -21,7 +22,10 @@ import { writeOwnConditions, type ReconcileParts } from './reconcile-work.ts';
 
 const pendingMs = 500;
 const refusedMs = 30_000;
-/** A record that has no work is looked at again, and told about, at this interval in milliseconds. */
+/**
+ * An AppliedManifestWork without a work on the hub, whose objects cannot be deleted, is tried again and logged again
+ * after this many milliseconds.
+ */
 const untoldMs = 600_000;
 
 /**
@@ -101,13 +105,14 @@ export async function endAppliedWork(parts: ReconcileParts, namespace: string, n
   return await hold(parts, appliedWork, work, left.faults.join('; '));
 }
 
-/** As whom the objects in an AppliedManifestWork are deleted, or why they are not. */
+/** The identity that deletes the objects of an AppliedManifestWork, or the reason why they are not deleted. */
 type Remover = { readonly executor: Executor } | { readonly held: string };
 
 /**
- * The executor that the member records counts only if the work on the hub has it too. With another one, its executor
- * is asked about as for applying it. Without a work, only the operator's account for works that name none is left; the
- * gateway's own credential is never used then.
+ * Decides which identity deletes the objects. If the work still exists on the hub, it is the work's executor; if that
+ * differs from the executor that the AppliedManifestWork records, the hub is asked whether the work's author may use
+ * it, as before an apply. Without a work, only the default ServiceAccount of the operator is used, and only if it is
+ * the recorded executor; the gateway's own credential is never used then.
  */
 async function removerOf(
   { settings }: ReconcileParts,
@@ -131,11 +136,13 @@ async function removerOf(
     throw error;
   }
   return {
-    held: 'its work is not on the hub, so that nobody there says as whom its objects are to be deleted: make a work of this name with the executor and delete it, or delete the objects and the finalizer in the cluster',
+    held: 'its work is not on the hub, so it is not known which identity may delete the objects: make a work of this name with the executor and delete it, or delete the objects and the finalizer of the AppliedManifestWork in the cluster',
   };
 }
 
-/** Says why objects are not deleted: in a condition of the work, or in the log when the hub has none. */
+/**
+ * Reports why objects are not deleted: in a condition of the work, or in the log when the hub does not have the work.
+ */
 async function hold(
   { settings, log }: ReconcileParts,
   appliedWork: AppliedWork,
@@ -144,7 +151,10 @@ async function hold(
 ): Promise<Outcome> {
   const message = `what was applied for the work is not deleted: ${fault}`;
   if (work === undefined) {
-    log.warn({ record: appliedWork.name, fault }, 'works: what a record in a cluster names is not deleted');
+    log.warn(
+      { record: appliedWork.name, fault },
+      'works: the objects that an AppliedManifestWork records are not deleted',
+    );
     return { afterMs: untoldMs };
   }
   await writeOwnConditions(settings, work, [heldBecause('DeletionFailed', message)]);
@@ -189,14 +199,15 @@ async function evict(parts: ReconcileParts, appliedWork: AppliedWork, hasWork: b
   }
   const leftMs = Date.parse(start) + evictionGraceMs - now.getTime();
   if (leftMs > 0) return { afterMs: leftMs };
-  // Once it is gone, Kubernetes' garbage collector deletes what it owns, so it stays while nobody may delete that.
+  // When the AppliedManifestWork is gone, the member's garbage collector deletes the objects that it owns. So it is
+  // kept while no identity may delete these objects.
   const remover = await removerOf(parts, appliedWork, undefined);
   if ('held' in remover) return await hold(parts, appliedWork, undefined, remover.held);
   await appliedWorks.remove(appliedWork);
   return 'done';
 }
 
-/** Whether a manifest of the work, as the hub has it, is that of the object. */
+/** Whether the work on the hub contains a manifest of this object. */
 function hasManifestOf({ manifests }: Work, { kind, namespace, name }: ObjectName): boolean {
   return manifests.some(({ meta }) => {
     const isThere = !kind.namespaced || meta.namespace === namespace;

@@ -78,8 +78,9 @@ export class ClusterExecutor {
    * Adds a ManifestWork to the queue, for a work that was created, changed or deleted, or that is to be applied again.
    */
   addWork(name: string): void {
-    // If the ManifestWork was missing on the hub before, its AppliedManifestWork was going to be deleted, which must
-    // end now. If that is under way already, it may have waited for the work to say as whom.
+    // If the ManifestWork was missing on the hub before, its AppliedManifestWork may have a time at which it is
+    // deleted, and this time must be cleared now. If its deletion has begun already, it may be waiting for the work,
+    // which names the executor that may delete the objects.
     const appliedWork = this.#appliedWorks.of(name);
     if (appliedWork !== undefined && (appliedWork.isDeleting || appliedWork.evictionStart !== undefined))
       this.#queue.add(appliedPrefix + appliedWork.name);

@@ -1,5 +1,6 @@
 // Decides whether a ManifestWork may be executed as its executor: the hub is asked whether the user who changed the
-// work last may `execute-as` it. Without a proven user nobody can be asked about, and the work is not executed.
+// work last may `execute-as` it. If it is not proven which user that is, the hub cannot be asked, and the work is not
+// executed.
 import type { ApiObject } from '../../kube/types.ts';
 import type { Work } from '../work/work.ts';
 import type { User } from '../../model/user.ts';
@@ -11,7 +12,8 @@ import { ownPrefix } from '../work/manifest-work.ts';
 export interface RightParts {
   /**
    * Tells who is proven to have changed a work last. Undefined when the operator accepts works without that proof: the
-   * annotation is then believed, and a work without it is executed unasked.
+   * annotation with the user's name is then trusted, and a work without the annotation is executed without asking the
+   * hub.
    */
   readonly authors: Pick<Authors, 'of'> | undefined;
   /**
@@ -21,7 +23,10 @@ export interface RightParts {
   readonly mayExecuteAs: (user: User, namespace: string, name: string) => Promise<boolean>;
 }
 
-/** The answer for one ManifestWork: why it is not executed, undefined when it is, and the conditions to write. */
+/**
+ * The decision for one ManifestWork. `refused`: why it is not executed, undefined when it is. `conditions`: the
+ * conditions to write into its status.
+ */
 export interface Right {
   readonly refused: string | undefined;
   readonly conditions: readonly Finding[];

@@ -15,15 +15,15 @@ export interface KnownObject {
   /** A manifest that failed is not tried again before this time, on the clock of `performance.now()`. */
   readonly refusedUntilMs: number;
   /**
-   * The object is looked at again at this time, on the same clock, even if it has not changed: it is not as it should
-   * be, or rules that cost too much are evaluated again. Undefined when only a change requires that.
+   * The object is read again at this time, on the same clock, even if it has not changed: it differs from its manifest,
+   * or condition rules that cost too much are evaluated again. Undefined when only a change requires that.
    */
   readonly lookAtMs?: number | undefined;
-  /** When the object was last corrected, on the same clock. */
+  /** Times of the last corrections of the object, on the same clock. */
   readonly corrections: number[];
 }
 
-/** So many corrections of one object within {@link dampedMs} are made at once. The next correction has to wait. */
+/** Maximum number of corrections of one object within {@link dampedMs} that are made without waiting. */
 const freeCorrections = 3;
 /** Milliseconds between the last of {@link freeCorrections} corrections and the next one. */
 const dampedMs = 60_000;
@@ -31,7 +31,7 @@ const dampedMs = 60_000;
 export class KnownObjects {
   readonly #works = new Map<string, Map<string, KnownObject>>();
 
-  /** What is remembered of the objects of a ManifestWork, by their keys; for the caller to change. */
+  /** Returns the remembered objects of a ManifestWork by their keys. The caller adds and removes entries of the map. */
   of(work: string): Map<string, KnownObject> {
     let objects = this.#works.get(work);
     if (objects === undefined) this.#works.set(work, (objects = new Map()));

@@ -54,7 +54,8 @@ export async function reconcileWork(parts: ReconcileParts, work: Work): Promise<
     await writeStatus(settings, shallow(work), refusedResults(work, deep), acceptedBefore(work.object));
     return { afterMs: refusedMs };
   }
-  // Nobody is refused before the hub's policies have been read, which takes only a moment.
+  // Until the hub's admission policies have been read, it is not known whether the author is proven. A work is not
+  // refused for that; it is handled again a moment later.
   if (settings.authors?.isReading() === true) return { afterMs: pendingMs };
   const { executor, refused, conditions } = await chosenExecutor(settings, work);
   if (executor === undefined || refused !== undefined) {
@@ -65,8 +66,8 @@ export async function reconcileWork(parts: ReconcileParts, work: Work): Promise<
 }
 
 /**
- * Why a work cannot be handled because of its nesting. All that is hashed, compared and copied of a work comes through
- * here first.
+ * Why a work is nested too deeply to be handled; undefined when it is not. Called before anything else, since hashing,
+ * comparing and copying a work use recursive functions, which a deep work would make fail.
  */
 function depthFault({ object, manifests }: Work): string | undefined {
   if (!isTooDeep(object)) return undefined;
@@ -75,7 +76,7 @@ function depthFault({ object, manifests }: Work): string | undefined {
   return `${what} is nested deeper than ${mostLevels} levels, which this gateway does not handle`;
 }
 
-/** The work without a status that is nested too deeply, which is then written anew. */
+/** Returns the work with an empty status if its status is nested too deeply; the status is then written anew. */
 function shallow(work: Work): Work {
   return isTooDeep(work.object['status']) ? readWork({ ...work.object, status: {} }) : work;
 }
@@ -102,7 +103,7 @@ async function executeAs(
   const work = hasEnded ? given : await keepRevision(settings, given);
   const ensured = await appliedWorks.ensure(work, executor.key);
   // Somebody is deleting the AppliedManifestWork in the member. The objects that it records are deleted first. The
-  // event of its end causes the next call, which makes a new one.
+  // event of its deletion causes the next call, which creates a new AppliedManifestWork.
   if (ensured.isDeleting) return 'done';
   const appliedWork = hasEnded ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
   const owner = ownerReferenceTo(appliedWork);
@@ -117,7 +118,8 @@ async function executeAs(
   session.follow(executor, work.name, applied.objects, applied.denied);
   if (hasEnded) {
     const written = await writeStatus(settings, work, applied.results, conditions);
-    // The rules were just evaluated anew: somebody else may have written that it was complete.
+    // The condition rules were just evaluated again and the work is not complete: somebody else had written the
+    // condition Complete.
     if (findCondition(written, completeType)?.status !== 'True') return { afterMs: pendingMs };
     return sooner(outcomeOf(applied, false), await expire(settings, work));
   }
@@ -186,7 +188,7 @@ function refusedResults({ manifests }: Work, message: string): readonly Manifest
 
 /**
  * Writes conditions whose types begin with the gateway's prefix into the status of a work that is not applied now.
- * Sends no request when the work has them.
+ * Sends no request when the status has these conditions already.
  */
 export async function writeOwnConditions(
   { writer }: Pick<WorkSettings, 'writer'>,
@@ -224,18 +226,22 @@ async function writeStatus(
     return await write(results);
   } catch (error) {
     if (!isRefusedContent(error)) throw error;
-    // What a member's objects hold must not keep the hub from learning everything else.
+    // The hub refused the status because of values from the member's objects. Without these values, the rest of the
+    // status can still be written.
     return await write(results.map((result) => withoutValues(result, error.message)));
   }
 }
 
-/** Whether the hub refuses what the status says, or how long it is (413, or 500 of etcd). */
+/** Whether the hub refuses the content of the status (422) or its size (413, or an error of etcd). */
 function isRefusedContent(error: unknown): error is HubRefusal {
   if (!(error instanceof HubRefusal)) return false;
   return error.status === 422 || error.status === 413 || /too large/.test(error.message);
 }
 
-/** The result without values and conditions that come from the object, and with the reason. */
+/**
+ * Returns the result without the values and conditions that were read from the object, and with the hub's reason for
+ * refusing them.
+ */
 function withoutValues(result: ManifestResult, refused: string): ManifestResult {
   if (result.seen.state !== 'present') return result;
   const { observation } = result.seen;

@@ -8,7 +8,7 @@ import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
 import { makeExpressions, type Budget } from './cel/expression.ts';
 import { CelFault, ProgramFault } from './cel/steps.ts';
 
-/** An object and the rules for it, as they are sent to the thread that evaluates them. */
+/** The message to the worker thread that evaluates rules: an object and its condition rules. */
 export interface RulesOf {
   readonly object: JsonObject;
   readonly rules: readonly ConditionRule[];
@@ -28,8 +28,8 @@ const wellKnown: Readonly<Record<string, Pick<ConditionRule, 'expressions' | 'me
 };
 
 /**
- * Evaluates the rules and returns the conditions. An author's expression may run for ever: rule-evaluator.ts calls this
- * in a thread of its own. A rule for a well-known condition is left out if the object's kind
+ * Evaluates the rules and returns the conditions. An expression may run for ever, so rule-evaluator.ts calls this
+ * function in a separate thread, which it can end. A rule for a well-known condition is left out if the object's kind
  * does not have that condition.
  */
 export function evaluateRules(object: JsonObject, rules: readonly ConditionRule[]): readonly Finding[] {
@@ -75,7 +75,7 @@ function isTrue(value: unknown): boolean {
   return value;
 }
 
-/** The type that Go names for a value of CEL. */
+/** The Go type of a CEL value, as OCM's agent prints it in messages. */
 function goTypeOf(value: unknown): string {
   if (typeof value === 'bigint') return 'int64';
   if (typeof value === 'number') return 'float64';
@@ -121,7 +121,7 @@ function hasConditions(status: unknown): boolean {
 const mostStepsOfObject = 10_000_000;
 
 /**
- * Evaluates an expression, and pays for it.
+ * Evaluates an expression, and subtracts its steps from the budget.
  * @throws CelFault
  */
 function run(expression: string, variables: Readonly<Record<string, unknown>>, budget: Budget): unknown {

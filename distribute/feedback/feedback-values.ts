@@ -30,12 +30,15 @@ const wellKnown: Readonly<Record<string, readonly (readonly [name: string, path:
 };
 
 /**
- * Maximum number of bytes of UTF-8 in `jsonRaw`, as in OCM's agent; the hub's schema would take as many characters. A
- * longer value is reported as an error.
+ * Maximum number of bytes of UTF-8 in `jsonRaw`, as in OCM's agent. (The hub's schema limits the same field by
+ * characters.) A longer value is reported as an error.
  */
 const maxJsonLength = 1024;
 
-/** Reads the values that the rules name. @param rawJson whether those that are objects or lists are told as JSON */
+/**
+ * Reads the values that the rules name. @param rawJson whether values that are objects or lists are reported as JSON
+ * text
+ */
 export function readFeedback(object: JsonObject, rules: readonly FeedbackRule[], rawJson: boolean): Feedback {
   if (rules.length === 0) return { values: [], outcome: undefined };
   const values: JsonObject[] = [];
@@ -63,8 +66,8 @@ function pathsOf(object: JsonObject, { type, paths }: FeedbackRule): readonly Na
 }
 
 /**
- * Returns the first value at the path; undefined when there is none. A text is the reason why the value cannot be
- * written into the ManifestWork's status.
+ * Returns the first value at the path; undefined when there is none. If the value cannot be written into the
+ * ManifestWork's status, returns the reason as a text.
  */
 function valueAt(
   object: JsonObject,
@@ -92,7 +95,7 @@ function fieldValue(name: string, value: unknown, rawJson: boolean): JsonObject 
   if (typeof value === 'string') return { type: 'String', string: value };
   if (typeof value === 'boolean') return { type: 'Boolean', boolean: value };
   const isNumber = typeof value === 'number' || typeof value === 'bigint';
-  // The hub's schema takes integers of 64 bits only.
+  // The hub's schema of ManifestWork accepts only 64-bit integers in `integer`.
   if (isNumber && typeof goNumber(value) === 'bigint') return { type: 'Integer', integer: value };
   if (!rawJson) {
     const type = Array.isArray(value) ? '[]interface {}' : isNumber ? 'float64' : 'map[string]interface {}';

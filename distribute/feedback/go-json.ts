@@ -1,4 +1,4 @@
-// Writes JSON as Go's encoding/json does, byte for byte: agents of Open Cluster Management report values so.
+// Writes JSON exactly as Go's encoding/json does, because OCM's agents write feedback values with it.
 import { goNumber } from '../../lib/json/exact-json.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
 
@@ -6,9 +6,9 @@ import { isJsonObject } from '../../lib/objects/json-object.ts';
 const leastOfEntry = 5;
 
 /**
- * A value of JSON as Go's json.Marshal writes it: keys in the order of their bytes, and escapes for what HTML could
- * take for its own.
- * @returns undefined when it has more bytes of UTF-8; little more than these is written then
+ * A value of JSON as Go's json.Marshal writes it: keys sorted by their bytes, and `<`, `>` and `&` escaped, as Go does
+ * so that JSON can be put into HTML.
+ * @returns undefined when the JSON is longer than `mostBytes` bytes of UTF-8; writing stops soon after the limit
  */
 export function goJson(value: unknown, mostBytes: number): string | undefined {
   const parts: string[] = [];
@@ -39,7 +39,7 @@ export function goJson(value: unknown, mostBytes: number): string | undefined {
   return write(value) ? parts.join('') : undefined;
 }
 
-/** Go writes U+FFFD for half a pair of UTF-16 units. */
+/** Writes a string. A lone surrogate is written as U+FFFD, as in Go. */
 function textOf(text: string): string {
   return JSON.stringify(text.toWellFormed()).replace(
     /[<>&\u2028\u2029]/g,

@@ -1,5 +1,6 @@
-// Evaluates the `conditionRules` of ManifestWorks outside the event loop that serves requests. Their authors write
-// expressions and the patterns in them, and a pattern alone can run for ever.
+// Evaluates the `conditionRules` of ManifestWorks outside the event loop that serves requests. The authors of
+// ManifestWorks write the expressions and the regular expressions in them, and a single one could block the event loop
+// for very long.
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { extname } from 'node:path';
 import type { Finding } from '../../kube/objects/conditions.ts';
@@ -18,10 +19,15 @@ export interface RuleEvaluator {
   close(): void;
 }
 
-/** Real rules take less than a millisecond; the rest is for a machine that is busy with other things. */
+/**
+ * Milliseconds that the rules of one object may take. Real rules take less than one; the rest is for a busy machine.
+ */
 const deadlineMs = 500;
 const memoryMegabytes = 128;
-/** For so long rules that cost too much are not tried again: each try costs all others the deadline. */
+/**
+ * For this many milliseconds, rules that cost too much are not evaluated again: during each attempt, all other rules
+ * wait until the deadline.
+ */
 const notAgainMs = 10 * 60_000;
 const mostRemembered = 1_000;
 
@@ -34,7 +40,7 @@ export function makeRuleEvaluator(now: () => number = () => performance.now()): 
   });
   const tooDear = makeRecent<{ readonly untilMs: number; readonly why: string }>({ maxEntries: mostRemembered });
   let isClosed = false;
-  // The cluster is part of it: what one author writes decides nothing about the same text of another.
+  // The cluster is part of the key, so that costly rules in one cluster do not stop equal rules in another.
   const keyOf = (cluster: string, rules: readonly ConditionRule[]): string => hashOf([cluster, rules]);
   return {
     async evaluate(cluster, object, rules) {
@@ -46,7 +52,7 @@ export function makeRuleEvaluator(now: () => number = () => performance.now()): 
         return await worker.run(cluster, { object, rules });
       } catch (error) {
         if (isClosed) throw error;
-        // Also an object that cannot be sent to the thread is a matter of these rules alone.
+        // Any other error, such as an object that cannot be sent to the thread, fails only the rules of this object.
         if (!(error instanceof BoundExceeded)) return refused(rules, `failed: ${wordsOf(error)}`, '');
         tooDear.set(key, { untilMs: now() + notAgainMs, why: error.message });
         return refused(rules, error.message, laterWords);

@@ -1,4 +1,5 @@
-// The thread in which expressions of authors run: one message is an object with its rules, one answer their conditions.
+// The worker thread in which the CEL expressions of ManifestWorks run. Each message holds an object with its rules; the
+// answer holds the conditions.
 import { parentPort } from 'node:worker_threads';
 import { evaluateRules, type RulesOf } from './condition-rules.ts';
 

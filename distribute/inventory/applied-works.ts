@@ -1,5 +1,6 @@
-// Reads and writes the AppliedManifestWorks of one member, always with the gateway's own credential. They are watched.
-// An object that was just written is kept until the watch shows the write, so that callers see their own writes.
+// Watches and writes the AppliedManifestWorks of one member, always with the gateway's own credential. An
+// AppliedManifestWork that was just written is cached until the watch delivers it, so that callers see their own
+// writes.
 import { createHash } from 'node:crypto';
 import { startReflector, type Reflector } from '../../kube/reflector/reflector.ts';
 import type { ReflectorState, ReflectorTiming } from '../../kube/reflector/reflector-types.ts';
@@ -23,9 +24,12 @@ export interface AppliedResource {
   readonly uid: string;
 }
 
-/** An AppliedManifestWork, read once. Whoever may write it in the member may have written what it says. */
+/**
+ * The fields of an AppliedManifestWork. They must not be trusted: anyone with the right to write it in the member can
+ * forge them.
+ */
 export interface AppliedWork {
-  /** The AppliedManifestWork as the member has it, for what is written to it. */
+  /** The unparsed AppliedManifestWork as read from the member, needed for writing to it. */
   readonly object: ApiObject;
   readonly name: string;
   readonly uid: string;
@@ -33,7 +37,7 @@ export interface AppliedWork {
   readonly hasFinalizer: boolean;
   /** Hash of the hub's address. */
   readonly hubHash: string;
-  /** Who executes the work. */
+  /** Name of the agent that executes the work. */
   readonly agentId: string;
   /** Name of the ManifestWork on the hub. */
   readonly workName: string;
@@ -43,11 +47,14 @@ export interface AppliedWork {
   readonly appliedSpec: string;
   /** `status.appliedResources`. */
   readonly resources: readonly AppliedResource[];
-  /** When the ManifestWork was first found missing on the hub; undefined when it is not, or when that is no time. */
+  /**
+   * When the ManifestWork was first found missing on the hub; undefined when it is not missing, or when the field has
+   * no valid time.
+   */
   readonly evictionStart: string | undefined;
 }
 
-/** What marks the AppliedManifestWorks of this gateway, beside those of other hubs and other agents. */
+/** Tells the AppliedManifestWorks of this gateway from those of other hubs and other agents. */
 export interface HubMark {
   /** SHA-256 hash of the hub's address; names of AppliedManifestWorks begin with it. */
   readonly hubHash: string;
@@ -98,10 +105,10 @@ export const executorAnnotation = `${ownPrefix}executor`;
 /** Annotation with the state of the ManifestWork that was last applied without failures, as `textOfSpec` writes it. */
 export const appliedSpecAnnotation = `${ownPrefix}applied-spec`;
 
-/** What was read of each object: all of them are looked through at each reconcile. */
+/** Caches the parsed AppliedManifestWorks, since every reconcile looks through all of them. */
 const known = new WeakMap<ApiObject, AppliedWork>();
 
-/** Reads an AppliedManifestWork, once. What is missing or of another type is read as absent. */
+/** Parses an AppliedManifestWork, and caches the result. Fields of an unexpected type count as missing. */
 export function readAppliedWork(object: ApiObject): AppliedWork {
   const before = known.get(object);
   if (before !== undefined) return before;
@@ -143,11 +150,14 @@ export function hashOfHub(url: string): string {
 }
 
 /**
- * While the cluster does not serve AppliedManifestWorks, they are asked for again at this interval: their
- * CustomResourceDefinition may have been installed meanwhile. In milliseconds.
+ * Milliseconds between attempts to list AppliedManifestWorks while the cluster does not serve them. Their
+ * CustomResourceDefinition may be installed in the meantime.
  */
 const missingPollMs = 10_000;
-/** Longest wait in milliseconds until a list that the cluster refused is asked for again: rights may have changed. */
+/**
+ * Longest wait in milliseconds before a refused list is tried again, since the missing right may be granted in the
+ * meantime.
+ */
 const maxBackoffMs = 10_000;
 
 export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {

@@ -18,8 +18,8 @@ export interface KeepInventoryParts extends RemoveParts {
 }
 
 /**
- * Records the objects that are about to be created, still without UIDs. Otherwise an object would be unknown if the
- * process ended between creating and recording it.
+ * Records the objects that are about to be created, still without UIDs. Otherwise nobody would delete an object if the
+ * process ended after creating and before recording it.
  * @returns the AppliedManifestWork as it is afterwards
  * @throws HubRefusal, GatewayError
  */
@@ -87,7 +87,7 @@ export async function keepInventory(
   return { held, isPending: left.resources.length > 0 };
 }
 
-/** What there is to say when the objects `gone` are not deleted now; undefined when they are. */
+/** Why the objects `gone` are not deleted now; undefined when they are deleted. */
 function obstacleTo(
   { work, appliedWork: { resources: recorded, appliedSpec } }: KeepInventoryParts,
   results: readonly ManifestResult[],
@@ -110,7 +110,7 @@ function obstacleTo(
   return { held: heldBecause('TooMuchAtOnce', message), isPending: false };
 }
 
-/** The condition that says why objects which are to go stay. */
+/** The condition that says why objects were kept that should have been deleted. */
 export function heldBecause(reason: string, message: string): Finding {
   return { type: `${ownPrefix}PruneHeld`, status: 'True', reason, message };
 }
@@ -150,7 +150,10 @@ export function untracked(
   return recorded.filter((each) => !tracked.has(objectKey(each)));
 }
 
-/** So many objects may be deleted at once without the confirmation of a person, whatever their share. */
+/**
+ * Up to this number of objects may be deleted at once without a person's confirmation, whatever their share of all
+ * objects.
+ */
 const freely = 3;
 
 /**

@@ -19,8 +19,8 @@ export interface RemoveParts {
    */
   readonly ownObjects: MemberObjects | undefined;
   /**
-   * Whether the work on the hub has the object, or the gateway itself remembers that it had. What is recorded in the
-   * member may have been written by anybody there, so it alone causes no request with the gateway's own credential.
+   * Whether the work on the hub has the object, or the gateway itself remembers that it had. The AppliedManifestWork in
+   * the member may be forged, so an object that only it names is never deleted with the gateway's own credential.
    */
   readonly isOfWork: (object: ObjectName) => boolean;
   readonly owner: OwnerReference;

@@ -1,4 +1,4 @@
-// What a member serves, as the controllers ask for it.
+// Finds out which kinds a member serves.
 import { makeRestMapper, type RestMapper } from '../../kube/discovery/rest-mapper.ts';
 import { jsonOf } from './member-objects.ts';
 import type { MemberClient } from './member-client.ts';

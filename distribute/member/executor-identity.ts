@@ -23,7 +23,7 @@ export interface Executor {
   readonly isNamed: boolean;
 }
 
-/** The gateway's own credential, for what no ManifestWork names. */
+/** The gateway's own credential as executor. */
 export const ownExecutor: Executor = { key: 'gateway', account: 'gateway', isNamed: false };
 
 /** The identity rules for requests of clients: a function from a user to the user that the cluster sees. */

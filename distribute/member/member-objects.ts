@@ -92,7 +92,7 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
     try {
       return await client.request(call);
     } catch (error) {
-      // The cluster does answer: only this object cannot be handled.
+      // The cluster did answer, so this must not count as an unreachable cluster: only this object cannot be handled.
       if (error instanceof AnswerTooLong) throw new MemberRefusal(502, 'AnswerTooLong', error.message);
       throw error;
     }
@@ -115,7 +115,8 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
       return isNotFound(answer) ? undefined : read(answer);
     },
     async create(object, body) {
-      // An object without a name has no path; what is created is recorded and deleted by its name.
+      // Called only to refuse a manifest without a name: the created object is recorded, and later deleted, by its
+      // name.
       at(object);
       const collection = pathOf(object.kind, object.namespace);
       return read(await write('create', object, createCall(collection, body, { fieldManager })));

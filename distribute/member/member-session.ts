@@ -46,7 +46,10 @@ export interface WatchedObject {
    * watch or the executor may not use it.
    */
   readonly isFollowable: boolean;
-  /** Its `resourceVersion`; 'absent' when there is none, undefined while its collection is not watched. */
+  /**
+   * The object's `resourceVersion`; 'absent' when the object does not exist, undefined while its collection is not
+   * watched.
+   */
   readonly version: string | undefined;
 }
 
@@ -113,13 +116,13 @@ export class MemberSession {
     this.#denied.note(work, executor, denied);
   }
 
-  /** Watches nothing for a ManifestWork any more. */
+  /** Ends the watches for a ManifestWork. */
   forget(work: string): void {
     for (const { types } of this.#executors.values()) types.use(work, []);
     this.#denied.forget(work);
   }
 
-  /** Returns what the watch of an object's collection tells of the object. */
+  /** Returns the state of an object according to the watch of its collection. */
   watched(executor: Executor, object: ObjectName): WatchedObject {
     const { types } = this.#as(executor);
     const type = collectionOf(object);

@@ -11,7 +11,7 @@ import { makeUser, type User } from '../../model/user.ts';
 import { conditionsOf, findCondition, generationOf, type Finding } from '../../kube/objects/conditions.ts';
 import { modifierAnnotation, type StampPolicy } from './stamp-policy.ts';
 
-/** A user of the hub. */
+/** A user of the hub, as the annotation names it. */
 export interface Modifier {
   readonly name: string;
   readonly groups: readonly string[];
@@ -35,8 +35,8 @@ export function authorFrom(modifier: Modifier): Author {
 }
 
 /**
- * Returns the author that an object's annotation names, proven or not; undefined when it names nobody, a message when
- * nobody can act as whom it names.
+ * Returns the author that an object's annotation names, proven or not; undefined without the annotation; a message when
+ * the named user is no valid identity.
  */
 export function authorOf(object: ApiObject): Author | { readonly fault: string } | undefined {
   const modifier = lastModifierOf(object);
@@ -121,19 +121,19 @@ export class Authors {
     this.#binding.close();
   }
 
-  /** Whether policy and binding are still being read, so that `of` cannot answer yet. */
+  /** Whether the policy and its binding are still being read from the hub, so that `of` cannot answer yet. */
   isReading(): boolean {
     return this.#states().some(({ synced, fault }) => !synced && fault === undefined);
   }
 
-  /** A text that is another one when `of` may give another answer for objects that have not changed. */
+  /** A text that changes when `of` may give another answer for objects that have not changed. */
   standing(): string {
     if (this.isReading()) return 'reading';
     const since = this.#sinceMs();
     return typeof since === 'string' ? since : `${since} ${since <= Date.now()}`;
   }
 
-  /** Forgets an object that was deleted. */
+  /** Drops what is stored about an object that was deleted. */
   forget(uid: string): void {
     this.#first.delete(uid);
   }
@@ -143,7 +143,7 @@ export class Authors {
     const { metadata } = object;
     const since = this.#sinceMs();
     if (typeof since === 'string') return { fault: since };
-    // Also of an object that names nobody yet, so that its next change proves who made it.
+    // Recorded even for an object without the annotation, so that the author of its next change counts as proven.
     if (Date.now() >= since && !this.#first.has(metadata.uid)) this.#first.set(metadata.uid, generationOf(object));
     const author = authorOf(object);
     if (author === undefined)

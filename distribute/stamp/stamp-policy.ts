@@ -1,6 +1,6 @@
-// Makes the admission policies of the hub by which an object names who changed it last. The mutating policy writes the
-// user of the request into an annotation; the validating policy refuses any other name there. The annotation is trusted
-// only while the validating policy on the hub is exactly the one that is made here.
+// Makes the admission policies of the hub that record in an object which user changed it last. The mutating policy
+// writes the user of the request into an annotation; the validating policy refuses any other name there. The annotation
+// is trusted only while the validating policy on the hub is exactly the one that is made here.
 import { fieldOf, isJsonObject, listAt, textAt } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import type { ResourceType } from '../../kube/objects/objects.ts';
@@ -18,7 +18,10 @@ export interface StampRules {
   /** Name of the policies on the hub, and of their bindings. */
   readonly name: string;
   readonly types: readonly ResourceType[];
-  /** CEL that tells whether an update changes what the annotation is about. A create always does. */
+  /**
+   * CEL expression: whether an update changes a part of the object whose author the annotation names. For a create the
+   * annotation is always written.
+   */
   readonly changes: string;
 }
 

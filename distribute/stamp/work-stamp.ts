@@ -12,8 +12,9 @@ const ownDiffers = [
 
 /**
  * CEL that tells whether an update changes what decides about the objects in the cluster: the spec, the label of the
- * ManifestWorkReplicaSet, the order of deletion when the cluster leaves, and all annotations of the gateway but the two
- * that are written for it: the history by the gateway, the stamp by the hub.
+ * ManifestWorkReplicaSet, the order of deletion when the cluster leaves, and all annotations of the gateway except two
+ * that no user writes: the history, which the gateway writes, and the annotation with the last author, which the hub
+ * writes.
  */
 export const workChanges = [
   'object.?spec != oldObject.?spec',

@@ -49,23 +49,25 @@ export function inApplyOrder<T extends { readonly meta: { readonly kind: string 
   return [...groups.filter((members) => members.length > 0), ...others];
 }
 
-/** What one reconcile applies. */
+/** The manifests that one reconcile applies, and their order. */
 export interface Plan {
   /** The manifests, to be applied one group after the other. */
   readonly groups: readonly (readonly Manifest[])[];
-  /** The manifests that are not applied because the last one of the same object is, each with that one. */
+  /**
+   * The manifests that are not applied because a later manifest is of the same object. Each is mapped to the last such
+   * manifest, which is applied.
+   */
   readonly instead: ReadonlyMap<Manifest, Manifest>;
 }
 
 /**
- * Plans one reconcile. Of a complete work, the objects that its status lists are read in place of its manifests, which
- * may have changed since. Whoever may write the status may have written them, so only those are read that the
- * AppliedManifestWork records.
+ * Plans one reconcile. For a complete work, whose manifests may have changed since, the objects that its status lists
+ * are only read. The status may be forged, so only those objects are read that the AppliedManifestWork records too.
  * @throws as {@link RestMapper.find}
  */
 export async function planOf(work: Work, kinds: Pick<RestMapper, 'find'>): Promise<Plan> {
   if (work.isComplete) {
-    // The member says what the plural name of the kind is.
+    // The plural name in the status is not trusted; it is looked up in the member's discovery.
     const reported = work.reported.map(({ meta }) => ({ meta: { ...meta, resource: '' }, object: undefined }));
     const manifests = reported.map((each) => ({ ...each, fault: faultOfMeta(each.meta) }));
     return { groups: inApplyOrder(manifests), instead: new Map() };
@@ -75,8 +77,8 @@ export async function planOf(work: Work, kinds: Pick<RestMapper, 'find'>): Promi
 }
 
 /**
- * The manifests whose object another one further down is of, too, with that one. As with OCM's agent the last one
- * counts; if each were applied, both would be written again and again.
+ * Finds manifests of an object for which a later manifest exists too, each with the last one. As with OCM's agent, only
+ * the last one is applied; if all were, each would overwrite the other again and again.
  * @throws as {@link RestMapper.find}
  */
 async function repeatedIn(
@@ -89,7 +91,8 @@ async function repeatedIn(
   for (const [last, ...others] of [...byName.values()].map((each) => each.toReversed())) {
     if (others.length === 0) continue;
     const { group, version, kind } = last!.meta;
-    // Only then is the kind asked for: its CustomResourceDefinition may be a manifest that is applied first.
+    // Discovery is read only when several manifests could be of one object, because a CustomResourceDefinition in the
+    // same work may define the kind.
     const namespaced = (await kinds.find(group, version, kind))?.namespaced !== false;
     const lasts = new Map([[namespaced ? last!.meta.namespace : '', last!]]);
     for (const manifest of others) {

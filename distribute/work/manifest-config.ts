@@ -72,9 +72,9 @@ export const defaultFieldManager = 'work-agent';
 
 /** One entry of `spec.manifestConfigs`. */
 export interface ConfigEntry {
-  /** Which objects it is for; namespace and name may be patterns with `*`. */
+  /** The objects to which this entry applies; namespace and name may be patterns with `*`. */
   readonly identifier: ResourceIdentifier;
-  /** Undefined when the entry says nothing of the strategy. */
+  /** The update strategy; undefined when the entry does not set one. */
   readonly strategy: UpdateStrategy | undefined;
   readonly feedbackRules: readonly FeedbackRule[];
   readonly conditionRules: readonly ConditionRule[];
@@ -83,11 +83,11 @@ export interface ConfigEntry {
 /** Names an object of a cluster without the version of its kind. */
 export type ResourceIdentifier = Pick<ResourceMeta, 'group' | 'resource' | 'namespace' | 'name'>;
 
-/** What a ManifestWork says of its objects. */
+/** The configuration of all manifests of a ManifestWork. */
 export interface WorkConfig {
   readonly configs: readonly ConfigEntry[];
   readonly deleteOption: DeleteOption;
-  /** Whether a rule says when the work is complete. */
+  /** Whether a condition rule of the work can give the condition Complete. */
   readonly completes: boolean;
 }
 
@@ -141,7 +141,7 @@ function readIdentifier(written: unknown): ResourceIdentifier {
   };
 }
 
-/** The configuration of the manifest of this object. */
+/** Returns the configuration for the manifest of this object. */
 export function configOf({ configs, deleteOption }: WorkConfig, object: ResourceIdentifier): ManifestConfig {
   const matching = configs.filter(({ identifier }) => isFor(identifier, object));
   const strategy = matching.find((each) => each.strategy !== undefined)?.strategy ?? strategyOf({});
@@ -178,7 +178,10 @@ function isFor(wanted: ResourceIdentifier, object: ResourceIdentifier): boolean 
   );
 }
 
-/** Type of the condition of a work whose objects have done what they were made for. Condition rules give it. */
+/**
+ * Type of the condition that means that a work has finished, for example because its Jobs are done. Condition rules can
+ * give it.
+ */
 export const completeType = 'Complete';
 
 /** `spec.deleteOption` of a ManifestWork: what becomes of its objects and of itself. */

@@ -55,8 +55,8 @@ export function metaOf(ordinal: number, manifest: JsonObject): ResourceMeta {
 }
 
 /**
- * Why a manifest cannot be that of one object, in words for its author; undefined when it can. Without a name there is
- * no request for it: a path without one is that of all objects.
+ * Why a manifest does not describe exactly one object, as a message for its author; undefined when it does. For example
+ * without a name: a request path without a name would mean all objects of the kind.
  */
 export function faultOfMeta({ group, version, kind, name, namespace }: ResourceMeta): string | undefined {
   if (!isGroup(group) || !isLabel(version)) return 'apiVersion must be VERSION or GROUP/VERSION';

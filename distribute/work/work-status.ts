@@ -8,7 +8,7 @@ import { completeType } from './manifest-config.ts';
 import { ownPrefix, type ResourceMeta } from './manifest-work.ts';
 import type { ReportedManifest, Work } from './work.ts';
 
-/** What the gateway read from an object, by the feedback rules and condition rules of its ManifestWork. */
+/** Values and conditions that the feedback rules and condition rules of a ManifestWork give for one of its objects. */
 export interface Observation {
   readonly feedback: Feedback;
   /** Conditions that the ManifestWork's `conditionRules` give for the object. */
@@ -232,8 +232,8 @@ function feedbackField(values: readonly JsonObject[]): ManifestEntry['statusFeed
 }
 
 /**
- * Returns a function that finds what was reported of a manifest: the entry with the same ordinal, or else the only one
- * for the same object.
+ * Returns a function that finds the entry of a manifest in the old status: the entry with the same ordinal, or else the
+ * only entry for the same object.
  */
 function makeReportFinder(reported: readonly ReportedManifest[]): (meta: ResourceMeta) => ReportedManifest | undefined {
   const exact = new Map<string, ReportedManifest>();

@@ -1,4 +1,4 @@
-// A ManifestWork of OCM's API, read once: every step of handling it works with what is read here.
+// Parses a ManifestWork of OCM's API. All other files use the parsed form.
 import { fieldOf, isJsonObject, listAt, textAt, textsAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import {
   conditionsOf,
@@ -19,16 +19,16 @@ import {
   type ResourceMeta,
 } from './manifest-work.ts';
 
-/** One manifest of a work, and which object it is of. */
+/** One manifest of a work, and the object that it describes. */
 export interface Manifest {
   readonly meta: ResourceMeta;
   /** The manifest; undefined when it is not a JSON object. */
   readonly object: JsonObject | undefined;
-  /** Why it cannot be that of one object; undefined when it can. */
+  /** Why the manifest does not describe exactly one object; undefined when it does. */
   readonly fault: string | undefined;
 }
 
-/** What the status of a work says of one manifest: an entry of `status.resourceStatus.manifests`. */
+/** The entry of one manifest in the status of a work (`status.resourceStatus.manifests`). */
 export interface ReportedManifest {
   readonly meta: ResourceMeta;
   readonly conditions: readonly Condition[];
@@ -36,11 +36,11 @@ export interface ReportedManifest {
   readonly values: readonly JsonObject[];
 }
 
-/** A ServiceAccount, or why a work that names an executor names none. */
+/** The ServiceAccount that `spec.executor` names, or why `spec.executor` does not name one. */
 export type NamedExecutor = { readonly namespace: string; readonly name: string } | { readonly fault: string };
 
 export interface Work extends WorkConfig {
-  /** The ManifestWork as the hub has it, for what is written to it. */
+  /** The unparsed ManifestWork as read from the hub, needed for writing to it. */
   readonly object: ApiObject;
   readonly name: string;
   /** The namespace on the hub, which has the name of the cluster. */
@@ -48,27 +48,30 @@ export interface Work extends WorkConfig {
   readonly uid: string;
   readonly generation: number | undefined;
   readonly isDeleting: boolean;
-  /** Whether it has the finalizer without which nothing is applied. */
+  /** Whether the work has the gateway's finalizer. Nothing is applied before the finalizer is set. */
   readonly hasFinalizer: boolean;
   /** The manifests, in the order of the spec. */
   readonly manifests: readonly Manifest[];
-  /** What `spec.executor` names; undefined when the work has none. */
+  /** The executor that `spec.executor` names; undefined when the work has no `spec.executor`. */
   readonly executor: NamedExecutor | undefined;
   /** Whether a person allows this generation to delete any number of objects. */
   readonly allowsPrune: boolean;
-  /** Whether a ManifestWorkReplicaSet made it. */
+  /** Whether a ManifestWorkReplicaSet made the work. */
   readonly isOfReplicaSet: boolean;
   readonly conditions: readonly Condition[];
-  /** What the status says of the manifests. Whoever may write the status may have written it. */
+  /**
+   * The entries for the manifests in the work's status. They must not be trusted: anyone who may write the status can
+   * forge them.
+   */
   readonly reported: readonly ReportedManifest[];
   /**
-   * Whether the work is complete: its status says so, and its rules ask for it. Without such rules somebody else wrote
-   * the condition.
+   * Whether the work is complete: its status has the condition Complete, and one of its condition rules can give this
+   * condition. Without such a rule, somebody else wrote the condition.
    */
   readonly isComplete: boolean;
 }
 
-/** Reads a ManifestWork. What is missing or of another type is read as absent. */
+/** Parses a ManifestWork. Fields of an unexpected type count as missing. */
 export function readWork(object: ApiObject): Work {
   const { name, namespace = '', uid } = object.metadata;
   const conditions = conditionsOf(object);

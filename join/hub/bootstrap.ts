@@ -31,8 +31,7 @@ export async function readBootstrap(
 }
 
 /**
- * Deletes the bootstrap Secret, unless it belongs to somebody else: it is Cluster API's by type or label, or it has
- * owner references.
+ * Deletes the bootstrap Secret, unless it has another owner: it has Cluster API's type or label, or an owner reference.
  */
 export async function deleteBootstrap(writer: ObjectWriter, { secret }: Bootstrap): Promise<void> {
   const isClusterApis =

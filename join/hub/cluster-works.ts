@@ -42,7 +42,7 @@ export async function deleteNextWorks(
 
 /**
  * Deletes the cluster's add-ons and ManifestWorks although the cluster cannot be reached. Their finalizers are removed
- * too, since nobody can do in the cluster what the finalizers wait for.
+ * too, since the clean-up in the cluster for which they wait is no longer possible.
  */
 export async function dropWorks(
   client: Pick<ApiClient, 'request'>,

@@ -34,8 +34,9 @@ export interface AccessSettings extends Pick<JoinSpec, 'memberNamespace' | 'impe
 }
 
 /**
- * Name of a ClusterRole, and of its ClusterRoleBinding. A second hub may let the same member join in another namespace.
- * The names of its cluster-scoped objects then have to differ too.
+ * Name of a ClusterRole, and of its ClusterRoleBinding. A second hub may let the same member join, with another
+ * namespace. So a namespace other than the default one is part of the name, and the cluster-scoped objects of the two
+ * hubs have different names.
  */
 function roleName(purpose: string, memberNamespace: string): string {
   return `portcullis:${purpose}${memberNamespace === defaultMemberNamespace ? '' : `:${memberNamespace}`}`;

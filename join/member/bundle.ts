@@ -33,7 +33,10 @@ function documentsIn(key: string, text: string): readonly JsonObject[] {
   try {
     return [...objectsIn(Buffer.from(text))].map(({ object, line }) => {
       if (textAt(object, 'metadata', 'name') === '')
-        throw new YamlFault('metadata.name is missing, or is no text; n and y are true and false', { line, column: 1 });
+        throw new YamlFault(
+          'metadata.name is missing, or is no text; YAML reads n and y as false and true, so write them in quotes',
+          { line, column: 1 },
+        );
       return object;
     });
   } catch (error) {

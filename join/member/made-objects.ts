@@ -1,6 +1,6 @@
-// Finds the objects in the member that a ClusterJoin has made. The status of the ClusterJoin lists them, but whoever
-// may write that status may list others. So only objects count that a ClusterJoin makes by kind, namespace and name,
-// and that carry the UID of this one.
+// Finds the objects in the member that a ClusterJoin has made. The status of the ClusterJoin lists them, but anyone who
+// may write the status could add other objects to the list. So an object counts only if its kind, namespace and name
+// are those of an object that a ClusterJoin makes, and if its annotation has the UID of this ClusterJoin.
 import { textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import { MemberRefusal, type MemberObjects } from '../../distribute/member/member-objects.ts';

@@ -65,7 +65,7 @@ const namespaces: ServedKind = {
 };
 
 function refuseWrites(): never {
-  throw new Error('only reads are meant here');
+  throw new Error('this client must only read objects');
 }
 
 function specOf(join: ApiObject, access: Access, rule: AddressRule): ClusterSpec {

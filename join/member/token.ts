@@ -65,8 +65,8 @@ export function timesOf(issuedMs: number, expiresMs: number, timeScale: number, 
 }
 
 /**
- * Checks that the member takes the token as that of the gateway's ServiceAccount, and that the token may impersonate.
- * Resolves with the reason when one is not so, otherwise with undefined.
+ * Checks that the token authenticates as the gateway's ServiceAccount in the member, and that it may impersonate.
+ * Resolves with the reason when a check fails, otherwise with undefined.
  */
 export async function tokenFault(member: ReachedMember, namespace: string): Promise<string | undefined> {
   const account = `system:serviceaccount:${namespace}:${accountName}`;

@@ -185,7 +185,8 @@ export function isMadeFor(object: unknown, join: ApiObject): boolean {
 export function installHash({ memberNamespace, impersonate, index, executeWorks, bundle }: JoinSpec): string {
   const { users, groups, extras } = impersonate;
   const parts = [memberNamespace, users ?? null, groups ?? null, extras, index, executeWorks, bundle ?? null];
-  // Version 0.1.0 made a rule for every name of a list without any. The rights of such a ClusterJoin are made anew.
+  // For an empty list of users or groups, version 0.1.0 made a rule without names, which allows all names. For such a
+  // ClusterJoin the hash changes here, so that its RBAC objects are applied again.
   if (users?.length === 0 || groups?.length === 0) parts.push('nobody');
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }

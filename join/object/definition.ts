@@ -17,7 +17,9 @@ import { clusterJoins, defaultMemberNamespace, joinKind } from './cluster-join.t
 const namespace: Schema = { ...text, maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' };
 const name: Schema = { ...text, minLength: 1, maxLength: 253 };
 const names: Schema = list({ ...text, minLength: 1, maxLength: 253 }, { maxItems: 512 });
-/** Nobody reads a list of nobody as all, as RBAC does with names of resources: it is refused. */
+/**
+ * Names of users or groups. An empty list is refused, because RBAC reads an empty list of resourceNames as all names.
+ */
 const someNames: Schema = { ...names, minItems: 1 };
 const object: Schema = record({ apiVersion: text, kind: text, namespace: text, name: text, uid: text });
 

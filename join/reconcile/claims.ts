@@ -1,11 +1,11 @@
-// Records which ClusterJoin has which member, so that one member does not join under two names.
+// Records which member joined by which ClusterJoin, so that one member does not join under two names.
 import { textAt } from '../../lib/objects/json-object.ts';
 import type { ApiObject, ApiObjects } from '../../kube/types.ts';
 
 export interface Claims {
   /**
    * Claims the member whose `kube-system` Namespace has this UID for a ClusterJoin. Returns the name of another
-   * ClusterJoin that has the member already; otherwise undefined.
+   * ClusterJoin by which the member has joined already; otherwise undefined.
    */
   claim(join: ApiObject, clusterUid: string): string | undefined;
   /** Ends the claims of the ClusterJoin with this name. */
@@ -13,8 +13,8 @@ export interface Claims {
 }
 
 /**
- * Claims are kept in memory beside the UIDs in the statuses: two ClusterJoins may reach the same member at the same
- * time, before the status of either has its UID.
+ * Besides the `clusterUID` in the statuses of ClusterJoins, claims are kept in memory: two ClusterJoins may reach the
+ * same member at the same time, before the UID is in the status of either.
  */
 export function makeClaims(joins: () => ApiObjects): Claims {
   const claimed = new Map<string, string>();

@@ -1,4 +1,4 @@
-// What each reconciliation of a ClusterJoin works with, and the error that ends one.
+// The clients and settings that every step of reconciling a ClusterJoin uses, and the error that ends a step.
 import type { AddressRule } from '../../model/address-rule.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterReader } from '../../model/store.ts';

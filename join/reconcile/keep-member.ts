@@ -79,8 +79,8 @@ async function rotate(
 
 /**
  * Writes a changed certificate authority into the status. If the member can be verified with it, it also replaces the
- * authority in the Secret. That is not so for a cluster behind a load balancer with a certificate of another authority.
- * Returns the access by which the member is reached from now on.
+ * authority in the Secret. (A cluster behind a load balancer may have a certificate of another authority, and then the
+ * Secret stays unchanged.) Returns the access by which the member is reached from now on.
  */
 async function followAuthority(
   { rule, writer }: JoinParts,

@@ -117,7 +117,8 @@ async function removeFromMember(
     if (access === undefined)
       return { reason: 'NoCredential', message: 'there is neither the Secret of the cluster nor the bootstrap Secret' };
     return await withMember(join, access, rule, async (member) => {
-      // When only the last objects are left, the right to read this UID may be gone already.
+      // When only the objects that are removed last are left, the gateway may have lost the right to read the Namespace
+      // kube-system.
       const mayAsk = status.memory.installed.some((each) => !isLast(each));
       if (mayAsk && (await clusterUidOf(member)) !== status.memory.clusterUID)
         return { reason: 'OtherCluster', message: 'another cluster answers at the address of the one that joined' };

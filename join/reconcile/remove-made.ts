@@ -1,5 +1,5 @@
-// Removes objects of a ClusterJoin from the member: those that its spec no longer asks for, or all of them. What the
-// status lists is only a hint, see made-objects.ts.
+// Removes objects of a ClusterJoin from the member: those that its spec no longer asks for, or all of them. The list in
+// the status may be forged, so made-objects.ts decides which objects may be removed.
 import { textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../kube/types.ts';
 import type { ObjectWriter } from '../../kube/objects/object-writer.ts';
@@ -75,7 +75,8 @@ async function madeInOrder(
       const found = await madeObject(objects, join, each);
       if (found !== undefined) made.push(found);
     } catch (error) {
-      // The gateway may read what it has made, until the last objects are removed that permit it.
+      // 403 is expected only for objects that the ClusterJoin did not make, or after the objects are removed that grant
+      // the right to read. Otherwise it is an error.
       if (!isDenied(error) || (isListed && !isLast(each))) throw error;
     }
   }
@@ -83,7 +84,7 @@ async function madeInOrder(
   return made.filter(({ kind }) => kind !== 'ServiceAccount' || !removesNamespace);
 }
 
-/** Whether the object is removed at last, since the gateway needs it for removing the others. */
+/** Whether the object is removed last, since the gateway needs it to remove the others. */
 export function isLast(each: InstalledObject): boolean {
   return each.namespace !== undefined || each.kind === 'Namespace' || isLeave(each);
 }
@@ -93,9 +94,9 @@ function isLeave({ kind, name }: InstalledObject): boolean {
 }
 
 /**
- * Whether Kubernetes' garbage collector removes the object, so that the gateway need not: the `leave` ClusterRole goes
- * with its binding, a Role and its binding with the ServiceAccount or the Namespace. The ServiceAccount goes with the
- * Namespace, unless that is somebody else's.
+ * Whether Kubernetes' garbage collector removes the object, so that the gateway need not: the `leave` ClusterRole is
+ * deleted with its binding, a Role and its binding with the ServiceAccount or the Namespace. The ServiceAccount is
+ * deleted with the Namespace, unless the Namespace was made by somebody else.
  */
 function isCollected(each: InstalledObject): boolean {
   return each.kind === 'Role' || each.kind === 'RoleBinding' || (isLeave(each) && each.kind === 'ClusterRole');

@@ -1,10 +1,10 @@
-// Reads the documents in which an API server says what it serves: aggregated discovery (KEP-3352), which describes all
-// groups in two answers, and the older documents of groups and of one group's version. Their names become parts of
-// request paths, so what cannot be a name in Kubernetes is left out.
+// Parses discovery documents of an API server: aggregated discovery (KEP-3352), which describes all groups in two
+// answers, and the older APIGroupList and APIResourceList. The names in them become parts of request paths, so entries
+// with invalid names are left out.
 import { isJsonObject, objectsAt, textAt, textsAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { isGroup, isKind, isLabel } from '../../lib/objects/api-names.ts';
 
-/** A kind in one version, and the resource that its objects are. */
+/** A kind in one version of its group, with the plural name of its resource. */
 export interface ServedKind {
   /** API group; '' is the core group. */
   readonly group: string;
@@ -39,12 +39,15 @@ export function isAggregated(document: unknown): document is JsonObject {
   return isJsonObject(document) && document['kind'] === 'APIGroupDiscoveryList';
 }
 
-/** Whether a resource is one of another, such as `pods/log`. */
+/** Whether it is a subresource, such as `pods/log`. */
 export function isSubresource({ resource }: Pick<ServedResource, 'resource'>): boolean {
   return resource.includes('/');
 }
 
-/** Groups of aggregated discovery whose own server is down: what is said of them is old or missing. */
+/**
+ * Groups that aggregated discovery marks as stale, because their extension API server does not answer: their resources
+ * are outdated or missing in the document.
+ */
 export function staleGroups(document: JsonObject): readonly string[] {
   return objectsAt(document, 'items')
     .filter((item) => objectsAt(item, 'versions').some(({ freshness }) => freshness === 'Stale'))

@@ -7,8 +7,8 @@ import { groupVersionPath } from '../paths.ts';
 import { groupsIn, isSubresource, listedResources, type ServedResource } from './documents.ts';
 
 /**
- * Reads a document of discovery, such as `/apis/apps/v1`; undefined when the server answers 404. What it throws, the
- * methods of {@link RestMapper} throw.
+ * Reads a discovery document, such as `/apis/apps/v1`; undefined when the server answers 404. Its errors are passed on
+ * by the methods of {@link RestMapper}.
  */
 export type ReadDocument = (path: string) => Promise<JsonObject | undefined>;
 
@@ -22,7 +22,7 @@ export interface RestMapper {
   findResource(group: string, version: string, resource: string): Promise<ServedResource | undefined>;
   /** Finds a resource by its plural or singular name in every version that has it, the preferred one first. */
   versionsOf(group: string, resource: string): Promise<readonly ServedResource[]>;
-  /** Forgets what is known of a group. To be called when a CustomResourceDefinition of the group changed. */
+  /** Drops the cached answers about a group. To be called when a CustomResourceDefinition of the group changed. */
   forget(group: string): void;
 }
 
@@ -30,7 +30,7 @@ export interface RestMapper {
 const missingForMs = 1_000;
 const maxAgeMs = 600_000;
 
-/** What was read under one path, and when the reading began. */
+/** A document that was read from one path, and when the request began. */
 interface Read<Value> {
   readonly value: Promise<Value>;
   readonly atMs: number;
@@ -82,7 +82,7 @@ export function makeRestMapper(readDocument: ReadDocument): RestMapper {
   };
 }
 
-/** What is known under the key, or else what `read` reads; a reading that fails is not remembered. */
+/** Returns the cached answer for the key, or calls `read` and caches its answer. A failed answer is not cached. */
 function remembered<Value>(known: Map<string, Read<Value>>, key: string, read: () => Promise<Value>): Read<Value> {
   const before = known.get(key);
   if (before !== undefined && performance.now() - before.atMs <= maxAgeMs) return before;

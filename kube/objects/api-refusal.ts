@@ -1,6 +1,6 @@
 // The error of a request of our own code that an API server, the hub's or a member's, answers with an error status.
 
-/** An API server answered with an error status. Who asked it is said by the subclass. */
+/** An API server answered with an error status. The subclasses tell whether it was the hub's or a member's. */
 export class ApiRefusal extends Error {
   /** HTTP status of the answer. */
   readonly status: number;

@@ -1,6 +1,6 @@
 // Writes objects of an API server, mostly of the hub. The message of an error says what was refused and why, and which
-// RBAC rule is missing. Values that the server quotes are removed from its message, since they may be those of the
-// object.
+// RBAC rule is missing. Values that the server quotes are removed from its message, since they may come from the
+// object, which may hold secrets.
 import { textsAt } from '../../lib/objects/json-object.ts';
 import { collectionPath, objectPath } from '../paths.ts';
 import { readStatus } from '../status.ts';

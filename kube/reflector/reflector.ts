@@ -75,7 +75,7 @@ class HubReflector implements Reflector {
   #closeLookUntilMs = Number.NEGATIVE_INFINITY;
   #wake: () => void = () => undefined;
   #missingSeen = 0;
-  /** True from a 410 to the watch right after a list until a watch is served. */
+  /** True after a watch that began right after a list was answered 410, until a watch succeeds. */
   #expiredAtOnce = false;
   /** True when the last paged list got 410 between two pages. The next list is then requested without paging. */
   #unpaged = false;

@@ -1,4 +1,4 @@
-// Changes single texts of a JSON object in its bytes. Everything else passes as it was written: numbers beyond 2^53,
+// Changes single strings of a JSON object directly in its bytes. All other bytes stay unchanged: numbers beyond 2^53,
 // escape sequences, repeated keys, and nesting that would overflow the stack of a recursive function.
 import { MemberCursor } from './json-cursor.ts';
 import { byte, malformed, skipSpace, skipString, skipValue, textOf } from './json-scan.ts';
@@ -35,10 +35,10 @@ export function withApiVersions(bytes: Buffer, from: string, to: string): Buffer
 }
 
 /**
- * The object with a `metadata.uid`, by which a write finds this very object or is refused. One that is there already
- * stays, and is compared by the API server.
- * @returns undefined where it is not sure which uid a reader would find: without `metadata`, with two of either key, or
- *   with a uid that is no text or empty
+ * Adds `metadata.uid` to the object, so that the API server refuses a write to another object of the same name. A uid
+ * that is there already stays; the API server compares it.
+ * @returns undefined when it is not certain which uid the API server would read: without `metadata`, with a repeated
+ *   key `metadata` or `uid`, or with a uid that is empty or no string
  * @throws MalformedAnswer when the bytes are not a JSON object
  */
 export function withUid(bytes: Buffer, uid: string): Buffer | undefined {

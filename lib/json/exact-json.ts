@@ -4,7 +4,7 @@
 
 declare global {
   interface BigInt {
-    /** What JSON.stringify asks a bigint for. */
+    /** Called by JSON.stringify for each bigint. */
     toJSON(): unknown;
   }
 }
@@ -12,8 +12,8 @@ declare global {
 /** JSON.rawJSON (ECMAScript 2026), which TypeScript's library does not declare yet. */
 const { rawJSON } = JSON as typeof JSON & { readonly rawJSON: (text: string) => unknown };
 
-// Without it JSON.stringify throws for every object that holds one.
-// oxlint-disable-next-line no-extend-native -- this is how the language lets bigints into JSON
+// Without toJSON, JSON.stringify throws for every object that contains a bigint. oxlint-disable-next-line
+// no-extend-native -- this is how the language lets bigints into JSON
 Object.defineProperty(BigInt.prototype, 'toJSON', {
   configurable: true,
   writable: true,
@@ -23,8 +23,9 @@ Object.defineProperty(BigInt.prototype, 'toJSON', {
 });
 
 /**
- * A number that may be rounded, or be none: with 16 digits or more, or an exponent of three. In JSON it stands at the
- * start or behind one of these characters; in UIDs and digests of objects `e123` is common, and is no number.
+ * Matches a number that a double may not hold exactly or at all: 16 digits or more, or an exponent of three digits. It
+ * must follow the start of the text or one of these characters, as numbers in JSON do. Otherwise the pattern would also
+ * match inside UIDs and digests, where texts such as `1e123` are common.
  */
 const mayBeRounded = /(?:^|[[:,\s])-?\d(?:\d{15}|[\d.]*[eE]\+?\d{3})/;
 const integer = /^-?\d+$/;
@@ -45,7 +46,7 @@ export function parseExact(json: string | Uint8Array): unknown {
   return JSON.parse(text, exact as (key: string, value: unknown) => unknown) as unknown;
 }
 
-/** The JSON in a text or body, as {@link parseExact} reads it; undefined when there is none that can be read. */
+/** The value that {@link parseExact} returns; undefined when it throws. */
 export function jsonIn(body: string | Uint8Array): unknown {
   try {
     return parseExact(body);
@@ -55,8 +56,8 @@ export function jsonIn(body: string | Uint8Array): unknown {
 }
 
 /**
- * A number of JSON as Go's unstructured objects hold it: a bigint for an int64, a number for a float64. Whole numbers
- * beyond 64 bits are float64 there.
+ * Converts a JSON number to the type that it has in Go's unstructured objects: a bigint for int64, a number for
+ * float64. As in Go, integers beyond 64 bits become float64.
  */
 export function goNumber(value: number | bigint): number | bigint {
   if (typeof value === 'bigint') return BigInt.asIntN(64, value) === value ? value : Number(value);

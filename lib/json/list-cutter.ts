@@ -21,8 +21,8 @@ export interface ListPart {
   /** True once items or rows of the list have begun, or when the list has none. */
   readonly begun: boolean;
   /**
-   * Items or rows. Only their brackets have been checked; whoever reads them checks the rest of their JSON grammar, and
-   * their UTF-8.
+   * Items or rows, as bytes. Only their brackets have been checked; the rest of the JSON grammar and the UTF-8 encoding
+   * are still to be checked.
    */
   readonly items: readonly Buffer[];
 }
@@ -193,7 +193,7 @@ function repeatedField(): MalformedAnswer {
 }
 
 /**
- * The fields of a list, beside its items, that are kept. Other fields are dropped, so that no member can fill the
+ * The fields of a list that are kept besides its items. Other fields are dropped, so that a member cannot fill the
  * memory with them.
  */
 const listFields: ReadonlySet<string> = new Set(['kind', 'apiVersion', 'metadata', 'columnDefinitions']);

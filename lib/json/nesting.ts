@@ -1,5 +1,5 @@
-// Bounds the nesting of JSON that others wrote. Functions that walk over an object call themselves, and so do
-// JSON.stringify and the copies that are sent to threads: some thousand levels overflow their stack.
+// Limits the nesting of JSON from outside. Recursive functions, JSON.stringify and structured clone (postMessage)
+// overflow the stack at some thousand levels.
 
 /**
  * Maximum number of levels of objects and lists in an object that is hashed, compared or merged. kube-apiserver reads

@@ -1,4 +1,4 @@
-// Names of the kinds of Kubernetes objects.
+// Formats the kind of an object with its API group.
 
 /** A kind with its API group, as `Deployment.apps` or `Secret`: the form of Kubernetes' GroupKind. */
 export function groupKindOf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): string {

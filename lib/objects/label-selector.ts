@@ -14,7 +14,7 @@ export interface LabelSelector {
   }[];
 }
 
-/** Thrown for what is no label selector. The message says why, and names the field of the selector. */
+/** Thrown for a value that is not a valid label selector. The message says why, and names the field of the selector. */
 export class LabelSelectorFault extends Error {
   override readonly name = 'LabelSelectorFault';
 }
@@ -37,8 +37,8 @@ export function labelFault(key: string, value: string): string | undefined {
 
 /**
  * Reads a label selector by the rules of apimachinery's LabelSelectorAsSelector.
- * @throws LabelSelectorFault for anything else, null and absent included: whether those select all or nothing is for
- *   the caller to say
+ * @throws LabelSelectorFault for anything else, including null and undefined: the caller must decide whether an absent
+ *   selector selects everything or nothing
  */
 export function readLabelSelector(selector: unknown): LabelSelector {
   if (!isJsonObject(selector)) throw new LabelSelectorFault('it is no object');

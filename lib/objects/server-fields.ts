@@ -1,30 +1,30 @@
-// Fields of an object that its cluster owns, and that a manifest which replaces the object therefore leaves alone: what
-// the API server fills in and nobody may take out again, and what a controller of the cluster writes by contract. All
-// other fields are the manifest's. What OCM's work agent leaves alone is in openshift/library-go,
-// pkg/operator/resource/resourceapply.
+// Keeps some fields of an object when a manifest replaces it: fields that the API server fills in and that cannot be
+// removed again, and fields that a controller in the cluster writes, such as injected CA bundles. All other fields
+// become as in the manifest. OCM's work agent keeps similar fields (openshift/library-go,
+// pkg/operator/resource/resourceapply).
 import { isDeepStrictEqual } from 'node:util';
 import { groupKindOf } from './group-kind.ts';
 import { isJsonObject, type JsonObject } from './json-object.ts';
 
-/** Returns the manifest with the fields that the cluster owns, as they are in `live`. */
+/** A function that returns the manifest with some fields taken from the existing object `live`. */
 type Keep = (live: JsonObject, manifest: JsonObject) => JsonObject;
 
 const rules = new Map<string, Keep>(
   Object.entries({
     Namespace: keepingAbsent('spec'),
-    // Kubelet and cloud fill in what is not to be taken away again.
+    // The kubelet and the cloud controller fill in fields of the spec, such as `providerID`, which cannot be removed.
     Node: keepSpec,
-    // What it was made with, or bound to, cannot be changed.
+    // Most fields of the spec are immutable, and the volume name is set when the claim is bound.
     PersistentVolumeClaim: keepSpec,
     PersistentVolume: keepingAbsent('spec', 'claimRef'),
     Pod: keepPod,
     'Job.batch': keepJob,
-    // An autoscaler may have set the number.
+    // An autoscaler may have set the number of replicas.
     'Deployment.apps': keepingAbsent('spec', 'replicas'),
     'StatefulSet.apps': keepingAbsent('spec', 'replicas'),
     'ReplicaSet.apps': keepingAbsent('spec', 'replicas'),
     ReplicationController: keepingAbsent('spec', 'replicas'),
-    // Controllers of tokens and of pull secrets add entries.
+    // Controllers add the names of token Secrets and pull Secrets.
     ServiceAccount: (live, manifest) =>
       ['secrets', 'imagePullSecrets'].reduce(
         (kept, field) => replaceAt(kept, [field], (given) => joined(live[field], given)),
@@ -32,7 +32,7 @@ const rules = new Map<string, Keep>(
       ),
     ConfigMap: keepInjectedData,
     Secret: keepSecret,
-    // The controller of aggregated roles overwrites the rules.
+    // A controller computes the rules of a ClusterRole with an aggregationRule.
     'ClusterRole.rbac.authorization.k8s.io': (live, manifest) =>
       isJsonObject(manifest['aggregationRule']) ? replaceAt(manifest, ['rules'], () => live['rules']) : manifest,
     'MutatingWebhookConfiguration.admissionregistration.k8s.io': keepBundlesOfWebhooks,
@@ -44,7 +44,7 @@ const rules = new Map<string, Keep>(
       'clientConfig',
     ),
     'APIService.apiregistration.k8s.io': keepInjectedBundle('spec'),
-    // Which class is the default one is the administrator's choice.
+    // The administrator of the cluster chooses the default class.
     'StorageClass.storage.k8s.io': keepingPresent(
       ...['metadata', 'annotations', 'storageclass.kubernetes.io/is-default-class'],
     ),
@@ -54,31 +54,31 @@ const rules = new Map<string, Keep>(
   }),
 );
 
-/** Returns the manifest with the fields of the object `live` that its cluster owns. Nothing is kept of other fields. */
+/** Returns the manifest, with those fields taken from `live` that belong to the cluster and not to the manifest. */
 export function withServerFields(live: JsonObject, manifest: JsonObject): JsonObject {
   const { apiVersion, kind } = live;
   const keep = rules.get(groupKindOf({ apiVersion: String(apiVersion), kind: String(kind) }));
   return keep === undefined ? manifest : keep(live, manifest);
 }
 
-/** Keeps the field at the path where the manifest does not have it. */
+/** Takes the field at the path from `live` if the manifest does not have it. */
 function keepingAbsent(...path: readonly string[]): Keep {
   return (live, manifest) => replaceAt(manifest, path, (given) => given ?? valueAt(live, path));
 }
 
-/** Keeps the field at the path, whatever the manifest says, once the object has it. */
+/** Takes the field at the path from `live` if the object has it, even if the manifest has another value. */
 function keepingPresent(...path: readonly string[]): Keep {
   return (live, manifest) => replaceAt(manifest, path, (given) => valueAt(live, path) ?? given);
 }
 
-/** Keeps all fields of the spec that the manifest does not have. */
+/** Takes all fields of the spec from `live` that the manifest does not have. */
 function keepSpec(live: JsonObject, manifest: JsonObject): JsonObject {
   return replaceAt(manifest, ['spec'], (spec) => overlay(live['spec'], spec));
 }
 
 /**
- * Of a Pod, the server changes only a few fields, such as images, and refuses all others. So what the manifest does not
- * have is what the server and admission filled in.
+ * Only a few fields of a Pod can be changed, such as images. So fields that the manifest does not have were filled in
+ * by the API server or by admission plugins, and must be kept.
  */
 function keepPod(live: JsonObject, manifest: JsonObject): JsonObject {
   const spec = overlay(live['spec'], manifest['spec']);
@@ -91,7 +91,7 @@ function keepPod(live: JsonObject, manifest: JsonObject): JsonObject {
     spec: {
       ...rest,
       ...(tolerations === undefined ? {} : { tolerations }),
-      // Controllers take these away, and nobody can put them back.
+      // Controllers remove scheduling gates, and a removed gate cannot be added again. So the gates of `live` are kept.
       ...(gates === undefined ? {} : { schedulingGates: gates }),
     },
   };
@@ -109,7 +109,9 @@ function keepJob(live: JsonObject, manifest: JsonObject): JsonObject {
   return replaceAt(kept, ['spec', 'template'], (template) => overlay(valueAt(live, ['spec', 'template']), template));
 }
 
-/** Controllers of OpenShift put certificates into ConfigMaps that ask for them. */
+/**
+ * Keeps the CA certificates that controllers of OpenShift inject into ConfigMaps with a certain label or annotation.
+ */
 function keepInjectedData(live: JsonObject, manifest: JsonObject): JsonObject {
   const asks = [
     ['ca-bundle.crt', ['labels', 'config.openshift.io/inject-trusted-cabundle']],
@@ -120,14 +122,17 @@ function keepInjectedData(live: JsonObject, manifest: JsonObject): JsonObject {
     .reduce((kept, [key]) => keepingAbsent('data', key)(live, kept), manifest);
 }
 
-/** A controller fills in the token of a ServiceAccount. A type that the manifest does not have is Opaque. */
+/**
+ * Keeps the data of a ServiceAccount token Secret, which a controller fills in. A Secret without a type has the type
+ * Opaque.
+ */
 function keepSecret(live: JsonObject, manifest: JsonObject): JsonObject {
   const { type = 'Opaque' } = manifest;
   if (type !== 'kubernetes.io/service-account-token') return { ...manifest, type };
   return { ...manifest, type, data: overlay(live['data'], manifest['data'] ?? {}) };
 }
 
-/** cert-manager, and others, put the authority of a webhook's server in. */
+/** Keeps the `caBundle` of each webhook, which cert-manager and other controllers inject. */
 function keepBundlesOfWebhooks(live: JsonObject, manifest: JsonObject): JsonObject {
   const before = byName(live['webhooks'], 'name');
   return replaceAt(manifest, ['webhooks'], (given) =>
@@ -142,7 +147,7 @@ function keepBundlesOfWebhooks(live: JsonObject, manifest: JsonObject): JsonObje
   );
 }
 
-/** Annotations by which an object asks for the authority of its server. */
+/** Annotations by which an object asks a controller to inject `caBundle`. */
 const injections = [
   'cert-manager.io/inject-ca-from',
   'cert-manager.io/inject-ca-from-secret',
@@ -161,8 +166,8 @@ function keepInjectedBundle(...path: readonly string[]): Keep {
 }
 
 /**
- * Merges the fields of `over` over those of `under` at every depth. Items of lists are merged by their key; those that
- * `over` does not have stay, in the order of `under`.
+ * Merges the fields of `over` over those of `under` at every depth. Items of lists are matched by `mountPath` or
+ * `name`; items that are only in `under` stay, and the order of `under` is kept.
  */
 function overlay(under: unknown, over: unknown): unknown {
   if (over === undefined || over === null) return under;
@@ -180,7 +185,7 @@ function overlay(under: unknown, over: unknown): unknown {
   return over;
 }
 
-/** The items of a list of objects by the text in `key`; undefined where not every item has one of its own. */
+/** The items of a list of objects by their value of `key`; undefined unless every item has its own, different value. */
 function byName(list: unknown, key: string): ReadonlyMap<unknown, JsonObject> | undefined {
   if (!Array.isArray(list)) return undefined;
   const items = list.filter(isJsonObject).filter((item) => typeof item[key] === 'string');
@@ -188,7 +193,7 @@ function byName(list: unknown, key: string): ReadonlyMap<unknown, JsonObject> | 
   return found.size === list.length ? found : undefined;
 }
 
-/** The entries of both lists of objects with names; what the manifest says of one wins. */
+/** Joins two lists of objects with names; for an entry in both lists, the fields of the manifest take precedence. */
 function joined(live: unknown, given: unknown): unknown {
   return given === undefined || given === null || byName(given, 'name') ? overlay(live, given) : given;
 }

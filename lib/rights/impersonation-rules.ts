@@ -17,7 +17,7 @@ export const kubernetesExtraKeys: readonly string[] = [
   'authentication.kubernetes.io/pod-uid',
 ];
 
-/** Whom a member cluster is to let the gateway impersonate. */
+/** The users, groups and extra keys that a member cluster lets the gateway impersonate. */
 export interface Impersonation {
   /** True when the gateway runs with `--impersonation-mode=username`. */
   readonly usernameOnly: boolean;

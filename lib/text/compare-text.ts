@@ -5,7 +5,7 @@ export function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
-/** Compares by code points, which is the order of UTF-8 bytes. */
+/** Compares two texts by code points, which is also the order of their UTF-8 bytes. */
 export function compareText(one: string, other: string): number {
   if (one === other) return 0;
   const length = Math.min(one.length, other.length);

@@ -1,6 +1,6 @@
 // Matches Go's regular expressions (RE2, github.com/google/re2/wiki/Syntax), which identity rules and CEL use.
 // JavaScript's RegExp would give some patterns another meaning, and could take exponential time. The library re2js is a
-// port of Go's engine: its time grows with the text only. The limits on the size of a pattern are ours.
+// port of Go's engine, whose time grows linearly with the text. The limits on the size of a pattern are ours.
 import { RE2JS, RE2JSSyntaxException } from 're2js';
 
 /** Returns whether the pattern matches anywhere in the text, as Go's regexp.MatchString. */
@@ -40,7 +40,7 @@ export interface GoSearch {
   readonly instructions: number;
   readonly matches: GoPattern;
   /**
-   * The matches from left to right that do not overlap, as Go's regexp.FindAllStringIndex has them. Each search may
+   * The non-overlapping matches from left to right, as Go's regexp.FindAllStringIndex returns them. Each search may
    * read to the end of the text.
    */
   search(text: string): Iterable<readonly [start: number, end: number]>;
@@ -78,10 +78,13 @@ function programOf(source: string): RE2JS {
   return pattern;
 }
 
-/** A quoted text, an escape, a class, a count such as `{2,3}`, or any other character of a pattern. */
+/**
+ * Matches one element of a pattern: a quoted text, an escape, a character class, a count such as `{2,3}`, or any other
+ * character.
+ */
 const element = /\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\{(\d{1,4})(?:,(\d{0,4}))?\}|./gsu;
 
-/** About how many instructions a pattern has once its counts are written out, without compiling it. */
+/** Estimates, without compiling, how many instructions a pattern has once its counts such as `{2,3}` are expanded. */
 function estimateOf(source: string): number {
   const openGroups = [0];
   let last = 0;

@@ -6,7 +6,7 @@
  */
 const maxLength = 1024;
 
-/** The text on one line, without control characters, at most 1024 characters long; '' for what is no text. */
+/** The text on one line, without control characters, at most 1024 characters long; '' for a value that is no string. */
 export function oneLine(value: unknown): string {
   if (typeof value !== 'string') return '';
   const plain = value

@@ -10,7 +10,7 @@ import { faultText, goYaml, onlyDocument, plainValue, YamlFault } from './go-yam
 /** The parsed value, or all faults in the order of the file. */
 export type CheckedYaml<T> = { readonly value: T } | { readonly faults: readonly ConfigurationFault[] };
 
-/** A field of a YAML document that is refused. */
+/** A field of a YAML document that `edit` refuses. */
 export interface FieldFault {
   /** Where the field begins in the text. */
   readonly offset: number;
@@ -72,7 +72,7 @@ export function readYaml<T>(
   return { faults: faults.map(({ fault }) => fault) };
 }
 
-/** How many values aliases of a document may expand to. */
+/** Maximum number of values that the aliases of a document may expand to. */
 const mostOfAliases = 1_000;
 
 function faultOf(file: string, error: unknown): ConfigurationFault {

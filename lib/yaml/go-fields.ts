@@ -28,8 +28,8 @@ export function goList<Item extends z.ZodType>(item: Item) {
 }
 
 /**
- * An object that Go's encoding/json reads into a struct: names of fields count without regard to case. Of two names
- * that differ only in case Go takes the later one; here they are refused, since nobody can have meant both.
+ * An object that Go's encoding/json reads into a struct: names of fields are matched without regard to case. If two
+ * names differ only in case, Go uses the later one; here they are refused, since the author cannot have meant both.
  */
 export function goStruct<Shape extends z.ZodRawShape>(shape: Shape) {
   const names = new Map(Object.keys(shape).map((name) => [name.toLowerCase(), name]));

@@ -1,12 +1,12 @@
-// What a scalar of YAML means to programs of Kubernetes, which read YAML with go-yaml (sigs.k8s.io/yaml,
+// Gives YAML scalars the meaning that they have in Kubernetes programs, which read YAML with go-yaml (sigs.k8s.io/yaml,
 // go.yaml.in/yaml/v2, resolve.go). Its rules are neither those of YAML 1.1 nor of 1.2: `0400` and `0o400` are 256,
 // `yes` is true, `1:30` is a text, and so are `.` and `e2`.
 import { goFloat } from '../text/go-float.ts';
 
-/** What a scalar can mean. An integer that no JavaScript number holds exactly is a bigint. */
+/** The value of a scalar. An integer that a JavaScript number cannot hold exactly is a bigint. */
 export type GoScalar = null | boolean | number | bigint | string;
 
-/** Thrown for a scalar that go-yaml or JSON does not take. The message quotes nothing. */
+/** Thrown for a scalar that go-yaml refuses or that JSON cannot express. The message does not quote the scalar. */
 export class ScalarFault extends Error {
   override readonly name = 'ScalarFault';
 }
@@ -23,10 +23,10 @@ const words: ReadonlyMap<string, GoScalar> = new Map<string, GoScalar>([
 const firstOfNumber = /^[-+0-9]/;
 const integer = /^([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]([0-7]+)|0[bB]([01]+)|0([0-7]*)|([1-9][0-9]*))$/;
 const float = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
-/** What begins with a point is read as in Go's source: underscores stand between digits only. */
+/** A float that begins with a point. As in Go source code, underscores are allowed only between digits. */
 const floatWithPoint = /^\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?$/;
 const digits = /^[-+]?[0-9]+$/;
-/** go-yaml cuts `0b` off before it looks for a sign. */
+/** A binary integer with its sign after the `0b`, which go-yaml accepts. */
 const oddBinary = /^0b([-+][01]{1,63})$/;
 
 const mostInt64 = 2n ** 63n - 1n;
@@ -34,9 +34,9 @@ const leastInt64 = -(2n ** 63n);
 const mostUint64 = 2n ** 64n - 1n;
 
 /**
- * What a plain scalar means, one without quotes and without a tag. An integer beyond those of 64 bits, which go-yaml
- * rounds, keeps its digits.
- * @returns NaN and infinities too, which no JSON holds
+ * The value of a plain scalar, which has neither quotes nor a tag. An integer beyond 64 bits keeps all its digits,
+ * while go-yaml rounds it.
+ * @returns may be NaN or an infinity, which JSON does not have
  */
 export function plainScalar(text: string): GoScalar {
   const word = words.get(text);
@@ -55,14 +55,18 @@ export function plainScalar(text: string): GoScalar {
   return binary === undefined ? text : asNumber(BigInt(`0b${binary.slice(1)}`) * (binary.startsWith('-') ? -1n : 1n));
 }
 
-/** Whether a plain scalar would be read as something else than its text, so that the text has to be quoted. */
+/**
+ * Whether a text must be quoted in YAML, because as a plain scalar some parser would read it as something other than
+ * text.
+ */
 export function isMoreThanText(text: string): boolean {
   return text === '<<' || typeof plainScalar(text) !== 'string' || mayBeTakenForMore.test(text);
 }
 
 /**
- * Texts to go-yaml, but not to every reader of YAML: numbers of base 60, dates and `=` (YAML 1.1), numbers with commas
- * (Ruby), and `.` and `e2` (the `yaml` of npm). go-yaml's own writer quotes the first two as well.
+ * Plain scalars that are texts for go-yaml but not for all other YAML parsers: numbers of base 60, dates and `=` (YAML
+ * 1.1), numbers with commas (Ruby), and `.` and `e2` (the `yaml` of npm). go-yaml's own writer quotes the first two as
+ * well.
  */
 const mayBeTakenForMore =
   /^(?:[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt\s].*)?|=|[-+]?[0-9][0-9_,]*|[-+]?[eE][-+]?[0-9]+|[-+]?(?:[0-9][0-9_]*)?\.[0-9_]*(?:[eE][-+]?[0-9]+)?)$/;
@@ -70,7 +74,7 @@ const mayBeTakenForMore =
 const yamlTag = 'tag:yaml.org,2002:';
 
 /**
- * What a scalar with a tag means.
+ * The value of a scalar with a tag.
  * @param tag in its long form, as `tag:yaml.org,2002:int`
  * @throws ScalarFault when the text is not of that type
  */
@@ -91,7 +95,7 @@ export function taggedScalar(tag: string, text: string): GoScalar {
       if (timestamp.test(text)) return text;
       throw new ScalarFault('this is no timestamp, as its tag says');
     default:
-      // What go-yaml does not know is a text, as `!!str` is.
+      // go-yaml reads scalars with an unknown tag as text, like `!!str`.
       return text;
   }
 }
@@ -119,7 +123,7 @@ function decoded(text: string): string {
 }
 
 /**
- * The name of a field that a plain scalar gives: `on` is `true`, `1.10` is `1.1`.
+ * The field name for a plain scalar as mapping key: the key `on` becomes `true`, `1.10` becomes `1.1`.
  * @throws ScalarFault for null, and for an integer beyond int64, which kubectl refuses too
  */
 export function plainKey(text: string): string {
@@ -133,7 +137,7 @@ export function plainKey(text: string): string {
   return String(whole);
 }
 
-/** A float as sigs.k8s.io/yaml prints a key: with the digits that a float32 needs. */
+/** A float as a field name, as sigs.k8s.io/yaml prints it: rounded to a float32. */
 function floatKey(value: number): string {
   if (Number.isNaN(value)) return '.nan';
   const single = Math.fround(value);
@@ -143,10 +147,12 @@ function floatKey(value: number): string {
   return Object.is(single, -0) ? '-0' : goFloat(Number(single.toExponential(places)));
 }
 
-/** As Go's strconv.ParseInt and ParseUint with base 0 and 64 bits; undefined for what they do not take. */
+/**
+ * Parses an integer as Go's strconv.ParseInt and ParseUint do with base 0 and 64 bits; undefined when both refuse it.
+ */
 function integerOf(plain: string): bigint | undefined {
   const [found, sign, hexadecimal, octal, binary, zeros, decimal] = integer.exec(plain) ?? [];
-  // Longer ones have more than 64 bits, and the time to read one grows faster than its length.
+  // A longer text has more than 64 bits, or very many leading zeros. BigInt() would take more than linear time for it.
   if (found === undefined || found.length > 70) return undefined;
   const text =
     (hexadecimal !== undefined && `0x${hexadecimal}`) ||
@@ -164,7 +170,7 @@ function asNumber(value: bigint): number | bigint {
   return Number.isSafeInteger(number) ? number : value;
 }
 
-/** Undefined for a number that no double holds: Go takes it for a text. */
+/** The number in the text; undefined when it is too large for a double, in which case go-yaml reads it as text. */
 function finite(text: string): number | undefined {
   const value = Number(text);
   return Number.isFinite(value) ? value : undefined;

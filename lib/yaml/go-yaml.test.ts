@@ -70,10 +70,10 @@ test('what has no meaning or two is refused at its place, and nothing of it is q
     ['a: b\u2028c\n', /^1:5 a line end of Unicode/],
     ['a: b\0c\n', /^1:5 a control character/],
     [`a: ${'['.repeat(600)}${']'.repeat(600)}`, /nested/],
-    ['&a: b\n', /^1:\d an anchor is named/],
+    ['&a: b\n', /^1:\d the name of an anchor/],
     [Buffer.from('a: \xe9\n', 'latin1'), /^1:1 this is no text in UTF-8/],
     ['{"a": 1e400}', /^1:1 a number that is too large/],
-    ['{"a":1}{"a":2}x', /^1:1 what follows these JSON objects/],
+    ['{"a":1}{"a":2}x', /^1:1 the text after these JSON objects/],
     ['a: SECRET\n  b: c\n', /^\d:\d+ /],
     [
       Array.from({ length: 10 }, (_, i) => `x${i}: &x${i} [${i === 0 ? '1' : `*x${i - 1},`.repeat(10)}]\n`).join(''),

@@ -1,21 +1,21 @@
-// Reads YAML as kubectl does, on top of a parser that leaves the meaning of scalars to us: go-scalar.ts says what they
-// mean, and this file what aliases, merge keys and keys of other types do. The same rules decide when text is written
-// which of it must stand in quotes. Messages never quote the text, which may hold a token.
+// Reads and writes YAML as kubectl does. The npm package `yaml` parses the syntax; go-scalar.ts computes the values of
+// scalars, and this file handles aliases, merge keys and keys that are no strings. The same rules decide which texts
+// are quoted when YAML is written. Messages never quote the text, which may hold a token.
 import { Composer, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, Scalar, stringify, visit } from 'yaml';
 import type { Alias, Document, DocumentOptions, ParseOptions, SchemaOptions, ScalarTag, Tags, YAMLMap } from 'yaml';
 import { mostLevels } from '../json/nesting.ts';
 import { isMoreThanText, plainKey, plainScalar, ScalarFault, taggedScalar } from './go-scalar.ts';
 import { yamlFaultText } from './yaml-message.ts';
 
-/** A value of JSON. An integer that no JavaScript number holds exactly is a bigint. */
+/** A JSON value. An integer that a JavaScript number cannot hold exactly is a bigint. */
 export type PlainValue = null | boolean | number | bigint | string | PlainValue[] | { [key: string]: PlainValue };
 
-/** Thrown for a text that is refused, with the place of the fault. Nothing of the text is in the message. */
+/** Thrown for YAML that is refused, with line and column of the fault. The message does not quote the text. */
 export class YamlFault extends Error {
   override readonly name = 'YamlFault';
-  /** From 1. */
+  /** Line of the fault, counted from 1. */
   readonly line: number;
-  /** From 1, in UTF-16 units. */
+  /** Column of the fault, counted from 1 in UTF-16 units. */
   readonly column: number;
   constructor(message: string, place: { readonly line: number; readonly column: number }) {
     super(message);
@@ -24,7 +24,10 @@ export class YamlFault extends Error {
   }
 }
 
-/** A pattern that is a function: the library asks `test` what a plain scalar is, when it reads and when it writes. */
+/**
+ * A function in the form of a RegExp: the library calls `test`, both when it reads and when it writes, to decide
+ * whether a plain scalar has another type than text.
+ */
 class PlainTest extends RegExp {
   override test(text: string): boolean {
     return isMoreThanText(text);
@@ -37,22 +40,26 @@ const goScalars: ScalarTag = {
   tag: 'tag:yaml.org,2002:go',
   test: new PlainTest(''),
   resolve: (text) => plainScalar(text),
-  // What nobody changed is written as it stood.
+  // A scalar that was not changed is written as it was in the source.
   stringify: ({ source, value }) =>
     source !== undefined && Object.is(plainScalar(source), value) ? source : String(value),
 };
 
-/** Readers take these for ends of lines, or refuse them, or they are not seen. */
+/**
+ * Characters that are written as escape sequences, because YAML parsers read them as line ends or refuse them, or
+ * because they are invisible.
+ */
 // oxlint-disable-next-line no-control-regex
 const hidden = /[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
-/** Blanks that get lost in a block: before the first line, and on lines that hold nothing else. */
+/** White space that would be lost in a block scalar: before the first line, and on lines without other characters. */
 const blanksBefore = /^\n*[ \t]/;
 const blankLine = /^[ \t]+$/m;
 
 /**
- * The tag of texts, which are written with escape sequences where they need some: the library writes characters that
- * it, or go-yaml, would not read again, and loses blanks at the borders of a block.
+ * The library's tag for strings, changed so that strings are written with escape sequences where needed. By itself, the
+ * library writes characters that it or go-yaml cannot read again, and loses white space at the borders of block
+ * scalars.
  */
 function withEscapes(tag: Tags[number]): Tags[number] {
   if (typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:str' || !('stringify' in tag)) return tag;
@@ -61,7 +68,7 @@ function withEscapes(tag: Tags[number]): Tags[number] {
     const text = String(item.value);
     if (text.search(hidden) !== -1 || blanksBefore.test(text) || blankLine.test(text))
       return JSON.stringify(text).replaceAll(hidden, escape);
-    // What nobody changed is written as it stood.
+    // A scalar that was not changed is written as it was in the source.
     const isAsWritten = item.type === Scalar.PLAIN && item.source === text && !text.includes('\n');
     return isAsWritten ? text : tag.stringify!(item as never, ...rest);
   };
@@ -69,8 +76,8 @@ function withEscapes(tag: Tags[number]): Tags[number] {
 }
 
 /**
- * Options for the `yaml` library with which scalars mean what they mean to kubectl. Whoever changes a document and
- * prints it keeps every scalar as it was written.
+ * Options for the `yaml` library, with which scalars have the same values as for kubectl. When a document is changed
+ * and printed, unchanged scalars keep their source text.
  */
 export const goYaml: ParseOptions & DocumentOptions & SchemaOptions = {
   version: '1.1',
@@ -78,7 +85,7 @@ export const goYaml: ParseOptions & DocumentOptions & SchemaOptions = {
   customTags: (tags: Tags) => [...tags.map(withEscapes), goScalars],
   merge: false,
   resolveKnownTags: false,
-  // The library compares each key with all others.
+  // The library's check compares each key with all others, which takes quadratic time. PlainReader checks instead.
   uniqueKeys: false,
   prettyErrors: false,
   logLevel: 'error',
@@ -87,13 +94,13 @@ export const goYaml: ParseOptions & DocumentOptions & SchemaOptions = {
 /** One document of a stream. */
 export interface YamlDocument {
   readonly value: PlainValue;
-  /** Where it begins, from 1. */
+  /** The line on which the document begins, counted from 1. */
   readonly line: number;
 }
 
 /**
- * Reads all documents of a text, one after the other, so that a long one needs little memory. Of those that hold
- * nothing, the value is null.
+ * Yields the documents of a YAML text one by one, so that a long text needs little memory. The value of an empty
+ * document is null.
  * @throws YamlFault for the first fault
  */
 export function* readYamlDocuments(text: string): Generator<YamlDocument> {
@@ -105,9 +112,9 @@ export function* readYamlDocuments(text: string): Generator<YamlDocument> {
 }
 
 /**
- * Parses all documents of a text, one after the other, for {@link plainValue}.
+ * Parses the documents of a text one by one. {@link plainValue} converts a parsed document to a value.
  * @param lines is told where lines begin
- * @throws YamlFault for characters that YAML does not allow. Other faults are in `errors` of a document
+ * @throws YamlFault for characters that YAML does not allow. Syntax errors are in the field `errors` of each document
  */
 export function parseYaml(text: string, lines: LineCounter): Generator<Document.Parsed> {
   return new Composer(goYaml).compose(
@@ -116,20 +123,22 @@ export function parseYaml(text: string, lines: LineCounter): Generator<Document.
 }
 
 /**
- * Writes a value as YAML. What any reader might take for something else than text stands in quotes: those of YAML 1.1
- * and 1.2 differ.
+ * Writes a value as YAML. A string that a parser of YAML 1.1 or 1.2 could read as another type is quoted.
  * @param value of JSON, with bigints too
  */
 export function writeYaml(value: unknown): string {
   return stringify(value, { ...goYaml, lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** Line ends of YAML 1.1 that are none in 1.2. */
+/** Characters that are line ends in YAML 1.1 but not in 1.2. */
 const otherLineEnds = /[\u0085\u2028\u2029]/;
 // oxlint-disable-next-line no-control-regex
 const controls = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]/;
 
-/** The text with line ends as `\n` and without byte order marks, as go-yaml has it. */
+/**
+ * Returns the text with `\n` as line ends and without byte order marks, as go-yaml reads it. @throws YamlFault for
+ * characters that YAML does not allow
+ */
 function checkedText(text: string): string {
   const normal = text.replaceAll(/\r\n?/g, '\n').replaceAll(/^\ufeff/gm, '');
   const control = controls.exec(normal);
@@ -146,8 +155,8 @@ function placeOf(text: string, { index }: { readonly index: number }): { line: n
 }
 
 /**
- * The one document of a text that holds something: what a separator at the end begins is none. Undefined when there is
- * none.
+ * The only document of a text that is not empty, so a `---` at the end is allowed. Undefined when all documents are
+ * empty.
  * @param lines is told where lines begin
  * @throws YamlFault as {@link parseYaml}, and where a second document begins
  */
@@ -162,10 +171,10 @@ export function onlyDocument(text: string, lines: LineCounter): Document.Parsed 
 }
 
 /**
- * What a document that was parsed with {@link goYaml} means.
+ * Converts a document that was parsed with {@link goYaml} to a plain JSON value.
  * @param lines of the text, for the places of faults
- * @param mostOfAliases how many values aliases may expand to. go-yaml takes some 400,000, which are too many for what
- * others may write
+ * @param mostOfAliases how many values aliases may expand to. go-yaml allows about 400,000, too many for untrusted
+ *   files
  * @throws YamlFault
  */
 export function plainValue(document: Document, lines: LineCounter, mostOfAliases = Infinity): PlainValue {
@@ -179,7 +188,7 @@ export function plainValue(document: Document, lines: LineCounter, mostOfAliases
   return new PlainReader(targets, at, mostOfAliases).read(document.contents, 0);
 }
 
-/** What a fault of the parser says, without a quote of the text. */
+/** The message of a parser error, without quoted parts of the text. */
 export function faultText({ code, message }: { readonly code: string; readonly message: string }): string {
   if (code === 'RESOURCE_EXHAUSTION') return 'nested too deeply';
   if (code === 'BAD_DQ_ESCAPE') return 'Invalid escape sequence in a quoted text';
@@ -188,10 +197,13 @@ export function faultText({ code, message }: { readonly code: string; readonly m
   return yamlFaultText(message.replace(/; please use YAML.*/, ''));
 }
 
-/** In YAML 1.2 `&a: b` is the text `b` with the anchor `a:`. go-yaml takes no such name. */
+/**
+ * The anchor names that go-yaml accepts. (In YAML 1.2, `&a: b` is the text `b` with the anchor `a:`, which go-yaml
+ * refuses.)
+ */
 const anchorName = /^[0-9A-Za-z_-]+$/;
 
-/** The node that each alias stands for: the last one before it with that anchor. */
+/** The node that each alias refers to: the last node before the alias that has this anchor. */
 function aliasTargets(document: Document, at: Place): ReadonlyMap<unknown, unknown> {
   const anchors = new Map<string, unknown>();
   const targets = new Map<unknown, unknown>();
@@ -200,7 +212,7 @@ function aliasTargets(document: Document, at: Place): ReadonlyMap<unknown, unkno
     Value: (_, node) => {
       if (node.anchor === undefined) return;
       if (!anchorName.test(node.anchor))
-        throw new YamlFault('an anchor is named by letters, digits, - and _', at(node.range?.[0] ?? 0));
+        throw new YamlFault('the name of an anchor may have only letters, digits, - and _', at(node.range?.[0] ?? 0));
       anchors.set(node.anchor, node);
     },
   });
@@ -210,7 +222,10 @@ function aliasTargets(document: Document, at: Place): ReadonlyMap<unknown, unkno
 type Place = (offset: number) => { line: number; column: number };
 type Fields = { [key: string]: PlainValue };
 
-/** Makes plain values of nodes, with go-yaml's bound on what aliases expand to (decode.go, allowedAliasRatio). */
+/**
+ * Converts nodes to plain values, with go-yaml's limit on the number of values that aliases expand to (decode.go,
+ * allowedAliasRatio).
+ */
 class PlainReader {
   readonly #targets: ReadonlyMap<unknown, unknown>;
   readonly #at: Place;
@@ -255,7 +270,10 @@ class PlainReader {
     return value;
   }
 
-  /** Sets the fields of a mapping in their order: what is merged replaces what stood before it, as in go-yaml. */
+  /**
+   * Sets the fields of a mapping in the order of the file. As in go-yaml, fields from a merge key `<<` replace fields
+   * that come before it.
+   */
   #readFields(map: YAMLMap, fields: Fields, level: number): void {
     const own = new Set<string>();
     for (const { key, value } of map.items) {
@@ -280,7 +298,7 @@ class PlainReader {
         this.#readFields(target, fields, level + 1);
       });
     else if (isSeq(value)) {
-      // The first of a list wins.
+      // If several mappings in the list have a field, the first mapping wins; so the list is merged from its end.
       for (const item of value.items.toReversed()) {
         if (!isMap(item) && !isAlias(item)) throw this.#fault(value, wantsMap);
         this.#merge(item, fields, level + 1);
@@ -342,7 +360,7 @@ function isMergeKey(key: unknown): boolean {
   return key.tag === undefined ? key.type === Scalar.PLAIN : key.tag === 'tag:yaml.org,2002:merge';
 }
 
-/** Also for `__proto__`, which an assignment would take for something else. */
+/** Sets a field. Assigning to `__proto__` would change the prototype, so the field is defined as a property. */
 function setField(fields: Fields, name: string, value: PlainValue): void {
   Object.defineProperty(fields, name, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -1,10 +1,10 @@
-// What is special about the YAML of kubeconfigs.
+// Parses the YAML of kubeconfigs, in which scalars such as tokens keep their text.
 import { isScalar, type LineCounter, visit, type Document } from 'yaml';
 import { onlyDocument } from './go-yaml.ts';
 
 /**
- * The document of a kubeconfig, undefined when it holds none. Every scalar is a text, exactly as it is written:
- * `token: 0123` is the token "0123" and not the number 83. Flags and extensions keep their YAML type.
+ * Parses a kubeconfig; undefined when the text is empty. Every scalar is read as text, exactly as it is written:
+ * `token: 0123` is the token "0123" and not the octal number 83. Flags and extensions keep their YAML type.
  * @param lines is told where lines begin
  * @throws YamlFault
  */

@@ -1,5 +1,5 @@
-// Reads files of manifests, in which kubectl takes YAML and JSON: documents behind each other, in any encoding of
-// Unicode that starts with a byte order mark (apimachinery:pkg/util/yaml, YAMLOrJSONDecoder).
+// Reads manifest files, which may contain several YAML or JSON documents, as kubectl does; in UTF-8, or in UTF-16 with
+// a byte order mark (apimachinery:pkg/util/yaml, YAMLOrJSONDecoder).
 import { parseExact } from '../json/exact-json.ts';
 import { isTooDeep, mostLevels } from '../json/nesting.ts';
 import { byte, skipSpace, skipValue } from '../json/json-scan.ts';
@@ -7,7 +7,7 @@ import { unicodeText } from '../text/unicode-text.ts';
 import { type PlainValue, readYamlDocuments, type YamlDocument, YamlFault } from './go-yaml.ts';
 
 /**
- * Reads all documents of a file. Of those that hold nothing, the value is null.
+ * Yields all documents of a file. The value of an empty document is null.
  * @param bytes UTF-8, or UTF-16 with a byte order mark
  * @throws YamlFault for the first fault, whose message quotes nothing of the file
  */
@@ -27,8 +27,9 @@ export function* readManifestDocuments(bytes: Uint8Array): Generator<YamlDocumen
     at = next;
   }
   if (at === json.length && count > 0) return;
-  if (count > 1) throw new YamlFault('what follows these JSON objects is none', { line, column: 1 });
-  // What looks like JSON and is none may be YAML. Blank lines keep the places of faults.
+  if (count > 1) throw new YamlFault('the text after these JSON objects is no JSON object', { line, column: 1 });
+  // Text that begins like JSON but is not valid JSON may be YAML. Blank lines replace the JSON before it, so that error
+  // messages have the right line numbers.
   const rest = count === 0 ? text : '\n'.repeat(line - 1) + json.toString('utf8', at);
   yield* readYamlDocuments(rest);
 }

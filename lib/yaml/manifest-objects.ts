@@ -3,17 +3,17 @@ import { isJsonObject, type JsonObject } from '../objects/json-object.ts';
 import { type PlainValue, YamlFault } from './go-yaml.ts';
 import { readManifestDocuments } from './manifest-documents.ts';
 
-/** An object, and where its document begins, from 1. */
+/** An object, and the line on which its document begins, counted from 1. */
 export interface ManifestObject {
   readonly object: JsonObject;
   readonly line: number;
 }
 
 /**
- * The objects of a file, one after the other. Items of lists are objects of their own; those that name neither kind nor
- * version have them of the list: `ConfigMapList` gives `ConfigMap`.
+ * The objects of a file, one after the other. Items of a list become single objects. Items without kind and apiVersion
+ * get those of the list: an item of a `ConfigMapList` is a `ConfigMap`.
  * @param bytes as for {@link readManifestDocuments}
- * @throws YamlFault for what is no object of Kubernetes
+ * @throws YamlFault for a document that is not a Kubernetes object
  */
 export function* objectsIn(bytes: Uint8Array): Generator<ManifestObject> {
   for (const { value, line } of readManifestDocuments(bytes)) {
@@ -29,7 +29,7 @@ function* expanded(value: PlainValue | JsonObject, line: number): Generator<Json
     throw new YamlFault('a document without apiVersion and kind', place);
   if (!kind.endsWith('List') || items === undefined) return yield value;
   if (items === null) return;
-  if (!Array.isArray(items)) throw new YamlFault('the items of a list are none', place);
+  if (!Array.isArray(items)) throw new YamlFault('the field items of a list is not a list', place);
   for (const item of items as readonly PlainValue[]) {
     const isBare = isJsonObject(item) && isEmpty(item['kind']) && isEmpty(item['apiVersion']);
     const own = isBare && kind !== 'List' ? { ...item, apiVersion, kind: kind.slice(0, -'List'.length) } : item;

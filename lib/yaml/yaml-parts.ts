@@ -28,7 +28,7 @@ export function hasTooManyParts(text: string): boolean {
 }
 
 const codesOf = (characters: string): ReadonlySet<number> => new Set([...characters].map((one) => one.charCodeAt(0)));
-/** What begins an entry wherever it stands. */
+/** Characters that begin an entry at any position: line ends, commas, opening brackets and braces. */
 const entryStarts = codesOf('\n\r,[{');
 /** Anchors, aliases and tags. */
 const markStarts = codesOf('&*!');

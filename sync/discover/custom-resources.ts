@@ -15,7 +15,7 @@ export interface CustomType {
 
 /** The facts about all CRDs of one member cluster, updated as CRDs change. */
 export interface CustomTypes {
-  /** Returns what is known of a CRD; undefined when there is none of this name. @param name `<resource>.<group>` */
+  /** Returns the facts about a CRD; undefined when there is no CRD of this name. @param name `<resource>.<group>` */
   get(name: string): CustomType | undefined;
   /** The names of all CRDs that serve a version. */
   served(): readonly string[];

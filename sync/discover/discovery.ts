@@ -12,7 +12,9 @@ import { typeKey, type LiveType, type TypeInfo, type TypeKey } from '../../query
 /** The types of a member cluster that can be indexed. */
 export interface MemberTypes {
   readonly types: ReadonlyMap<TypeKey, TypeInfo>;
-  /** API groups whose aggregated server is down. Types of them that were known before count as still present. */
+  /**
+   * API groups whose aggregated server is down. Types of these groups that were known before count as still present.
+   */
   readonly unknownGroups: ReadonlySet<string>;
   /** The types whose objects can be listed, whether they can be indexed or not. */
   readonly listed: readonly LiveType[];

@@ -68,14 +68,17 @@ const parsers: Readonly<Record<OptionName, (entry: string) => unknown>> = {
   prune: parsePruned,
 };
 
-/** How the entries of each option are written, for messages. */
+/** The syntax of the entries of each option, for error messages. */
 const spellings: Readonly<Record<OptionName, string>> = {
   exclude: 'TYPE, TYPE{namespaces=a b} or TYPE{names=x y}',
   select: 'TYPE{namespaces=a b;names=x y;labels=app in (web)}',
   prune: 'TYPE{fields=data spec.containers[].env}',
 };
 
-/** An annotation whose value is longer, in characters, or has more entries, counts as one that cannot be read. */
+/**
+ * Maximum length of an annotation's value in characters, and maximum number of its entries. An annotation above one of
+ * these limits counts as unreadable.
+ */
 const longestValue = 16_384;
 const mostEntries = 256;
 

@@ -6,7 +6,8 @@ import type { TypeFilter } from '../member/sync-types.ts';
 
 /**
  * Stands for the filter in a `keptAs` text while a list rewrites the rows because the filter, the pruned fields or the
- * version of the type have changed. Some rows are then as before, so they are kept under no filter.
+ * version of the type have changed. Some rows then still match the old filter, so that neither the old nor the new
+ * filter describes all rows.
  */
 export const mixedOptions = null;
 
@@ -37,7 +38,10 @@ export function isKeptUnder(keptAs: string, filter: TypeFilter, pruned: readonly
   return JSON.stringify([kept, without]) === JSON.stringify([filter, pruned]);
 }
 
-/** The row format in a `keptAs` text, as {@link keptAsOf} takes it. Without a text, the present format is assumed. */
+/**
+ * The number of the row format in a `keptAs` text, negative while rows have different formats. Without a text, the
+ * present format is assumed.
+ */
 export function formOf(keptAs: string | undefined): number {
   return keptAs === undefined ? rowForm : (JSON.parse(keptAs) as readonly [number])[0];
 }

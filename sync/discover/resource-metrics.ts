@@ -1,5 +1,5 @@
-// The types of `metrics.k8s.io`, for which kubectl top looks in discovery first. The index has no rows of them, since
-// API servers let nobody watch them; so only whether a member cluster serves them is remembered.
+// The types of `metrics.k8s.io`, for which kubectl top looks in discovery first. These types do not support watch, so
+// the index has no rows of them and only remembers whether a member cluster serves them.
 import { typeKey, type LiveType } from '../../query/types.ts';
 import type { Served } from './discovery-documents.ts';
 

@@ -41,7 +41,7 @@ export interface ClusterChoice {
    * The text quotes nothing from the option.
    */
   readonly fault?: string;
-  /** The fault in more words, for the log; it may quote the option. */
+  /** The fault with more details, for the log; it may quote the option. */
   readonly faultDetail?: string;
 }
 
@@ -208,8 +208,8 @@ export function chooseTypes(
 }
 
 /**
- * Returns the types that are not stored and that the cluster itself answers for. A type that the options leave out as a
- * whole is not among them: it is to be in no answer over many clusters.
+ * Returns the types that are not stored, for which requests over many clusters are sent to the cluster itself. A type
+ * that the options exclude as a whole is left out, since its objects must not appear in such answers at all.
  */
 export function liveTypes(
   listed: readonly LiveType[],

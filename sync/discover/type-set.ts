@@ -19,8 +19,8 @@ import { makeReader, type MemberAsks, type MemberReader } from '../member/read-a
 import type { AskMember, MemberQuestion, SyncTiming, TypeFilter, TypeState } from '../member/sync-types.ts';
 
 /**
- * Most lists of one cluster that run at the same time, and most bytes of its changes that wait to be committed. Beyond
- * them, further lists queue, and reading from the cluster pauses.
+ * Maximum number of lists of one cluster at the same time, and maximum number of bytes of its changes that wait to be
+ * committed. At these limits, further lists wait, and reading from the cluster pauses.
  */
 const listsAtOnce = 4;
 const heldBytes = 16 * 1024 * 1024;
@@ -255,7 +255,10 @@ class FollowedTypes implements TypeSet {
   }
 }
 
-/** Whether rows of a stored type differ in nothing but their form from what is to be stored. */
+/**
+ * Whether the rows of a stored type have the wanted version, filter and pruned fields, so that at most their row format
+ * differs.
+ */
 function isSameExceptForm(
   stored: TypeInfo | undefined,
   { version, pruned = [] }: TypeInfo,

@@ -66,7 +66,8 @@ async function recover(following: Following, error: unknown, doing: Step): Promi
     return 'list';
   }
   if (error instanceof OtherIncarnation || batcher.failure instanceof FencedError) {
-    // After a fenced write or with another incarnation, this follower is about to be closed.
+    // Another process writes this cluster now (FencedError), or the cluster was set up anew. In both cases this
+    // follower is about to be closed, so it waits for that.
     await pause(longestTimerMs, signal);
     return 'list';
   }

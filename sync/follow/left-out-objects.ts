@@ -1,5 +1,5 @@
-// The objects of one type of one cluster that the index store cannot keep. They are counted and named, so that nobody
-// takes a list without them for complete.
+// The objects of one type of one cluster that the index store cannot keep. They are counted, and one is named in a
+// warning, so that users do not believe that a list without them is complete.
 import { hash } from 'node:crypto';
 
 import type { LeftOut, WriteBatch } from '../../store/store.ts';
@@ -7,17 +7,23 @@ import type { ObjectKey } from '../../query/types.ts';
 import type { LeftOutState } from '../member/sync-types.ts';
 import { keyText } from './batch.ts';
 
-/** Characters. A name in an example ends after this many. */
+/** Maximum length of a name in an example, in characters; longer names are cut. */
 const longestShown = 60;
 
 interface Noted {
   readonly example: string;
-  /** The number of the list in which, or after which, the object was last left out. */
+  /**
+   * The number of the list in which the object was last left out; for an object from a watch event, of the last list
+   * before it.
+   */
   readonly list: number;
 }
 
 export class LeftOutObjects {
-  /** By digests of the objects' keys: keys may be long, and somebody may create many such objects. */
+  /**
+   * The objects that are left out, by a digest of namespace and name. Digests are used because keys may be long, and
+   * somebody may create very many such objects.
+   */
   readonly #noted = new Map<string, Noted>();
   #list = 0;
   #state: LeftOutState | undefined;

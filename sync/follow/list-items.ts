@@ -26,7 +26,9 @@ export class Pages {
   #left = 1;
   #step = 1;
 
-  /** To be called with the token of each page but the last. @throws MalformedAnswer when there was that page before */
+  /**
+   * To be called with the token of each page but the last. @throws MalformedAnswer when the token has occurred before
+   */
   follow(continueToken: string): void {
     if (continueToken === this.#kept) throw new MalformedAnswer('a list whose pages repeat');
     this.#left -= 1;
@@ -54,7 +56,10 @@ export async function* readListItems(chunks: AsyncIterable<Buffer>): AsyncGenera
   return readHead(head);
 }
 
-/** Whether a watch can be resumed from a resourceVersion, also by another process, to which it comes by the store. */
+/**
+ * Whether a watch can be resumed from a resourceVersion. The index store must be able to keep it, since another process
+ * may read it there and resume the watch.
+ */
 export function isVersion(resourceVersion: string): boolean {
   return resourceVersion !== '' && isWordKept(resourceVersion);
 }

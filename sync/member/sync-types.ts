@@ -1,6 +1,6 @@
-// Types that describe how far the copy of each cluster in the index is: for each type its state, and when it was last
-// known to be up to date. Types that are stored only to decide access are included; only a type with `isChosen` may
-// appear in answers.
+// Types that describe how complete and up to date the copy of each cluster in the index is: for each type its state,
+// and when it was last known to be up to date. Types that are stored only to decide access are included; only a type
+// with `isChosen` may appear in answers.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { Incarnation, LiveType, ResourceType, TypeInfo, TypeKey } from '../../query/types.ts';
 
@@ -28,11 +28,11 @@ export interface SyncFault {
 /** The objects of one type of one cluster that the index store cannot keep. */
 export interface LeftOutState {
   readonly count: number;
-  /** One of them and why it cannot be kept. Only for readers who may see all objects of the type. */
+  /** One of these objects, and why it cannot be kept. Shown only to users who may see all objects of the type. */
   readonly example: string;
 }
 
-/** How far the copy of one type of one cluster is. The object is frozen. */
+/** How complete and up to date the copy of one type of one cluster in the index is. The object is frozen. */
 export interface TypeState {
   readonly type: TypeInfo;
   /**
@@ -61,7 +61,7 @@ export interface TypeState {
   readonly readAs?: ReadAs;
 }
 
-/** How far the copy of one cluster is. The object is frozen. */
+/** How complete and up to date the copy of one cluster in the index is. The object is frozen. */
 export interface ClusterState {
   /** The name of the cluster, as in request paths. */
   readonly cluster: string;
@@ -82,8 +82,8 @@ export interface ClusterState {
 }
 
 /**
- * How far the copy of some types of one cluster is. Types that are up to date (complete, watched, without a fault, and
- * with all their objects) are not included.
+ * How complete and up to date the copies of some types of one cluster are. Types that are up to date (complete,
+ * watched, without a fault, and with all their objects) are not included.
  */
 export interface PartState extends Pick<ClusterState, 'cluster' | 'incarnation' | 'fault' | 'types'> {
   /** Whether the cluster has any type at all in the index, including types that were not asked about. */

@@ -1,6 +1,6 @@
-// Exchanges between replicas, through the store, how far the copies of clusters in the index are. The owner of a shard
-// publishes the states of its clusters when they change, and every replica reads what is new. Times and counts change
-// all the time, so they are published separately and less often.
+// Exchanges between replicas, through the store, the states of the copies of clusters in the index: how complete and up
+// to date they are. The owner of a shard publishes the states of its clusters when they change, and every replica reads
+// what is new. Times and counts change all the time, so they are published separately and less often.
 import type { Leases, PublishedState } from '../../store/leases.ts';
 import type { ShardWriter } from '../../store/store.ts';
 import type { ClusterState, SyncFault, TypeState } from '../member/sync-types.ts';
@@ -135,7 +135,7 @@ function publishedOf(lease: ShardWriter, info: ClusterState, numbers: readonly n
   };
 }
 
-/** Whether two states differ at most in times and counts. */
+/** Whether two states are equal apart from times and counts. */
 function isSameInfo(one: ClusterState, other: ClusterState): boolean {
   return (
     one.cluster === other.cluster &&

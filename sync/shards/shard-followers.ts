@@ -55,7 +55,10 @@ export class ShardFollowers {
         this.#options.onChange();
       },
       (error: unknown) => {
-        log.warn({ err: error }, 'index: the store could not be read, clusters are followed a little later');
+        log.warn(
+          { err: error },
+          'index: the store could not be read; lists and watches of clusters start a little later',
+        );
         keeper().refused(lease);
       },
     );

@@ -292,7 +292,11 @@ class FollowedTogether implements ShardedSync {
     if (message !== undefined) this.#looked();
     if (isSame) return;
     if (message === undefined) log.info({}, 'index: leases of clusters are renewed again');
-    else log.warn({ detail: message }, 'index: leases of clusters cannot be renewed; following ends before they do');
+    else
+      log.warn(
+        { detail: message },
+        'index: leases of clusters cannot be renewed; this process stops indexing the clusters before the leases end',
+      );
   }
 
   #changed(): void {

@@ -44,7 +44,7 @@ export function makeUnregistered(options: UnregisteredOptions): () => Promise<vo
     for (const incarnation of due) {
       const lease = leaseOf(leases.shardOf(recordUidOf(incarnation)));
       if (lease === undefined) continue;
-      log.info({ incarnation }, 'index: rows of a cluster that no process of the gateway knows are forgotten');
+      log.info({ incarnation }, 'index: rows of a cluster that no process of the gateway knows are deleted');
       await store.forget(incarnation, undefined, lease);
     }
     if (due.length > 0) await onForgotten([...new Set(due.map(recordUidOf))]);

@@ -1,6 +1,6 @@
-// How several processes that share one index learn how far the copies of clusters in it are. The process that writes
-// the index follows the clusters and sends its state to the others, which answer with the state they received. A
-// process that becomes the writer continues from the sync positions in the store.
+// Tells all processes that share one index how complete and up to date the copies of clusters in it are. The process
+// that writes the index follows the clusters and sends its state to the others, which answer with the state they
+// received. A process that becomes the writer continues from the sync positions in the store.
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../model/errors.ts';
 import type { IndexPeers } from './peers.ts';
@@ -157,8 +157,8 @@ class SharedSync implements SyncHandle {
     if (this.#own !== undefined) return;
     const now = new Map(changed.map((state) => [state.uid, publishedState(state)]));
     const all = uids.map((uid) => [uid, now.get(uid) ?? this.#published.get(uid)] as const);
-    // Some states were sent before this process listened. It has asked for all of them, so the next message is
-    // complete.
+    // Some states were sent before this process began to listen. It has asked the writer for all states, so the next
+    // message is complete.
     if (all.some(([, reported]) => reported === undefined)) return;
     this.#published = new Map(all as readonly (readonly [string, PublishedState])[]);
     clearInterval(this.#asking);

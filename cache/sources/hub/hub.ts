@@ -19,7 +19,10 @@ import {
 /** The hub, the sources to run on it, and where their clusters go. */
 export interface HubSourcesOptions extends SourceReports {
   readonly client: ApiClient;
-  /** The sources in order: of two clusters that ask for a name and are equally old, the earlier one's gets it. */
+  /**
+   * The sources, in order of precedence: when two equally old clusters ask for a name, the cluster of the earlier
+   * source gets it.
+   */
   readonly sources: readonly HubSource[];
   /**
    * The cluster store. Each source writes under its own name. A caller with other sources that come before, such as
@@ -76,7 +79,8 @@ interface Running {
   /** True when the source has written its clusters into the store at least once. */
   applied: boolean;
   /**
-   * True when all that the source may list is in the store. Until then its clusters take their name from younger ones.
+   * True when all objects that the source may list are in the cluster store. Until then, an older cluster of this
+   * source takes its name from a younger cluster that has the name already; later the cluster that has a name keeps it.
    */
   read: boolean;
   /** Why the last call of `compile` failed; undefined when it did not. */

@@ -33,8 +33,8 @@ const execExtension = 'client.authentication.k8s.io/exec';
  */
 export interface ClusterDraft {
   /**
-   * Identifies the context: JSON of the file, the context name, and a number that tells contexts of one name apart. The
-   * key stays the same when the file is read again.
+   * Identifies the context: JSON of the file, the context name, and a number that distinguishes contexts of the same
+   * name in one file. The key stays the same when the file is read again.
    */
   readonly key: string;
   /** Digest of the kubeconfig entries and file contents that this draft of a cluster was made of. */

@@ -37,7 +37,10 @@ export const clusterApiSecret = `${group}/secret`;
  */
 const versions = ['v1beta2', 'v1beta1'] as const;
 
-/** Those of Cluster API's type, and those of any other type that have its label. No Secret is in both watches. */
+/**
+ * Two watches: the Secrets of Cluster API's type, and the Secrets of any other type that have Cluster API's label. No
+ * Secret is in both.
+ */
 const secretSelectors = [
   { fieldSelector: `type=${clusterApiSecret}` },
   { labelSelector: nameLabel, fieldSelector: `type!=${clusterApiSecret}` },

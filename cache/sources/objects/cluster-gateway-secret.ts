@@ -44,7 +44,7 @@ export const serverNameAnnotation = 'gateway.portcullis.io/tls-server-name';
  */
 const inClusterName = 'kubernetes.default.svc';
 
-/** The settings with which cluster-gateway Secrets are read. */
+/** Settings of the operator for reading cluster-gateway Secrets. */
 export interface GatewaySecretSettings extends AllowedExec {
   /**
    * The proxy server of konnectivity, used for endpoints of type ClusterProxy; undefined when the operator gave none.

@@ -1,6 +1,6 @@
 // Reads Karmada's ResourceRegistry objects: which resources of which clusters are to be indexed. A ResourceRegistry
-// that requests something the index does not support is refused as a whole, so that nobody believes that all of it is
-// in effect when only a part is.
+// that requests something the index does not support is refused as a whole, since users could otherwise believe that
+// all of it is in effect when only a part is.
 import { fieldOf, listAt, textsAt } from '../../../lib/objects/json-object.ts';
 import type { ApiObject } from '../../../kube/types.ts';
 import type { SourceIndexing } from '../../../model/records.ts';
@@ -121,7 +121,7 @@ function readAffinity(affinity: unknown): Test {
   };
 }
 
-/** Reads the label selector: nothing when there is none. */
+/** Reads `labelSelector`; returns no tests when it is absent. */
 function readLabels(selector: unknown): readonly Test[] {
   if (selector === undefined) return [];
   try {

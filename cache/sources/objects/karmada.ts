@@ -64,7 +64,10 @@ function refersTo(cluster: ApiObject, reference: Reference): string | undefined 
   return typeof namespace === 'string' && typeof name === 'string' ? `${namespace}/${name}` : undefined;
 }
 
-/** The name of the Cluster that a Secret belongs to as a reference, by {@link ownedKey}. */
+/**
+ * The name of the Cluster that owns a Secret. The keys, made by {@link ownedKey}, are field and Secret: one Secret can
+ * belong to one Cluster as `secretRef` and to another as `impersonatorSecretRef`.
+ */
 type Owners = ReadonlyMap<string, string>;
 
 function ownedKey(reference: Reference, secret: string): string {

@@ -30,7 +30,7 @@ import { SourceFault, unusable } from '../unusable.ts';
 
 /** The part of a cluster's spec that is known even when its address or credential cannot be read. */
 export interface Description {
-  /** The cluster's name in the hub object. Unless it is a DNS subdomain, names are made of it. */
+  /** The cluster's name in the hub object. If it is no DNS subdomain, a valid name is derived from it. */
   readonly originalName: string;
   /** The objects that the cluster was read from, for messages. */
   readonly sourceDetail: string;
@@ -125,8 +125,8 @@ export function makeRegistry(
 }
 
 /**
- * Whether both registrations have the same object instances and settings. Most have, and then the resourceVersions of
- * their objects need not be compared.
+ * Whether both registrations have the same object instances and settings. For most clusters this is true, and then the
+ * resourceVersions of their objects need not be compared.
  */
 function sameObjects(a: Registration, b: Registration): boolean {
   const same = a.object === b.object && a.settings === b.settings && a.others.length === b.others.length;
@@ -213,8 +213,8 @@ function describedSpec(
 }
 
 /**
- * When the object was created. An object without that time counts as the youngest of all, since the oldest has the name
- * that several ask for.
+ * When the object was created. An object without a valid creationTimestamp counts as the youngest of all, so it never
+ * gets a name for which another cluster asks too.
  */
 function registeredAt({ metadata: { creationTimestamp } }: ApiObject): string {
   const isTime = typeof creationTimestamp === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(creationTimestamp);
@@ -271,8 +271,8 @@ export function memberProxy(field: string, text: string): ProxyAddress | undefin
 }
 
 /**
- * The name of a cluster. One that cannot be used as it stands has the digest of the original in it always: such names
- * were refused before, so nobody calls the cluster by a plainer one, and no other cluster can ask for it.
+ * The name of a cluster. An original name that is no DNS subdomain is replaced by a name that contains a digest of the
+ * original. The digest is always added, so no two clusters can ask for the same replacement.
  */
 function nameOf(originalName: string): string {
   const { name, digestName } = clusterNames(originalName, isSubdomain);

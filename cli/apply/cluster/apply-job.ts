@@ -1,4 +1,5 @@
-// The types of a run: the work, which is the same in every cluster, and the state of one cluster.
+// The types of a run of `apply` or `delete` over many clusters: what is done in every cluster, and the state of one
+// cluster.
 import type { ApplyOptions, ObjectResult } from './apply-object.ts';
 import type { ApplySet } from './apply-set.ts';
 import type { ClusterReport } from './cluster-outcomes.ts';

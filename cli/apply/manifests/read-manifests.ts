@@ -153,7 +153,7 @@ function toManifest(object: JsonObject, source: string, labels: Readonly<Record<
       'Apply needs a name; generateName is none.',
     );
   }
-  // A path made of such a name would be that of another object.
+  // A name with characters such as `/` would make the request path name another object.
   if (!isName(name)) throw usageFailure(`${source}: ${JSON.stringify(name)} cannot be a name`, 'Mend metadata.name.');
   if (typeof namespace === 'string' && namespace !== '' && !isLabel(namespace)) {
     const said = `${source}: ${JSON.stringify(namespace)} cannot be a namespace`;

@@ -1,5 +1,5 @@
-// Keeps the values of Secrets out of what is printed for people and pipelines. Security: a server quotes values in some
-// of its messages, and kubectl keeps a copy of the whole object in an annotation.
+// Removes the values of Secrets from diffs and messages before they are printed. Security: a server quotes values in
+// some of its messages, and kubectl keeps a copy of the whole object in an annotation.
 import { parseExact } from '../../../lib/json/exact-json.ts';
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import type { Manifest } from './manifest.ts';

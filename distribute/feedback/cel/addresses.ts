@@ -1,5 +1,5 @@
-// Kubernetes' CEL libraries of IP addresses and of ranges of them (apiserver/pkg/cel/library/ip.go, cidr.go). They take
-// no zones, no IPv4 addresses that are written as IPv6, and no zeros in front of numbers.
+// Kubernetes' CEL libraries of IP addresses and CIDR ranges (apiserver/pkg/cel/library/ip.go, cidr.go). They refuse
+// IPv6 zones, IPv4-mapped IPv6 addresses, and leading zeros.
 import { isIPv4, isIPv6 } from 'node:net';
 import { addressBytes, isWithin, maskAt } from '../../../lib/text/ip-address.ts';
 import { KubernetesValue } from './equality.ts';
@@ -9,7 +9,7 @@ import { CelFault, noOverload } from './steps.ts';
 /** An IP address. */
 export class Address extends KubernetesValue {
   static readonly typeName = 'net.IP';
-  /** 4 bytes or 16. */
+  /** 4 bytes for IPv4, 16 for IPv6. */
   readonly bytes: Buffer;
 
   constructor(bytes: Buffer) {
@@ -21,13 +21,13 @@ export class Address extends KubernetesValue {
     return this.bytes.equals(other.bytes);
   }
 
-  /** As it is written canonically. */
+  /** The address in canonical form (RFC 5952 for IPv6). */
   override toString(): string {
     return textOf(this.bytes);
   }
 }
 
-/** An address with the length of a prefix. */
+/** A CIDR range: an address and the length of its prefix. */
 export class Range extends KubernetesValue {
   static readonly typeName = 'net.CIDR';
   readonly bytes: Buffer;
@@ -67,7 +67,7 @@ function textOf(bytes: Buffer): string {
   return `${written(words.slice(0, from))}::${written(words.slice(to))}`;
 }
 
-/** Where the longest run of zeros begins, and where it is over. */
+/** Index of the first word in the longest run of zeros, and index after its last word. */
 function longestZeros(words: readonly number[]): [number, number] {
   let [from, to, start] = [0, 0, 0];
   for (const [i, word] of [...words, 1].entries()) {
@@ -78,7 +78,9 @@ function longestZeros(words: readonly number[]): [number, number] {
   return [from, to];
 }
 
-/** @throws CelFault when the text is no address, or one that Kubernetes does not take */
+/**
+ * Parses an IP address. @throws CelFault when the text is no address, or is an address that Kubernetes' `ip()` refuses
+ */
 function parseAddress(text: string): Address {
   const bytes = bytesOf(text);
   if (typeof bytes === 'string') {
@@ -92,7 +94,7 @@ function parseAddress(text: string): Address {
   return new Address(bytes);
 }
 
-/** The bytes of an address; a text says why there are none. */
+/** Returns the bytes of an IP address, or, when the text is no address, the reason in the words of Go's net/netip. */
 function bytesOf(text: string): Buffer | string {
   if (isIPv4(text) || isIPv6(text)) return addressBytes(text)!;
   if (!/[.:]/.test(text)) return text.includes('%') ? 'missing IPv6 address' : 'unable to parse IP';
@@ -114,7 +116,7 @@ function mapped(text: string): CelFault {
   return new CelFault(`IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`);
 }
 
-/** @throws CelFault when the text is no range, or one that Kubernetes does not take */
+/** Parses a CIDR range. @throws CelFault when the text is no range, or is a range that Kubernetes' `cidr()` refuses */
 function parseRange(text: string): Range {
   const outer = 'network address parse error during conversion from string: ';
   const fault = (words: string): CelFault =>
@@ -161,7 +163,7 @@ export function addAddresses(library: Library): void {
   add(`${range}.prefixLength(): int`, ({ length }: Range) => BigInt(length));
   add(`${range}.masked(): ${range}`, (one: Range) => one.masked());
   add(`${range}.containsIP(string): bool`, (one: Range, text: string) => {
-    // Kubernetes tells nothing else of a text that is none.
+    // For a text that is no IP address, Kubernetes' error is just "no such overload".
     if (!isAddress(text)) throw noOverload();
     return one.contains(parseAddress(text).bytes);
   });
@@ -172,7 +174,7 @@ export function addAddresses(library: Library): void {
   for (const type of [address, range]) add(`string(${type}): string`, String);
 }
 
-/** What kinds of addresses there are (Go's net/netip). */
+/** The methods that tell the kind of an address, with the definitions of Go's net/netip. */
 const kinds: Readonly<Record<string, (bytes: Buffer) => boolean>> = {
   isUnspecified: (bytes) => bytes.every((byte) => byte === 0),
   isLoopback,

@@ -1,17 +1,17 @@
-// Whether values of CEL are equal, and which of two is less, as cel-go has it. Values of different types are not equal;
-// numbers of different types are compared by what they are worth.
+// Equality and order of CEL values, as in cel-go. Values of different types are not equal, but numbers of different
+// types are compared by their numeric value.
 import { Optional } from '@marcbachmann/cel-js';
 import { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator';
 import { noOverload, type Steps } from './steps.ts';
 
-/** A value of a type that Kubernetes adds to CEL. It equals only values of its own type; others are a fault. */
+/** A value of a type that Kubernetes adds to CEL. Comparing it with a value of another type is an error. */
 export abstract class KubernetesValue {
   /** @param other a value of the same class */
   abstract equals(other: this): boolean;
 }
 
 /**
- * Whether two values are equal. Each part that is looked at is a step.
+ * Whether two values are equal. Each compared element counts as a step.
  * @throws CelFault for values that cannot be compared
  */
 export function isEqual(one: unknown, other: unknown, steps: Steps): boolean {
@@ -63,14 +63,14 @@ function areEqualMaps(one: object, other: object, steps: Steps): boolean {
   );
 }
 
-/** Whether the list has a member that equals the value. */
+/** Whether the list has an element that equals the value. */
 export function isMember(value: unknown, list: readonly unknown[], steps: Steps): boolean {
   return list.some((each) => isEqual(each, value, steps));
 }
 
 /**
  * Less than 0 when the first value is less, more than 0 when the second is, else 0.
- * @throws CelFault for values of types that have no order, or not one with each other
+ * @throws CelFault for types that have no order, or that cannot be compared with each other
  */
 export function order(one: unknown, other: unknown, steps: Steps): number {
   steps.spend(1);
@@ -105,14 +105,17 @@ function orderOf(one: number | bigint, other: number | bigint): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-/** Go orders texts by their bytes of UTF-8, which is the order of code points. */
+/**
+ * Compares two texts as Go does, by their bytes in UTF-8. This is the order of code points; JavaScript's `<` compares
+ * UTF-16 units, whose order differs.
+ */
 export function orderOfTexts(one: string, other: string): number {
   const length = Math.min(one.length, other.length);
   let at = 0;
   while (at < length && one.charCodeAt(at) === other.charCodeAt(at)) at += 1;
   if (at === length) return one.length - other.length;
   const [left, right] = [one.charCodeAt(at), other.charCodeAt(at)];
-  // Halves of pairs stand for characters above all others.
+  // Surrogates encode code points above U+FFFF, so they must sort after all other UTF-16 units.
   return left + rise(left) - (right + rise(right));
 }
 

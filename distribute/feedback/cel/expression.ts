@@ -1,5 +1,6 @@
-// Evaluates one CEL expression in the environment that OCM's agent has, with a bound on its steps. Easy to get wrong:
-// `||` and `exists` go on after a fault, so what costs too much must end all of the expression, and never be True.
+// Evaluates one CEL expression in the same environment as OCM's agent, with a limit on its steps. Easy to get wrong: in
+// CEL, `||` and `exists` swallow an error of one operand. The error for too many steps must not be swallowed: it must
+// end the whole expression, which must then never be true.
 import { Environment } from '@marcbachmann/cel-js';
 import { addAddresses } from './addresses.ts';
 import { isEqual, isMap, isMember, numberOf } from './equality.ts';
@@ -17,11 +18,11 @@ import { addTexts } from './texts.ts';
 import { addUrls } from './urls.ts';
 import { addVersions } from './versions.ts';
 
-/** Evaluates CEL expressions with variables and functions of one kind. */
+/** Evaluates CEL expressions that all have the same variables and functions. */
 export interface Expressions {
   /**
    * Evaluates an expression.
-   * @param budget what it and others may take together; what it takes is subtracted
+   * @param budget the steps that this and further expressions may take together; the steps of this one are subtracted
    * @throws CelFault whose message begins as cel-go's does
    */
   run(expression: string, variables: Readonly<Record<string, unknown>>, budget: Budget): unknown;
@@ -32,12 +33,15 @@ export interface Budget {
   steps: number;
 }
 
-/** Methods of the CEL package that CEL does not have. */
+/**
+ * Methods that the CEL package adds although CEL does not have them. They are hidden, since cel-go would report them as
+ * unknown.
+ */
 const noMethods: ReadonlySet<string> = new Set(['json', 'hex', 'string', 'base64', 'at']);
 
 /**
  * Makes an environment.
- * @param declare adds the variables, and functions beside those of Kubernetes
+ * @param declare adds the variables, and functions in addition to those of Kubernetes
  */
 export function makeExpressions(declare: (environment: Environment) => void): Expressions {
   const steps = new Steps();
@@ -81,7 +85,7 @@ export function makeExpressions(declare: (environment: Environment) => void): Ex
       steps.start(most);
       try {
         const value = program(variables);
-        // A refusal may have been swallowed.
+        // `||` or `exists` may have swallowed the error for too many steps. Then this throws it again.
         steps.spend(0);
         return value;
       } catch (error) {
@@ -94,18 +98,25 @@ export function makeExpressions(declare: (environment: Environment) => void): Ex
   };
 }
 
-/** Has the functions of this folder called instead of those of the CEL package. */
+/**
+ * Renames a call in the syntax tree, so that it calls the function of this folder and not the CEL package's own
+ * function of that name.
+ */
 function rename(node: SyntaxNode, { functions, methods }: OwnNames): void {
   if (node.op !== 'call' && node.op !== 'rcall') return;
   const parts = node.args as [name: string, ...unknown[]];
   const [name] = parts;
   const isOwn = (node.op === 'call' ? functions : methods).has(name);
   if (isOwn) parts[0] = `${ownPrefix}${name}`;
-  // A name that nothing has: the CEL package then tells that there is none.
+  // The function is not part of CEL. It gets a name that no function has, so that the CEL package reports it as
+  // unknown.
   else if (name.startsWith(ownPrefix) || (node.op === 'rcall' && noMethods.has(name))) parts[0] = `${name}_`;
 }
 
-/** What cel-go checks of values that are written out, before it evaluates anything. */
+/**
+ * Checks literals in the expression that cel-go checks before it evaluates anything: format strings, and patterns of
+ * `find` and `findAll`.
+ */
 function checkWritten({ op, args }: SyntaxNode): void {
   if (op !== 'rcall') return;
   const [name, receiver, [first]] = args as [name: string, receiver: SyntaxNode, values: readonly SyntaxNode[]];
@@ -121,7 +132,7 @@ function checkWritten({ op, args }: SyntaxNode): void {
 
 const searches: ReadonlySet<string> = new Set(['find', 'findAll'].map((name) => `${ownPrefix}${name}`));
 
-/** Has an operator, call or loop pay for the length of what it is given and what it makes. */
+/** Makes an operator, call or loop count steps for the length of its operands and its result. */
 function chargeFor(node: SyntaxNode, steps: Steps): void {
   const { handle } = node;
   if (handle === undefined) return;
@@ -142,7 +153,7 @@ const charges: Readonly<Record<string, (handle: Handle, steps: Steps) => Handle>
     pay(right, steps);
     return handle(left, right, node, evaluator);
   },
-  // The CEL package lets these leave 64 bits.
+  // The CEL package does not check these two operators for overflow of 64 bits.
   '-_': checked,
   '/': checked,
   call: called,
@@ -187,7 +198,7 @@ function pay(value: unknown, steps: Steps): void {
 function isIn(value: unknown, collection: unknown, steps: Steps): boolean {
   if (Array.isArray(collection)) return isMember(value, collection, steps);
   if (!isMap(collection)) throw noOverload();
-  // The keys of maps are texts here; those that an expression writes as numbers, too.
+  // The CEL package stores all map keys as strings, even those that an expression writes as numbers.
   const key = typeof value === 'string' ? value : String(numberOf(value) ?? '');
   return key !== '' || value === '' ? Object.hasOwn(collection, key) : false;
 }

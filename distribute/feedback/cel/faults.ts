@@ -1,9 +1,9 @@
-// The messages of faults, worded as cel-go words them where the CEL package knows the same fault. The rest of a message
-// is the package's.
+// Error messages of CEL expressions. Known messages of the CEL package are replaced by the wording of cel-go; all
+// others stay as the package words them.
 import { ownPrefix } from './library.ts';
 import { CelFault } from './steps.ts';
 
-/** What the CEL package tells of a fault. */
+/** The fields of an error of the CEL package. */
 interface PackageFault {
   readonly summary?: string;
   readonly name?: string;
@@ -18,7 +18,10 @@ interface FaultyNode {
   readonly input?: string;
 }
 
-/** @param functions names of all functions that there are */
+/**
+ * Turns an error of parsing or type checking into a CelFault with cel-go's wording and position. @param functions names
+ * of all functions that exist, to tell an unknown function from wrong arguments
+ */
 export function compileFault(error: unknown, functions: ReadonlySet<string>): CelFault {
   if (error instanceof CelFault) return error;
   const { name, node } = error as PackageFault;
@@ -28,7 +31,7 @@ export function compileFault(error: unknown, functions: ReadonlySet<string>): Ce
   return new CelFault(`${place}${name === 'ParseError' ? 'Syntax error: ' : ''}${words}`);
 }
 
-/** Where cel-go sees a fault: at the bracket of a call, at the sign of an operator. */
+/** The position that cel-go reports for an error: the opening bracket of a call, or the sign of an operator. */
 function placeOf({ op = '', args, pos = 0, input = '' }: FaultyNode): number {
   const first = Array.isArray(args) ? (args as readonly unknown[])[op === 'rcall' ? 1 : 0] : undefined;
   const { end: behind = pos } = op === 'call' ? {} : ((first ?? {}) as FaultyNode);
@@ -36,10 +39,13 @@ function placeOf({ op = '', args, pos = 0, input = '' }: FaultyNode): number {
   return Math.max(pos, input.indexOf(op.endsWith('call') ? '(' : op, behind));
 }
 
-/** How the CEL package tells a call that nothing takes. */
+/** The CEL package's message for a call that matches no overload. */
 const call = /^found no matching overload for '(?:([\w.<>]+)\.)?(\w+)\((.*)\)'$/;
 
-/** `sets` for the type whose methods the functions `sets.…` are. */
+/**
+ * The namespace of a function such as `sets.contains`, which the CEL package has as a method of the type
+ * `SetsNamespace`: `sets`. Undefined for other types.
+ */
 function namespaceOf(receiver: string | undefined): string | undefined {
   return /^(\w+)Namespace$/.exec(receiver ?? '')?.[1]?.toLowerCase();
 }
@@ -63,7 +69,7 @@ function compileWords(words: string, functions: ReadonlySet<string>): string {
   return words;
 }
 
-/** The fault of an expression that began to run. */
+/** Turns an error during the evaluation of an expression into a CelFault with cel-go's wording. */
 export function runFault(error: unknown): CelFault {
   if (error instanceof CelFault) return error;
   const words = summaryOf(error);

@@ -7,7 +7,7 @@ import { urlFault } from './urls.ts';
 
 type Check = (text: string) => readonly string[];
 
-/** A format by its name. */
+/** The CEL value that `format.named(…)` and functions such as `format.uuid()` return. */
 export class NamedFormat extends KubernetesValue {
   static readonly typeName = 'kubernetes.NamedFormat';
   readonly name: string;
@@ -41,13 +41,16 @@ const nameWords =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 const labelValueWords = `a valid label must be an empty string or ${nameWords.slice('must '.length)}`;
 
-// No text is matched that is longer than its format allows: these patterns could take long for others.
+// Texts that are longer than the format allows are not matched, since matching a very long text could take long.
 const isSubdomain = (text: string): boolean => text.length <= 4 * subdomainLength && matchesLabels(text);
 const isName = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const labelLength = 63;
 const subdomainLength = 253;
 
-/** Whether all parts between dots are labels. One by one, so that the time grows with the text only. */
+/**
+ * Whether all parts between dots are DNS labels. They are checked one by one, because one regular expression for all of
+ * them could backtrack, and its time would grow faster than the text.
+ */
 function matchesLabels(text: string): boolean {
   return text.split('.').every(isLabel);
 }
@@ -56,7 +59,7 @@ function isLabel(text: string): boolean {
   return /^[-a-z0-9]+$/.test(text) && !text.startsWith('-') && !text.endsWith('-');
 }
 
-/** The words of Kubernetes for a text that does not match, with its own comma before `or`. */
+/** The message of Kubernetes for a text that does not match a pattern. The comma before `or` is Kubernetes' own. */
 function patternFault(words: string, pattern: string, ...examples: readonly string[]): string {
   const listed = examples.map((example) => `'${example}', `).join(' or ');
   return `${words} (e.g. ${listed}regex used for validation is '${pattern}')`;
@@ -110,7 +113,7 @@ function labelValueFaults(text: string): readonly string[] {
   return [...long, patternFault(labelValueWords, `(${name})?`, 'MyValue', 'my_value', '12345')];
 }
 
-/** A prefix may end with a dash, since something follows. */
+/** Turns a check of a name into a check of a name prefix, which may end with a dash, since more characters follow. */
 function ofPrefix(check: Check): Check {
   return (text) => check(text.length > 1 && text.endsWith('-') ? `${text.slice(0, -2)}a` : text);
 }
@@ -133,7 +136,7 @@ function isDateTime(text: string): boolean {
   return clock !== null && isDate(date) && clock[1]! <= '23' && clock[2]! <= '59' && clock[3]! <= '59';
 }
 
-/** As the Go package govalidator: a text of base64 with its padding, and not an empty one. */
+/** Whether the text is base64 as the Go package govalidator checks it: with padding, and not empty. */
 function isBase64(text: string): boolean {
   return text.length > 0 && text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text);
 }

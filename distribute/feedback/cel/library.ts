@@ -1,20 +1,20 @@
-// Where the functions that Kubernetes adds to CEL are registered. The CEL package has functions of its own for some of
-// the names, which count UTF-16 units, run JavaScript's patterns and cost nothing; those of this folder take their
-// place, under names that only expression.ts writes.
+// Registers the functions that Kubernetes adds to CEL. The CEL package has its own functions of some of these names,
+// but these count UTF-16 units, use JavaScript's regular expressions and cost no steps. So the functions of this folder
+// are registered under names with a prefix, and expression.ts renames calls to them.
 import type { Environment } from '@marcbachmann/cel-js';
 import type { Steps } from './steps.ts';
 
-/** What registers functions of one library. */
+/** Registers functions, types and macros in the CEL environment. */
 export interface Library {
   readonly steps: Steps;
   /**
    * Registers one overload of a function.
-   * @param signature as the CEL package has it, such as `string.find(string): string`
+   * @param signature in the CEL package's notation, such as `string.find(string): string`
    */
   add(signature: string, handler: (...values: never[]) => unknown): void;
   /** Registers a macro: a method whose arguments the handler gets as parts of the syntax tree. */
   addMacro(signature: string, expand: (call: MacroCall) => object): void;
-  /** Registers a type, with the name that `type()` gives for it. */
+  /** Registers a type under the name that CEL's `type()` returns for its values. */
   addType(name: string, type: new (...values: never[]) => object): void;
   /** Registers a name whose members are functions, such as `sets` in `sets.contains(…)`. */
   addNamespace(name: string, type: string): void;
@@ -26,19 +26,28 @@ export interface MacroCall {
   readonly args: readonly { readonly op: string; readonly args: unknown }[];
 }
 
-/** Names of functions that are registered under another name, by whether they are called on a value. */
+/**
+ * Names of the functions that are registered with {@link ownPrefix}: global functions such as `ip(…)`, and methods such
+ * as `text.find(…)`.
+ */
 export interface OwnNames {
   readonly functions: Set<string>;
   readonly methods: Set<string>;
 }
 
-/** Begins the names under which the CEL package knows the functions of this folder. No name of an author begins so. */
+/**
+ * Prefix of the names under which the functions of this folder are registered. An author's expression cannot call a
+ * name with this prefix.
+ */
 export const ownPrefix = 'k8s_own_';
 
-/** Steps for a call of one of the functions, beside what it pays for itself. */
+/** Steps for each call of a function, in addition to the steps that the function itself counts. */
 const stepsOfCall = 5;
 
-/** @param ownNames gets the names of all functions that are registered */
+/**
+ * Makes the registry of functions for an environment. @param ownNames filled with the names of all functions that are
+ * registered
+ */
 export function makeLibrary(environment: Environment, steps: Steps, ownNames: OwnNames): Library {
   return {
     steps,
@@ -57,7 +66,7 @@ export function makeLibrary(environment: Environment, steps: Steps, ownNames: Ow
     },
     addType(name, type) {
       environment.registerType(name, type);
-      // Lets the type check pass; expression.ts compares.
+      // Only makes the type check accept `==`; the comparison itself is isEqual() in expression.ts.
       environment.registerOperator(`${name} == ${name}`, () => false);
     },
     addNamespace(name, type) {
@@ -68,7 +77,10 @@ export function makeLibrary(environment: Environment, steps: Steps, ownNames: Ow
   };
 }
 
-/** Each namespace is a type of its own, as its functions are methods for the CEL package. */
+/**
+ * Makes the type of a namespace such as `sets`: for the CEL package, `sets.contains(…)` is a method of a value of this
+ * type.
+ */
 function namespaceType(name: string): new () => object {
   return class {
     readonly name = name;

@@ -13,7 +13,7 @@ const comparable = ['int', 'uint', 'double', 'bool', duration, 'google.protobuf.
 export function addLists({ add, steps }: Library): void {
   const best = (name: string, isBetter: (sign: number) => boolean) => (list: List) => {
     if (list.length === 0) throw new CelFault(`${name} called on empty list`);
-    // Also a list of one member has to be of comparable ones.
+    // A list of one element, too, must have a comparable element; order() throws if not.
     order(list[0], list[0], steps);
     return list.reduce((found, each) => (isBetter(order(each, found, steps)) ? each : found));
   };

@@ -1,4 +1,4 @@
-// Functions of optional values that cel-go has (cel/library.go) and the CEL package has not.
+// Functions of optional values that cel-go has (cel/library.go) and the CEL package lacks.
 import { Optional } from '@marcbachmann/cel-js';
 import { isEqual, isMap, numberOf } from './equality.ts';
 import type { Library, MacroCall } from './library.ts';
@@ -51,13 +51,18 @@ interface Evaluator {
   run(node: unknown, context: Context): unknown;
 }
 interface OptionalMacro {
-  /** The part that is evaluated with the variable; the context in which it is known comes from the type check. */
+  /**
+   * The expression in which the macro's variable is known. The type check sets `inner`, the context with this variable.
+   */
   readonly body: unknown;
   inner: Context | undefined;
   readonly receiver: unknown;
 }
 
-/** What the CEL package asks of a macro that evaluates its second argument with the value, when there is one. */
+/**
+ * Makes the macro object that the CEL package expects for `optMap` and `optFlatMap`: if the optional has a value, the
+ * second argument is evaluated with the variable set to this value.
+ */
 function mapped({ receiver, args }: MacroCall, resultOf: (value: unknown) => unknown): object {
   const [variable, body] = args;
   if (variable?.op !== 'id') throw new CelFault('the variable name must be a simple identifier');

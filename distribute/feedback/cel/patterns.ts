@@ -1,5 +1,5 @@
-// `matches`, and Kubernetes' CEL library of patterns (apiserver/pkg/cel/library/regex.go). They run on the port of Go's
-// engine, whose time grows with the text only.
+// `matches`, and Kubernetes' CEL library of patterns (apiserver/pkg/cel/library/regex.go). They use a port of Go's
+// regular expression engine, whose time grows linearly with the text.
 import { compileGoSearch, PatternError, type GoSearch } from '../../../lib/text/go-pattern.ts';
 import { makeRecent } from '../../../lib/recent.ts';
 import type { Library } from './library.ts';
@@ -7,16 +7,16 @@ import { CelFault, type Steps } from './steps.ts';
 
 const mostCompiled = 50;
 
-/** Characters times instructions of a pattern that one step pays for. */
+/** One step counts for this many characters times instructions of the pattern. */
 const workInStep = 10;
-/** Steps for a search, beside what it reads. */
+/** Steps for each search, in addition to the steps for the characters that it reads. */
 const stepsOfSearch = 50;
 /** Steps for each instruction of a pattern that is compiled. */
 const stepsToCompile = 4;
 
 /**
- * Kubernetes compiles a pattern that is written out in `find` or `findAll` before it evaluates anything.
- * @throws CelFault when it is none
+ * Checks a literal pattern of `find` or `findAll`. Kubernetes compiles such patterns before it evaluates anything.
+ * @throws CelFault when the pattern is invalid
  */
 export function checkPattern(source: string): void {
   tried('', () => compileGoSearch(source));
@@ -64,8 +64,8 @@ function tried<Result>(before: string, find: () => Result): Result {
 }
 
 /**
- * The matches from left to right. A search pays for what it reads up to the end of its match. It may read on from
- * there, as that of `(?:a.*b|a)` does; only the deadline of the thread knows.
+ * The matches from left to right. A search costs steps for the characters up to the end of its match. Some patterns,
+ * such as `(?:a.*b|a)`, read further than that without counting steps; only the deadline of the thread limits them.
  */
 function found(text: string, pattern: GoSearch, limit: number, steps: Steps): readonly string[] {
   const matches: string[] = [];

@@ -1,6 +1,6 @@
-// Kubernetes' CEL library of quantities (apiserver/pkg/cel/library/quantity.go). They are exact. Whether one counts as
-// an integer depends on how Kubernetes holds it (apimachinery/pkg/api/resource): up to 64 bits times a power of ten, or
-// a decimal number of any size, which never counts as one.
+// Kubernetes' CEL library of quantities (apiserver/pkg/cel/library/quantity.go). They are computed exactly. Kubernetes
+// stores a quantity either as a 64-bit integer times a power of ten, or as a decimal number of any size
+// (apimachinery/pkg/api/resource). Only the first form can count as an integer.
 import { KubernetesValue } from './equality.ts';
 import type { Library } from './library.ts';
 import { CelFault, type Steps } from './steps.ts';
@@ -28,7 +28,7 @@ const decimalPowers: Readonly<Record<string, number>> = {
 };
 const binaryPowers: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
 
-/** Decimal digits that Kubernetes always holds in 64 bits. */
+/** Number of decimal digits up to which Kubernetes always stores a quantity in 64 bits. */
 const digitsOf64Bits = 18;
 const finest = -9;
 const mostBinary = 2n ** 63n - 1n;
@@ -38,7 +38,7 @@ export class Quantity extends KubernetesValue {
   static readonly typeName = 'kubernetes.Quantity';
   readonly digits: bigint;
   readonly power: number;
-  /** Whether Kubernetes holds it in 64 bits. */
+  /** Whether Kubernetes stores it in 64 bits. */
   readonly isShort: boolean;
 
   constructor(digits: bigint, power: number, isShort: boolean) {
@@ -48,7 +48,10 @@ export class Quantity extends KubernetesValue {
     this.isShort = isShort;
   }
 
-  /** Less than, equal to or more than 0, as this one is less, equal or more. */
+  /**
+   * Returns a number less than, equal to or greater than 0 when this quantity is less than, equal to or greater than
+   * the other.
+   */
   compare(other: Quantity): number {
     const [one, another] = atPower(this, other, Math.min(this.power, other.power));
     return one < another ? -1 : one > another ? 1 : 0;
@@ -68,7 +71,7 @@ export class Quantity extends KubernetesValue {
     return new Quantity(sum, power, isShort && [one, another, sum].every(is64Bits));
   }
 
-  /** The integer that it is; undefined when it counts as none. */
+  /** The quantity as an integer; undefined when Kubernetes does not count it as an integer. */
   integer(): bigint | undefined {
     if (!this.isShort || this.power < 0) return undefined;
     const value = this.digits * 10n ** BigInt(this.power);
@@ -84,7 +87,7 @@ function is64Bits(value: bigint): boolean {
   return BigInt.asIntN(64, value) === value;
 }
 
-/** @throws CelFault when the text is no quantity */
+/** Parses a quantity such as `100Mi`. @throws CelFault when the text is no quantity */
 export function parseQuantity(text: string): Quantity {
   const read = text.length > longestText ? null : parts.exec(text);
   const [all, sign, zeros = '', whole = '', fraction = '', suffix = ''] = read ?? [];
@@ -120,7 +123,10 @@ function binaryQuantity(digits: bigint, number: string, fraction: string, power:
   return rounded.compare(least) < 0 ? least : rounded;
 }
 
-/** Kubernetes counts what 64 bits do not hold in billionths, and rounds what is finer away from zero. */
+/**
+ * A quantity that does not fit into 64 bits, as Kubernetes stores it: in billionths, with finer fractions rounded away
+ * from zero.
+ */
 function roundedUp(digits: bigint, power: number): Quantity {
   if (digits === 0n) return new Quantity(0n, power, false);
   if (power >= finest) return new Quantity(digits * 10n ** BigInt(power - finest), finest, false);

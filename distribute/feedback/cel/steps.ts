@@ -1,15 +1,18 @@
-// Counts the steps of one CEL expression. Whoever writes an expression pays for what it costs: every part of it that is
-// evaluated, every turn of a loop, and the length of the texts and lists that its functions read and make.
+// Counts the steps of one CEL expression, as a measure of its CPU time: every evaluated node, every turn of a loop, and
+// the length of the texts and lists that its functions read and make. An expression that takes too many steps is ended.
 
 /** A fault of an expression. The message begins as that of cel-go does. */
 export class CelFault extends Error {
   override readonly name = 'CelFault';
 }
 
-/** A fault of a pattern that is written out. OCM's agent takes it for its own fault, and the condition for unknown. */
+/**
+ * An error in a pattern that the expression has as a literal. OCM's agent treats it as an error of its own, so the
+ * condition becomes Unknown.
+ */
 export class ProgramFault extends CelFault {}
 
-/** The fault for values of types that a function or operator does not take. */
+/** The error for arguments or operands of types that a function or operator does not accept. */
 export function noOverload(what?: string): CelFault {
   return new CelFault(what === undefined ? 'no such overload' : `no such overload: ${what}`);
 }
@@ -17,16 +20,19 @@ export function noOverload(what?: string): CelFault {
 /** Maximum number of steps of one expression, as Kubernetes allows one expression (PerCallLimit). */
 export const mostSteps = 1_000_000;
 
-/** Characters of a text that one step pays for. */
+/** How many characters of a text count as one step. */
 const charactersInStep = 10;
 
-/** The steps that an expression may still take. */
+/** Counts the steps that the running expression may still take. */
 export class Steps {
   #left = mostSteps;
-  /** One error for all refusals: a loop whose every turn is refused would make many. */
+  /**
+   * The error for too many steps. One instance is thrown again and again, since a loop may swallow it in every turn and
+   * new instances would be slow.
+   */
   readonly #refusal = new CelFault('operation cancelled: actual cost limit exceeded');
 
-  /** Begins to count for another expression. */
+  /** Starts counting for another expression, which may take `most` steps. */
   start(most: number): void {
     this.#left = most;
   }
@@ -37,7 +43,8 @@ export class Steps {
   }
 
   /**
-   * Pays for steps. Once they are used up, every further step is refused, too: `||` and `exists` go on after a fault.
+   * Counts steps. Once the limit is exceeded, every further call throws too, since `||` and `exists` swallow an error
+   * and go on.
    * @throws CelFault when they are used up
    */
   spend(count: number): void {
@@ -45,7 +52,7 @@ export class Steps {
     if (this.#left < 0) throw this.#refusal;
   }
 
-  /** Pays for reading or writing so many characters or bytes. */
+  /** Counts the steps for reading or writing this many characters or bytes. */
   spendText(length: number): void {
     this.spend(Math.ceil(length / charactersInStep));
   }

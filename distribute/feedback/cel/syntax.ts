@@ -1,20 +1,20 @@
-// The syntax tree of an expression, as the CEL package keeps it: more of it than the package's own types tell. Its
-// version is fixed in package.json, and a test of each operator and macro would notice a change.
+// Types of the syntax tree of the CEL package, with fields that the package does not declare. A new version of the
+// package could change them, so its version is fixed in package.json, and tests cover each operator and macro.
 import type { Steps } from './steps.ts';
 
-/** One part of an expression. */
+/** A node of the syntax tree. */
 export interface SyntaxNode {
   readonly op: string;
   args: unknown;
   readonly pos: number;
   readonly input: string;
   readonly meta: {
-    /** What stands for this node: a constant, or the loop that a macro means. */
+    /** The node that is evaluated in place of this one: a constant, or the loop into which a macro was expanded. */
     readonly alternate?: SyntaxNode;
     readonly macro?: Readonly<Record<string, unknown>>;
     readonly evaluate: Evaluate;
   };
-  /** What operators, calls and loops do with their values. The type check sets it. */
+  /** The function that computes an operator, call or loop from its operands. The type check sets it. */
   handle?: Handle;
   setMeta(key: string, value: unknown): unknown;
 }
@@ -22,7 +22,7 @@ export interface SyntaxNode {
 type Evaluate = (evaluator: unknown, node: unknown, context: unknown) => unknown;
 export type Handle = (...given: unknown[]) => unknown;
 
-/** The node and all below it, each once. */
+/** Returns the node and all its descendants, each once. */
 export function allNodes(root: SyntaxNode): ReadonlySet<SyntaxNode> {
   const found = new Set<SyntaxNode>();
   const visit = (value: unknown): void => {
@@ -46,15 +46,15 @@ function isNode(value: object): value is SyntaxNode {
   return 'setMeta' in value && typeof value.setMeta === 'function';
 }
 
-/** Values whose evaluation is free, as a node above them pays. */
+/** Operations of nodes that cost no step: literals and variables, for which the parent node counts a step. */
 const free: ReadonlySet<string> = new Set(['value', 'id', 'accuValue']);
 
-/** Steps for a fault: the CEL package makes an error of it, with its place. */
+/** Steps for an error, which is slow: the CEL package creates an Error with the position in the expression. */
 const stepsOfFault = 50;
 
 /**
- * Makes the evaluation of every node a step. A fault costs more, as `exists` may swallow very many. Only after the type
- * check, which sets how a node is evaluated.
+ * Makes every evaluation of a node count as a step, and an error as more steps, since `exists` may swallow very many
+ * errors. Must be called after the type check, which sets the functions that are wrapped here.
  */
 export function countNodes(nodes: ReadonlySet<SyntaxNode>, steps: Steps): void {
   let lastFault: unknown;
@@ -66,7 +66,7 @@ export function countNodes(nodes: ReadonlySet<SyntaxNode>, steps: Steps): void {
       try {
         return evaluate(evaluator, self, context);
       } catch (fault) {
-        // The nodes above it see the same fault.
+        // The error passes through all parent nodes; it is counted once.
         if (fault !== lastFault) steps.spend(stepsOfFault);
         lastFault = fault;
         throw fault;

@@ -5,11 +5,14 @@ import { goFloat } from '../../../lib/text/go-float.ts';
 import { isMap, nanosecondsOf, numberOf, orderOfTexts } from './equality.ts';
 import { CelFault, noOverload, type Steps } from './steps.ts';
 
-/** Digits after the point of `%f` and `%e` that JavaScript can write. */
+/** Maximum number of digits after the point for `%f` and `%e`: toFixed() and toExponential() allow no more. */
 const mostDigits = 100;
 const defaultDigits = 6;
 
-/** @throws CelFault for a clause that is none, or that does not take its value */
+/**
+ * Replaces the clauses in a text by the values. @throws CelFault for an unknown clause, or for a value of a type that
+ * its clause does not accept
+ */
 export function formatText(text: string, values: readonly unknown[], steps: Steps): string {
   let next = 0;
   const out = text.replace(
@@ -27,7 +30,7 @@ export function formatText(text: string, values: readonly unknown[], steps: Step
   return out;
 }
 
-/** @throws CelFault when a text has fewer clauses than there are values */
+/** Checks the number of clauses in a literal text. @throws CelFault when there are fewer clauses than values */
 export function checkFormat(text: string, values: number): void {
   const clauses = text.replaceAll('%%', '').split('%').length - 1;
   if (values > clauses)
@@ -80,7 +83,7 @@ function numberAs(clause: keyof typeof numberClauses, value: unknown, digits: nu
   return clause === 'f' ? fixedText(number, digits) : powerText(number, digits);
 }
 
-/** Other bases than ten. */
+/** An integer in binary, octal or hexadecimal. `%b` also writes booleans, `%x` also strings and bytes. */
 function digitsAs(clause: 'b' | 'o' | 'x' | 'X', value: unknown): string {
   const number = numberOf(value);
   const whole = typeof number === 'bigint' ? number : undefined;
@@ -101,7 +104,7 @@ function digitsAs(clause: 'b' | 'o' | 'x' | 'X', value: unknown): string {
   }
 }
 
-/** What Go's fmt writes for a whole number with a clause for fractions. */
+/** What Go's fmt writes for an integer with `%f` or `%e`, which accept only floating-point numbers: `%!f(int64=7)`. */
 function oddText(clause: string, value: bigint, digits: number): string {
   const sign = value < 0n ? '-' : '';
   return `%!${clause}(int64=${sign}${String(value).replace('-', '').padStart(digits, '0')})`;
@@ -112,7 +115,10 @@ function wordOf(value: number | bigint): string | undefined {
   return value === Infinity ? 'Infinity' : value === -Infinity ? '-Infinity' : undefined;
 }
 
-/** Go's strconv.FormatFloat with 'f' and the fewest digits. */
+/**
+ * Writes a number as Go's strconv.FormatFloat does with format 'f' and precision -1: without exponent, with the fewest
+ * digits.
+ */
 function decimalText(value: number): string {
   const word = wordOf(value);
   if (word !== undefined) return word;
@@ -133,7 +139,10 @@ function fixedText(value: number, digits: number): string {
   return `${sign}${halfToEven(size.toFixed(digits), size.toFixed(Math.min(mostDigits, digits + 40)), digits)}`;
 }
 
-/** JavaScript rounds a half up, Go to the even digit. @param longer the same number with more digits */
+/**
+ * Corrects JavaScript's rounding: it rounds a half up, Go rounds a half to the even digit. @param longer the same
+ * number with more digits
+ */
 function halfToEven(rounded: string, longer: string, digits: number): string {
   const point = longer.indexOf('.');
   if (point < 0) return rounded;
@@ -157,7 +166,7 @@ function hexadecimal(value: unknown): string | undefined {
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : undefined;
 }
 
-/** What `%s` writes. */
+/** The text that `%s` writes for a value. */
 function partText(value: unknown, steps: Steps): string {
   steps.spend(1);
   if (typeof value === 'string') return value;
@@ -185,7 +194,7 @@ function paid(text: string, steps: Steps): string {
 
 /**
  * CEL's `string()`.
- * @throws CelFault for a value that it does not take
+ * @throws CelFault for a value of a type that `string()` does not accept
  */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
@@ -214,7 +223,7 @@ function simpleText(value: unknown): string | undefined {
   return value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : undefined;
 }
 
-/** The name of a value's type, as faults tell it. */
+/** The name of a value's type in error messages. */
 export function typeNameOf(value: unknown): string {
   if (value === null) return 'null_type';
   if (typeof value === 'bigint') return 'int';

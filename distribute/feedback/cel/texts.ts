@@ -35,7 +35,8 @@ export function addTexts(library: Library): void {
     for (const end of [from, to]) if (end < 0n || end > BigInt(points.length)) throw outOfRange(end);
     return points.slice(Number(from), Number(to)).join('');
   });
-  // Here because of the name, which `sets` has, too.
+  // Replaces the CEL package's `contains` too: `sets.contains` is registered under our prefix, so every method
+  // `contains` is renamed.
   add('string.contains(string): bool', (text: string, part: string) => text.includes(part));
   add('string.trim(): string', trimmed);
   add('string.reverse(): string', (text: string) => pointsOf(text, library).toReversed().join(''));
@@ -65,7 +66,10 @@ const escapes: Readonly<Record<string, string>> = {
   '\\': '\\\\',
 };
 
-/** `indexOf` and `lastIndexOf`. They count code points; what is searched are code units, which finds the same. */
+/**
+ * `indexOf` and `lastIndexOf`. Their positions count code points. The search itself works on UTF-16 code units, which
+ * finds the same matches.
+ */
 function addIndexes(library: Library): void {
   const { add } = library;
   const first = (text: string, part: string, from: bigint): bigint => {
@@ -87,14 +91,14 @@ function addIndexes(library: Library): void {
   add('string.lastIndexOf(string, int): int', last);
 }
 
-/** The code unit at which a code point begins; undefined behind the end of the text. */
+/** The index of the code unit at which the code point with index `at` begins; undefined behind the end of the text. */
 function startOf(text: string, at: bigint, library: Library): number | undefined {
   if (at < 0n) throw outOfRange(at);
   const points = pointsOf(text, library);
   return at >= BigInt(points.length) ? undefined : points.slice(0, Number(at)).join('').length;
 }
 
-/** The characters of a text. Making them costs a step for each. */
+/** The characters (code points) of a text. Counts one step for each. */
 function pointsOf(text: string, { steps }: Library): readonly string[] {
   steps.spend(Math.ceil(text.length / 4));
   return [...text];
@@ -117,7 +121,7 @@ function replaced(text: string, old: string, by: string, limit: bigint, library:
   return parts.map((part, i) => (i === 0 ? '' : i <= count ? by : old) + part).join('');
 }
 
-/** Go's strings.SplitN. */
+/** Splits a text as Go's strings.SplitN does. */
 function split(text: string, by: string, limit: bigint, library: Library): string[] {
   if (limit === 0n) return [];
   library.steps.spendText(text.length);

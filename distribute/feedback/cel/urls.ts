@@ -1,5 +1,5 @@
-// Kubernetes' CEL library of URLs (apiserver/pkg/cel/library/urls.go). They are parsed as Go's net/url does, which
-// takes other texts than the URL class of JavaScript and changes less of them.
+// Kubernetes' CEL library of URLs (apiserver/pkg/cel/library/urls.go). They are parsed as by Go's net/url, which
+// accepts other texts than JavaScript's class URL and normalizes less.
 import { isIPv4, isIPv6 } from 'node:net';
 import { KubernetesValue } from './equality.ts';
 import type { Library } from './library.ts';
@@ -8,10 +8,10 @@ import { CelFault } from './steps.ts';
 interface UrlParts {
   readonly scheme: string;
   readonly opaque: string;
-  /** As written, without its `@`; undefined when there is none. */
+  /** User and password as written in the URL, without the `@`; undefined when there are none. */
   readonly user: string | undefined;
   readonly host: string;
-  /** As written. */
+  /** The path as written in the URL, with its escapes. */
   readonly path: string;
   readonly query: string;
   readonly hasQuery: boolean;
@@ -32,7 +32,7 @@ export class GoUrl extends KubernetesValue {
     return this.#whole() === other.#whole();
   }
 
-  /** Go compares URLs as it writes them. */
+  /** The URL as Go's URL.String() writes it. Two URLs are equal when these texts are. */
   #whole(): string {
     const { scheme, opaque, user, host, query, hasQuery, fragment } = this.parts;
     return JSON.stringify([scheme, opaque, user, host, this.escapedPath(), query, hasQuery, fragment]);
@@ -40,11 +40,11 @@ export class GoUrl extends KubernetesValue {
 
   escapedPath(): string {
     const { path } = this.parts;
-    // A path that needs no other escapes is left as it was written.
+    // As in Go, a path that is escaped validly keeps the escapes with which it was written.
     return /^[\w\-.~$&+,/:;=@!'()*[\]%]*$/.test(path) ? path : escaped(unescaped(path, false), /[\w\-.~$&+,/:;=@]/);
   }
 
-  /** Host and port. */
+  /** Splits the host field into host and port; the port is '' when there is none. */
   hostAndPort(): readonly [host: string, port: string] {
     const [, host = this.parts.host, port = ''] = /^(.*):(\d*)$/s.exec(this.parts.host) ?? [];
     return [host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host, port];
@@ -83,7 +83,9 @@ function escaped(text: string, plain: RegExp): string {
   return out;
 }
 
-/** Go's url.ParseRequestURI, and then url.Parse, which knows fragments. */
+/**
+ * Parses a URL as Kubernetes does: first by Go's url.ParseRequestURI, then by url.Parse, which also accepts a fragment.
+ */
 function parseUrl(text: string): GoUrl {
   partsOf(text, text, true);
   const hash = text.indexOf('#');
@@ -104,7 +106,10 @@ const noParts: UrlParts = {
   fragment: '',
 };
 
-/** @param whole what faults quote @param isRequest whether it must be absolute, or a path that begins with `/` */
+/**
+ * Splits a URL into its parts. @param whole the text that error messages quote @param isRequest true for
+ * ParseRequestURI, which accepts only absolute URLs and paths that begin with `/`
+ */
 function partsOf(whole: string, text: string, isRequest: boolean): UrlParts {
   const fault = (words: string): CelFault => new CelFault(`parse ${JSON.stringify(whole)}: ${words}`);
   if (/[\x00-\x1f\x7f]/.test(text)) throw fault('net/url: invalid control character in URL');
@@ -132,7 +137,7 @@ function throwIfOddPath(path: string, isRequest: boolean, fault: (words: string)
   if (path.split('/')[0]!.includes(':')) throw fault('first path segment in URL cannot contain colon');
 }
 
-/** Of `//user@host/path`, what stands between the slashes, and the path with its slash. */
+/** Splits `//user@host/path` into `user@host` and `/path`. */
 function splitHost(text: string): readonly [authority: string, path: string] {
   const slash = text.indexOf('/', 2);
   return slash < 0 ? [text.slice(2), ''] : [text.slice(2, slash), text.slice(slash)];
@@ -178,7 +183,7 @@ function bracketed(text: string, fault: (words: string) => CelFault): string {
   return `[${host}]${port}`;
 }
 
-/** In a host only what is not ASCII may be escaped. */
+/** Decodes a host. As in Go, only bytes that are not ASCII may be percent-encoded in it. */
 function plainHost(text: string, fault: (words: string) => CelFault): string {
   const escape = /%(?![89a-fA-F][0-9a-fA-F]|25).{0,2}/s.exec(text)?.[0];
   if (escape !== undefined) throw fault(`invalid URL escape ${JSON.stringify(escape)}`);
@@ -189,7 +194,7 @@ function plainHost(text: string, fault: (words: string) => CelFault): string {
   return unescaped(text, false);
 }
 
-/** Why Go's url.ParseRequestURI does not take the text; undefined when it does. */
+/** The error of Go's url.ParseRequestURI for the text; undefined when it accepts the text. */
 export function urlFault(text: string): string | undefined {
   try {
     partsOf(text, text, true);

@@ -6,7 +6,7 @@ import { CelFault } from './steps.ts';
 
 type Label = bigint | string;
 
-/** A semantic version. What is built after a `+` does not count. */
+/** A semantic version. Build metadata (the part after `+`) is ignored when versions are compared. */
 export class Version extends KubernetesValue {
   static readonly typeName = 'kubernetes.Semver';
   readonly numbers: readonly [major: bigint, minor: bigint, patch: bigint];
@@ -18,14 +18,14 @@ export class Version extends KubernetesValue {
     this.labels = labels;
   }
 
-  /** -1, 0 or 1, as this one is less, equal or more. */
+  /** Returns -1, 0 or 1 when this version is less than, equal to or greater than the other. */
   compare(other: Version): -1 | 0 | 1 {
     for (const [i, number] of this.numbers.entries()) {
       const difference = number - other.numbers[i]!;
       if (difference !== 0n) return difference > 0n ? 1 : -1;
     }
     const [mine, theirs] = [this.labels, other.labels];
-    // A version with labels comes before the one without.
+    // A pre-release version, such as 1.0.0-rc.1, is less than the release.
     if (mine.length === 0 || theirs.length === 0) return sign(Number(mine.length === 0) - Number(theirs.length === 0));
     for (let i = 0; i < mine.length && i < theirs.length; i += 1) {
       const difference = compareLabels(mine[i]!, theirs[i]!);
@@ -48,7 +48,7 @@ function compareLabels(one: Label, other: Label): number {
   return typeof other === 'bigint' ? 1 : orderOfTexts(one, other);
 }
 
-/** @throws CelFault when the text is no semantic version */
+/** Parses a semantic version. @throws CelFault when the text is not one */
 export function parseVersion(text: string): Version {
   if (text === '') throw new CelFault('Version string empty');
   const parts = splitInThree(text);
@@ -84,7 +84,7 @@ function numberOf(digits: string, name: string, Name: string): bigint {
   return unsigned(digits);
 }
 
-/** Go's strconv.ParseUint. */
+/** Parses an unsigned 64-bit integer as Go's strconv.ParseUint does. @throws CelFault with Go's message */
 function unsigned(digits: string): bigint {
   if (digits === '') throw new CelFault('strconv.ParseUint: parsing "": invalid syntax');
   const value = digits.length > 20 ? undefined : BigInt(digits);
@@ -106,7 +106,10 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Takes `v`, zeros in front of numbers, and missing numbers, as Kubernetes does when it is asked to. */
+/**
+ * Normalizes a version as Kubernetes does for `semver(text, true)`: removes a leading `v` and leading zeros, and adds
+ * missing numbers.
+ */
 function normalized(text: string): string {
   const parts = splitInThree(text.replace(/^v/, '')).map((part) => {
     if (part.length <= 1) return part;

@@ -1,5 +1,5 @@
-// Kinds that Argo CD has no script for, although a look at Ready and Available does not suffice: their own API says
-// when they are ready.
+// Rules for kinds that Argo CD has no health script for. The conditions Ready and Available do not suffice for them, so
+// the rules follow the documentation of their APIs.
 import type { KindRow, Rule } from './rule.ts';
 
 const isReady: Rule = { needs: 'Ready' };
@@ -9,7 +9,7 @@ const isGreen: Rule = { ready: { health: ['green'] } };
 const isPooled: Rule = { ready: { phase: ['Ready', 'Connected'] }, failed: { phase: ['Failure'] } };
 const routes: Rule = { each: { at: 'parents', some: true, needs: 'Accepted', holds: 'ResolvedRefs' } };
 
-/** Rules after the API of each kind, by group. */
+/** The rules, by API group. */
 export const apiKinds: readonly KindRow[] = [
   [
     'acme.cert-manager.io',

@@ -1,4 +1,5 @@
-// As argo-kinds.ts, for what keeps or moves data: databases, queues, storage, backups and the like.
+// Rules that follow Argo CD's health scripts, like those in argo-kinds.ts, for kinds that store or move data:
+// databases, queues, storage, backups and the like.
 import type { KindRow, Rule } from './rule.ts';
 
 const isReady: Rule = { needs: 'Ready' };
@@ -8,7 +9,7 @@ const isGreen: Rule = { ready: { health: ['green'] } };
 const exists: Rule = { ready: { state: ['Exists'] }, failed: { state: ['ConfigError'] } };
 const isInstalled: Rule = { ready: { status: ['Completed'] }, failed: { status: ['Aborted'] } };
 
-/** Rules after Argo CD's resource_customizations, by group. */
+/** The rules, by API group. They follow the scripts in Argo CD's folder resource_customizations. */
 export const argoDataKinds: readonly KindRow[] = [
   [
     'acid.zalan.do',

@@ -1,11 +1,11 @@
-// The kinds whose health Argo CD reads by a script, and what its scripts ask for, as data. A phase that says failed is
-// a failure. A condition that is False is waited for, except where it is the end of something: controllers go on
-// trying.
+// Rules for kinds for which Argo CD has health scripts; the rules ask for the same as the scripts. A phase such as
+// Failed is a failure. A condition that is False is waited for, since controllers keep trying, except where it means
+// the end of a run.
 import type { KindRow, Rule } from './rule.ts';
 
 const isReady: Rule = { needs: 'Ready' };
 const isSynced: Rule = { needs: 'RemoteSynced' };
-/** Flux: kstatus' conditions, and a switch by which an object is left as it is. */
+/** Flux: the condition Ready. With `spec.suspend`, Flux does nothing about the object, so it counts as ready. */
 const isFluxReady: Rule = { needs: 'Ready', idle: { suspend: [true] } };
 const isRunningPhase: Rule = { ready: { phase: ['Running'] }, failed: { phase: ['Failed'] } };
 const succeeds: Rule = { ready: { status: ['Succeeded'] }, failed: { status: ['Failed'] }, once: true };
@@ -24,7 +24,9 @@ const hasPassed: Rule = { needs: 'Ready', each: { at: 'environments', ready: { p
 const isRouted: Rule = {
   each: { at: 'parents', some: true, needs: 'Accepted', holds: 'ResolvedRefs Programmed' },
 };
-/** Installed and Healthy stand for packages, Established and Offered for definitions. */
+/**
+ * Condition types of Crossplane: Healthy is for packages, Established and Offered are for CompositeResourceDefinitions.
+ */
 const crossplaneTypes = 'Ready Healthy Offered Established ValidPipeline RevisionHealthy';
 const providerConfigs = 'ProviderConfig ClusterProviderConfig ProviderConfigUsage';
 /** Kinds of Crossplane that have no status. */
@@ -32,7 +34,10 @@ const compositions =
   'Composition CompositionRevision DeploymentRuntimeConfig ControllerConfig EnvironmentConfig ImageConfig Lock StoreConfig ' +
   'ClusterStackInstall';
 
-/** Rules after Argo CD's resource_customizations, by group; those of data stores are in argo-data-kinds.ts. */
+/**
+ * The rules, by API group. They follow the scripts in Argo CD's folder resource_customizations; those for data stores
+ * are in argo-data-kinds.ts.
+ */
 export const argoKinds: readonly KindRow[] = [
   ['*.cnrm.cloud.google.com', '*', { needs: 'Ready' }],
   ['core.cnrm.cloud.google.com', 'ConfigConnector ConfigConnectorContext', { ready: { healthy: [true] } }],

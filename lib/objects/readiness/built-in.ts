@@ -1,11 +1,11 @@
-// Kubernetes' own kinds, and a few others, whose readiness needs more than a rule: after kstatus, Argo CD and Helm.
-// Where these differ, a comment says which one holds here and why.
+// Readiness of Kubernetes' own kinds and a few others that need code instead of a rule as data. The code follows
+// kstatus, Argo CD and Helm. Where these three differ, a comment says which is followed and why.
 import { parseExact } from '../../json/exact-json.ts';
 import { Conditions } from './conditions.ts';
 import { countAt, generationAt, itemsAt, placeAt, textAt, textOf, valueAt, type Place } from './fields.ts';
 import { failed, ready, Unreadable, waiting, type Readiness } from './verdict.ts';
 
-/** What a judge of a kind gets: parts of an object, checked for their form. */
+/** The parts of an object that a judge gets. Their types have been checked. */
 export interface Parts {
   readonly metadata: Place;
   readonly spec: Place;
@@ -16,7 +16,7 @@ export interface Parts {
 /** Tells whether an object of one kind is ready. @throws Unreadable when a field does not have the expected type */
 export type Judge = (parts: Parts) => Readiness;
 
-/** The judges by kind and group. */
+/** The function that judges each kind, by kind and group such as `Deployment.apps`. */
 export const builtInKinds: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ['Deployment.apps', deployment],
   ['StatefulSet.apps', statefulSet],
@@ -45,7 +45,8 @@ function deployment({ spec, status, conditions }: Parts): Readiness {
   }
   if (!isSeen(status)) return unseen;
   const rollout = deploymentRollout(spec, status, conditions);
-  // A paused Deployment may be as it should be. If it is not, that is why: its pods are not replaced.
+  // A paused Deployment can be ready. If it is not, the pause is named as the reason, since paused Deployments do not
+  // replace pods.
   if (rollout.state === 'ready' || valueAt(spec, 'paused') !== true) return rollout;
   return { ...rollout, reason: `is paused, ${rollout.reason}` };
 }
@@ -59,7 +60,7 @@ function deploymentRollout(spec: Place, status: Place, conditions: Conditions): 
   const unavailable = short(countAt(status, 'availableReplicas'), count, 'available');
   if (unavailable !== undefined) return unavailable;
   if (conditions.get('Available') && !conditions.isTrue('Available')) return waiting(conditions.fault('Available')!);
-  // A paused one has Unknown here.
+  // A paused Deployment has status Unknown here, which does not count as stuck.
   const isStuck = conditions.get('Progressing')?.['status'] === 'False';
   return isStuck ? waiting(conditions.fault('Progressing')!) : ready;
 }
@@ -86,7 +87,8 @@ function statefulSet({ spec, status }: Parts): Readiness {
 
 function replicaSet({ spec, status, conditions }: Parts): Readiness {
   if (!isSeen(status)) return unseen;
-  // Argo CD calls this degraded. It is waited for, as kstatus does: the controller tries again, and a quota may grow.
+  // ReplicaFailure: pods cannot be created. Argo CD counts this as failed; here, as in kstatus, it is waited for, since
+  // the controller tries again, and for example a quota may be raised.
   if (conditions.isTrue('ReplicaFailure')) return waiting(conditions.text('ReplicaFailure'));
   const count = wanted(spec);
   const shortfall =
@@ -102,7 +104,8 @@ function daemonSet({ spec, status }: Parts): Readiness {
   if (valueAt(status, 'desiredNumberScheduled') === undefined) return waiting('has no desiredNumberScheduled yet');
   const strategy = placeAt(spec, 'updateStrategy');
   const count = countAt(status, 'desiredNumberScheduled');
-  // As with a StatefulSet, nobody replaces the pods of the update strategy OnDelete.
+  // As for a StatefulSet: with the strategy OnDelete, outdated pods stay until somebody deletes them, so they are not
+  // waited for.
   if (textAt(strategy, 'type') !== 'OnDelete') {
     const updates = count - countAt(placeAt(strategy, 'rollingUpdate'), 'partition');
     const outdated = short(countAt(status, 'updatedNumberScheduled'), updates, 'updated');
@@ -123,8 +126,8 @@ function job({ spec, conditions }: Parts): Readiness {
   if (conditions.isTrue('Failed')) return failed(conditions.text('Failed'));
   if (conditions.isTrue('Complete')) return ready;
   if (valueAt(spec, 'suspend') !== true) return waiting('has not completed');
-  // Ready, as kstatus has it: the spec says that it must not run, and the controller has seen to that. Whoever resumes
-  // it changes the spec, and then it is waited for.
+  // As in kstatus, a suspended Job is ready: the spec says that it must not run, and the controller has stopped it.
+  // When it is resumed, its spec changes, and then its completion is waited for.
   return conditions.isTrue('Suspended') ? ready : waiting('has not been suspended yet');
 }
 
@@ -137,8 +140,8 @@ function pod({ status, conditions }: Parts): Readiness {
   const held = containers
     .map((each) => placeAt(placeAt(each, 'state'), 'waiting').value)
     .find((each) => 'reason' in each);
-  // kstatus and Argo CD end at CrashLoopBackOff. It is waited for: what a pod needs is often there a little later, and
-  // the kubelet goes on trying. The same holds for a pod that no node has room for.
+  // kstatus and Argo CD count CrashLoopBackOff as failed. Here it is waited for: what the pod needs is often there a
+  // little later, and the kubelet keeps restarting it. A pod that cannot be scheduled is waited for too.
   return waiting(held === undefined ? `is ${phase ?? 'not scheduled'}` : textOf(held));
 }
 
@@ -148,7 +151,10 @@ function claim({ status }: Parts): Readiness {
   return phase === 'Bound' ? ready : waiting(`volume is ${phase ?? 'not there'}`);
 }
 
-/** Helm and Argo CD wait for the address of a load balancer; kstatus does not. Other types are there at once. */
+/**
+ * As in Helm and Argo CD, a Service of type LoadBalancer is ready when it has an address; kstatus does not wait for it.
+ * Services of other types are ready at once.
+ */
 function service({ spec, status }: Parts): Readiness {
   if (textAt(spec, 'type') !== 'LoadBalancer') return ready;
   const given = valueAt(spec, 'externalIPs');
@@ -161,14 +167,16 @@ function namespace({ status }: Parts): Readiness {
   return textAt(status, 'phase') === 'Terminating' ? waiting('is being deleted') : ready;
 }
 
-/** Ready once its controller has seen it, as kstatus has it. That it allows no disruption now is no fault. */
+/**
+ * As in kstatus, a PodDisruptionBudget is ready once its controller has seen it, even if it allows no disruption now.
+ */
 function disruptionBudget({ status, conditions }: Parts): Readiness {
   if (!isSeen(status)) return unseen;
   const reason = conditions.get('DisruptionAllowed')?.['reason'];
   return reason === 'SyncFailed' ? waiting(conditions.text('DisruptionAllowed')) : ready;
 }
 
-/** Where autoscaling/v1 keeps the conditions. */
+/** Annotation in which API version autoscaling/v1 returns the conditions of an autoscaler, as JSON. */
 const annotation = 'autoscaling.alpha.kubernetes.io/conditions';
 const scalingFaults: readonly (readonly [type: string, reasons: readonly string[]])[] = [
   ['AbleToScale', ['FailedGetScale', 'FailedUpdateScale']],
@@ -176,8 +184,8 @@ const scalingFaults: readonly (readonly [type: string, reasons: readonly string[
 ];
 
 /**
- * Argo CD's rule, but for metrics: without them an autoscaler leaves the number of pods as it is, and in a cluster
- * without a metrics server they never come. Helm and kstatus wait for no autoscaler at all.
+ * Argo CD's rule, except that missing metrics are no fault: the autoscaler then leaves the number of pods as it is, and
+ * in a cluster without a metrics server there will never be any. Helm and kstatus do not wait for autoscalers at all.
  */
 function autoscaler({ metadata, conditions: own }: Parts): Readiness {
   const conditions = annotatedConditions(metadata) ?? own;
@@ -202,7 +210,9 @@ function annotatedConditions(metadata: Place): Conditions | undefined {
 /** Annotation of a Rollout with the generation of the workload that its `workloadRef` names. */
 const workloadGeneration = 'rollout.argoproj.io/workload-generation';
 
-/** Argo CD's rule. A pause is waited for: somebody goes on with the rollout, or aborts it. */
+/**
+ * Argo CD's rule for Rollouts of Argo Rollouts. A paused Rollout is waited for, until somebody promotes or aborts it.
+ */
 function rollout({ metadata, spec, status }: Parts): Readiness {
   const workload = placeAt(metadata, 'annotations').value[workloadGeneration];
   const seen = generationAt(status, 'workloadObservedGeneration');
@@ -229,12 +239,12 @@ function wanted(spec: Place): number {
   return valueAt(spec, 'replicas') === undefined ? 1 : countAt(spec, 'replicas');
 }
 
-/** What is said when fewer are there than should be; undefined when there are enough. */
+/** Returns `waiting` with a reason such as `2 of 3 ready` when fewer than `all` replicas exist; otherwise undefined. */
 function short(count: number, all: number, what: string): Readiness | undefined {
   return count >= all ? undefined : waiting(`${count} of ${all} ${what}`);
 }
 
-/** As `short`, of a field that not all controllers write. */
+/** Does the same as `short` for a status field, and returns undefined if the controller does not write this field. */
 function shortIfTold(status: Place, field: string, all: number, what: string): Readiness | undefined {
   return valueAt(status, field) === undefined ? undefined : short(countAt(status, field), all, what);
 }

@@ -1,5 +1,6 @@
-// Conditions of an object or of a part of it, read in one pass over their list. A condition is asked for by its type,
-// and only then does it matter whether it is of the object's generation and whether it contradicts another one.
+// The conditions of an object or of a part of it, by type. Whether a condition is about another generation, or
+// contradicts another condition of its type, is checked only when it is asked for: such faults in conditions that
+// nobody asks for do not matter.
 import { isJsonObject, type JsonObject } from '../json-object.ts';
 import { generationAt, textOf, type Place } from './fields.ts';
 import { Unreadable } from './verdict.ts';
@@ -12,12 +13,12 @@ interface Entry {
   isContradicted: boolean;
 }
 
-/** The conditions at one place of an object. */
+/** The conditions of an object, or of an item of a list in it. */
 export class Conditions {
   readonly #entries = new Map<string, Entry>();
   readonly #path: string;
   readonly #generation: bigint | undefined;
-  /** The newest generation that a condition says it was made for; undefined when none says it. */
+  /** The highest `observedGeneration` of the conditions; undefined when none has one. */
   readonly newest: bigint | undefined;
 
   /**
@@ -45,7 +46,8 @@ export class Conditions {
 
   /**
    * The condition of a type; undefined when there is none.
-   * @throws Unreadable when it is stale, or there are two that differ
+   * @throws Unreadable when the condition is about another generation of the object, or when two conditions of the type
+   *   differ
    */
   get(type: string): JsonObject | undefined {
     const entry = this.#entries.get(type);
@@ -59,12 +61,12 @@ export class Conditions {
     throw new Unreadable(`${type} is of generation ${generation}, not of ${this.#generation}`);
   }
 
-  /** Whether the condition of a type is there and True. */
+  /** Whether there is a condition of the type with status True. */
   isTrue(type: string): boolean {
     return this.get(type)?.['status'] === 'True';
   }
 
-  /** Whether a condition says that it was made for the object's generation. */
+  /** Whether the condition of a type has an `observedGeneration`. */
   isDated(type: string): boolean {
     return this.#entries.get(type)?.generation !== undefined;
   }
@@ -74,7 +76,7 @@ export class Conditions {
     return textOf(this.get(type) ?? {});
   }
 
-  /** Why the condition of a type is not as wanted; undefined when it is True. */
+  /** Why the condition of a type is not True, as a text; undefined when it is True. */
   fault(type: string): string | undefined {
     const condition = this.get(type);
     if (condition === undefined) return `has no condition ${type} yet`;

@@ -1,9 +1,9 @@
-// Reads single fields of an object for its readiness. A field that is not there counts as Go's zero value, since Go
-// leaves such fields out. A field of another form is never guessed at: Unreadable names it.
+// Reads single fields of an object to decide whether it is ready. A missing field has the zero value of its type, since
+// Go omits such fields. For a field of an unexpected type, Unreadable is thrown, which names the field.
 import { isJsonObject, type JsonObject } from '../json-object.ts';
 import { Unreadable } from './verdict.ts';
 
-/** An object together with its path, as `status.parents[0]`, which is named when a field of it cannot be read. */
+/** A JSON object within an object of Kubernetes, and its path, such as `status.parents[0]`, for error messages. */
 export interface Place {
   readonly path: string;
   readonly value: JsonObject;
@@ -22,7 +22,7 @@ export function placeAt({ path, value }: Place, field: string): Place {
 }
 
 /**
- * What a path of fields leads to, as `ceph.health`; undefined when it is missing.
+ * The value at a path of fields such as `ceph.health`; undefined when it is missing.
  * @throws Unreadable when a field on the way is no object
  */
 export function valueAt(place: Place, path: string): unknown {
@@ -52,7 +52,7 @@ export function textAt(place: Place, path: string): string | undefined {
 }
 
 /**
- * A whole number of things; 0 when it is missing.
+ * A count, such as a number of replicas; 0 when the field is missing.
  * @throws Unreadable when it is something else, or negative
  */
 export function countAt(place: Place, path: string): number {
@@ -69,7 +69,7 @@ export function wholeAt(place: Place, path: string): bigint | undefined {
 }
 
 /**
- * The generation of an object that somebody has seen: a whole number, or its digits in a text, as Argo Rollouts has it.
+ * An `observedGeneration`: an integer, or as in Argo Rollouts a string of digits.
  * @throws Unreadable when it is something else, or negative
  */
 export function generationAt(place: Place, path: string): bigint | undefined {
@@ -78,8 +78,8 @@ export function generationAt(place: Place, path: string): bigint | undefined {
 }
 
 /**
- * A list of objects at a path, each with its own path; empty when it is missing. Of an object the values are taken, as
- * some kinds have them by name.
+ * The objects in a list, each with its own path; empty when the list is missing. If the value is an object and not a
+ * list, its values are taken, since some kinds have a map by name there.
  * @throws Unreadable when it is something else, or an item is no object
  */
 export function itemsAt(place: Place, path: string): readonly Place[] {

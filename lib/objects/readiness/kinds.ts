@@ -5,11 +5,14 @@ import { argoKinds } from './argo-kinds.ts';
 import type { KindRow, Rule } from './rule.ts';
 
 const rows: readonly KindRow[] = [...argoKinds, ...argoDataKinds, ...apiKinds];
-/** By kind and group; `*.example.com` for all kinds of a group. */
+/**
+ * Rules by kind and group, such as `Certificate.cert-manager.io`; the key `*.example.com` is for all kinds of the
+ * group.
+ */
 const exact = new Map(
   rows.flatMap(([group, kinds, rule]) => kinds.split(' ').map((kind): [string, Rule] => [`${kind}.${group}`, rule])),
 );
-/** Those of groups by their end, as `.example.com`. */
+/** Rules for all groups with a common suffix, such as `.example.com`. */
 const ends = rows.filter(([group]) => group.startsWith('*')).map(([group, , rule]) => [group.slice(1), rule] as const);
 
 /** The rule for a kind with its group, as `Certificate.cert-manager.io`; undefined when it has none. */

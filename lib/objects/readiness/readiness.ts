@@ -1,6 +1,7 @@
-// Decides from an object alone whether it is ready, that is, does what it was applied for. Kubernetes' own kinds have
-// judges (built-in.ts), those of many operators have rules (kinds.ts), and all others follow the
-// conditions that kstatus (sigs.k8s.io/cli-utils) reads. What cannot be read is not ready.
+// Decides from the content of an object whether it is ready, for example whether all pods of a Deployment run.
+// Kubernetes' own kinds have a function each (built-in.ts), kinds of many operators have rules (kinds.ts), and all
+// others are judged by the conditions that kstatus (sigs.k8s.io/cli-utils) reads. An object whose fields cannot be read
+// is not ready.
 import { isJsonObject, type JsonObject } from '../json-object.ts';
 import { groupKindOf } from '../group-kind.ts';
 import { builtInKinds } from './built-in.ts';
@@ -13,9 +14,9 @@ import { failed, ready, Unreadable, waiting, type Readiness } from './verdict.ts
 export type { Readiness } from './verdict.ts';
 
 /**
- * Kinds whose objects are ready as soon as they exist, and whose status is not read. What a CronJob starts is other
- * objects' business. Argo CD waits until an Ingress has an address; kstatus and Helm do not, and neither is done here:
- * many controllers never publish one.
+ * Kinds whose objects are ready as soon as they exist, and whose status is not read. The Jobs that a CronJob starts are
+ * not waited for. Argo CD waits until an Ingress has an address; here, as in kstatus and Helm, it is not waited for,
+ * since many controllers never publish one.
  */
 const timeless = new Set([
   ...['ConfigMap', 'Secret', 'ServiceAccount', 'CronJob.batch', 'Ingress.networking.k8s.io'],
@@ -64,13 +65,16 @@ function judge(object: JsonObject): Readiness {
   return builtInKinds.get(groupKind)?.({ metadata, spec, status, conditions }) ?? byConditions(conditions);
 }
 
-/** The spec; kinds that are no workloads may have another value there, which no judge reads. */
+/** The spec; empty if it is no object, which only kinds without a judge can have. */
 function specOf(object: JsonObject): Place {
   const spec = object['spec'];
   return { path: 'spec', value: isJsonObject(spec) ? spec : {} };
 }
 
-/** Whether the status is about another generation; undefined when it is about this one, or nobody knows. */
+/**
+ * Returns `waiting` if the status is about another generation of the object; undefined if it is about this one, or if
+ * its generation is not known.
+ */
 function unseenBy(
   generation: bigint | undefined,
   seen: bigint | undefined,
@@ -83,16 +87,19 @@ function unseenBy(
     : undefined;
 }
 
-/** What kstatus' own conditions say of an object of any kind; undefined when they say nothing. */
+/**
+ * The result of the conditions Stalled and Reconciling, which kstatus defines for all kinds; undefined when neither is
+ * True.
+ */
 function unsettledBy(conditions: Conditions): Readiness | undefined {
   if (conditions.isTrue('Stalled')) return failed(conditions.text('Stalled'));
   return conditions.isTrue('Reconciling') ? waiting(conditions.text('Reconciling')) : undefined;
 }
 
 /**
- * Judges objects of all other kinds by the conditions that many controllers set: Ready, Available, and Synced beside
- * Ready, as all objects of Crossplane have it. An object without any of them is ready, as kstatus has it: whether its
- * controller will ever write a status cannot be seen.
+ * Judges objects of all other kinds by the conditions that many controllers set: Ready, Available, and, if there is
+ * Ready, also Synced, which Crossplane sets. As in kstatus, an object without any of them is ready: nobody can know
+ * whether its controller will ever write a status.
  */
 function byConditions(conditions: Conditions): Readiness {
   const types = ['Ready', 'Available', ...(conditions.get('Ready') === undefined ? [] : ['Synced'])];

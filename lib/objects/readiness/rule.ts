@@ -1,19 +1,22 @@
-// The form of a rule that says when the objects of a kind are ready, and what decides by one. The rules themselves are
-// data (argo-kinds.ts, api-kinds.ts).
+// The type of a rule that says when the objects of a kind are ready, and the function that applies a rule. The rules
+// themselves are data (argo-kinds.ts, argo-data-kinds.ts, api-kinds.ts).
 import { Conditions } from './conditions.ts';
 import { countAt, itemsAt, scalarAt, textAt, valueAt, type Place } from './fields.ts';
 import { failed, ready, waiting, type Readiness } from './verdict.ts';
 
-/** Fields with the values that count. */
+/** For each field, given by its path, a list of values. */
 export type Values = Readonly<Record<string, readonly (string | number | boolean)[]>>;
 
-/** What must hold at one place: in the status of an object, or in each item of a list. Several types have spaces. */
+/**
+ * What must be true of the status of an object, or of each item of a list in it. Where a text may name several
+ * condition types or fields, they are separated by spaces.
+ */
 export interface Demands {
-  /** Types of conditions that must all be there and be True. */
+  /** Types of conditions that the object must have, all with status True. */
   readonly needs?: string;
   /** Types of conditions of which one must be True. */
   readonly oneOf?: string;
-  /** Types of conditions that must be True if they are there; `*` for all that are there. */
+  /** Types of conditions that must be True if the object has them; `*` for all conditions of the object. */
   readonly holds?: string;
   /** Types of conditions that must not be True. */
   readonly waits?: string;
@@ -23,7 +26,7 @@ export interface Demands {
   readonly fails?: string;
   /** Reasons of conditions, by type, that mean failure. */
   readonly failedReasons?: Readonly<Record<string, readonly string[]>>;
-  /** Reasons, by type, of which a condition must have one. */
+  /** For each condition type, the reasons of which the condition must have one. */
   readonly reasons?: Readonly<Record<string, readonly string[]>>;
   /** Fields that must each have one of these values. */
   readonly ready?: Values;
@@ -43,46 +46,59 @@ export interface Demands {
   readonly ratio?: string;
 }
 
-/** When the objects of a kind are ready. What their status does not say yet is waited for. */
+/**
+ * When the objects of a kind are ready. While their status lacks a demanded field or condition, they count as waiting.
+ */
 export interface Rule extends Demands {
-  /** Fields of the spec with the values by which nothing is to be done, so that nothing is waited for. */
+  /**
+   * Fields of the spec, with values that tell the controller to do nothing. An object with such a value is ready at
+   * once.
+   */
   readonly idle?: Values;
-  /** What each item of a list, or each value of an object, must be. `some`: there must be an item. */
+  /**
+   * Demands on each item of the list (or each value of the map) in the status field `at`. With `some`, there must be at
+   * least one item.
+   */
   readonly each?: Demands & { readonly at: string; readonly some?: true };
   /** Whether no status is needed: a controller writes one only when something is wrong. */
   readonly quiet?: true;
-  /** Whether its objects run once: a failure is one of the object as it is, however often its metadata changed. */
+  /**
+   * Whether objects of the kind run only once. A failure is then final, even if the generation of the object has
+   * changed since.
+   */
   readonly once?: true;
-  /** Field of the status with the generation that was judged, where it has another name than observedGeneration. */
+  /** Status field with the generation that the controller has seen, if its name is not observedGeneration. */
   readonly seen?: string;
-  /** Kinds that the rule leaves out, where it is for all kinds of a group. */
+  /** Kinds that are excepted from a rule for all kinds of a group. */
   readonly except?: string;
-  /** Whether `status.conditions` has another form than everywhere else, and is not read. */
+  /** Whether `status.conditions` of the kind is no list of metav1.Conditions; it is then not read. */
   readonly foreign?: true;
 }
 
 /**
- * Rules of the kinds of a group. The kinds have spaces between them; `*` stands for all kinds of the group, and a group
- * `*.example.com` for all groups that end so.
+ * Rules of the kinds of a group. Kinds are separated by spaces; `*` means all kinds of the group. A group
+ * `*.example.com` means all groups that end in `.example.com`.
  */
 export type KindRow = readonly [group: string, kinds: string, rule: Rule];
 
-/** Whether the spec says that nothing is to be done, so that nobody need have looked at it. */
+/** Whether the spec tells the controller to do nothing, so that the status need not be read. */
 export function isIdle({ idle }: Rule, spec: Place): boolean {
   return idle !== undefined && firstOf(idle, spec) !== undefined;
 }
 
-/** What is judged by a rule. */
+/** The parts of an object that a rule reads. */
 export interface Judged {
   readonly status: Place;
   readonly conditions: Conditions;
   readonly generation: bigint | undefined;
-  /** Whether the status says that it is of the object's generation, or can be of no other. */
+  /**
+   * Whether the status is known to be about the present generation: it says so, or the object never had another one.
+   */
   readonly isDated: boolean;
 }
 
 /**
- * Decides by a rule.
+ * Decides by a rule whether an object is ready.
  * @throws Unreadable when a field of the status has another form than it must have
  */
 export function judgeByRule(rule: Rule, { status, conditions, generation, isDated }: Judged): Readiness {
@@ -90,7 +106,8 @@ export function judgeByRule(rule: Rule, { status, conditions, generation, isDate
   if (quiet !== true && Object.keys(status.value).length === 0) return waiting('has no status yet');
   const trusts = isDated || rule.once === true;
   const failure = failureOf(rule, status, conditions);
-  // Without a date a failure may be that of the spec before the change, and the controller is about to look again.
+  // Without an observedGeneration, the failure may be about the spec before a change, which the controller has not
+  // handled yet. So it counts as waiting only.
   if (failure !== undefined) return trusts || failure.isDated ? failed(failure.reason) : waiting(failure.reason);
   const fault = faultOf(rule, status, conditions);
   if (fault !== undefined) return waiting(fault);
@@ -104,7 +121,7 @@ export function judgeByRule(rule: Rule, { status, conditions, generation, isDate
   return ready;
 }
 
-/** Why an object has failed, and whether the condition that says so has a date of its own. */
+/** Why an object has failed, and whether the condition that says so has an observedGeneration. */
 function failureOf(
   { fails, ends, failedReasons = {}, failed: values = {} }: Demands,
   place: Place,
@@ -119,7 +136,7 @@ function failureOf(
   return reason === undefined ? undefined : { reason, isDated: false };
 }
 
-/** Why a place is not as its demands have it, failures left out; undefined when it is. */
+/** Why the status or item does not meet the demands, apart from failures; undefined when it does. */
 function faultOf(demands: Demands, place: Place, conditions: Conditions): string | undefined {
   return conditionFault(demands, conditions) ?? fieldFault(demands, place);
 }
@@ -155,7 +172,7 @@ function fieldFault(demands: Demands, place: Place): string | undefined {
   return pairFault(demands, place);
 }
 
-/** What is wrong with fields that are compared with each other. */
+/** Why a pair of fields that must be equal is not; undefined when all pairs are. */
 function pairFault({ equal = [], same = [], ratio }: Demands, place: Place): string | undefined {
   for (const [left, right] of equal) {
     const [a, b] = [countAt(place, left), countAt(place, right)];
@@ -174,7 +191,10 @@ function hasReason(conditions: Conditions, type: string, reasons: readonly strin
   return reasons.includes(conditions.get(type)?.['reason'] as string);
 }
 
-/** The first field that has one of its values, in words. */
+/**
+ * A text such as `phase is Pending` for the first field that has one of the values listed for it; undefined when none
+ * has.
+ */
 function firstOf(values: Values, place: Place): string | undefined {
   for (const [path, some] of Object.entries(values)) {
     const value = valueAt(place, path);
@@ -187,7 +207,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === '' || value === 0;
 }
 
-/** A value in a reason. */
+/** Formats a value for the text of a reason. */
 function reported(value: unknown): string {
   return String(value ?? 'not there');
 }

@@ -206,7 +206,7 @@ test('a PediaCluster that is deleted leaves no rows in any gateway, one that was
   await isGone(hub, cluster('ends'));
   assert.equal((await ask('ends', path)).status, 404);
   second = await site.startGateway({ dataDir });
-  await eventually('it forgets', () => /rows of a cluster are forgotten/.test(second.log()));
+  await eventually('it forgets', () => /rows of a cluster are deleted/.test(second.log()));
   await put('ends', { syncResources: pods });
   await isReady('ends');
   for (const gateway of [site.gateway, second])
