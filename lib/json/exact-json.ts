@@ -12,8 +12,8 @@ declare global {
 /** JSON.rawJSON (ECMAScript 2026), which TypeScript's library does not declare yet. */
 const { rawJSON } = JSON as typeof JSON & { readonly rawJSON: (text: string) => unknown };
 
-// Without toJSON, JSON.stringify throws for every object that contains a bigint. oxlint-disable-next-line
-// no-extend-native -- this is how the language lets bigints into JSON
+// Without toJSON, JSON.stringify throws for every object that contains a bigint.
+// oxlint-disable-next-line no-extend-native -- this is how the language lets bigints into JSON
 Object.defineProperty(BigInt.prototype, 'toJSON', {
   configurable: true,
   writable: true,
