@@ -25,13 +25,15 @@ export interface PolicyControllersOptions {
   readonly client: ApiClient;
   readonly log: ControllerLog;
   readonly timing?: Partial<ReflectorTiming>;
-  /** Renders the templates, and is closed by whoever made it. Default: one of its own. */
+  /**
+   * Renders the templates; the caller who passes it closes it. By default the controllers make a renderer and close it.
+   */
   readonly templates?: TemplateRenderer;
-  /** Every so many milliseconds all objects are reconciled, without any event. */
+  /** Interval in milliseconds at which all objects are reconciled, even without an event. */
   readonly resyncMs?: number;
   /**
-   * So many milliseconds after a changed CustomResourceDefinition, the hub's discovery is read a second time, since it
-   * may lag behind.
+   * Milliseconds from a change of a CustomResourceDefinition to the second reading of the hub's discovery, which may
+   * lag behind.
    */
   readonly discoveryLagMs?: number;
 }

@@ -4,7 +4,9 @@
 import { GatewayError } from '../model/errors.ts';
 import { tailStart } from '../lib/text/text-ends.ts';
 
-/** Characters and name-value pairs of a URL's query. More are refused. Clients send far less. */
+/**
+ * The most characters, and the most name-value pairs, of a URL's query. Longer ones are refused; clients send far less.
+ */
 const longestQuery = 256 * 1024;
 const mostPairs = 2048;
 export const mostItems = 10_000;

@@ -33,9 +33,9 @@ export interface AccessGap {
 /** What a caller may know of the RBAC of one cluster. */
 export interface ClusterAccess {
   readonly cluster: string;
-  /** One entry for each incarnation; empty while nothing may be used. */
+  /** One entry for each incarnation; empty while the copied RBAC may not be used. */
   readonly known: readonly (KnownRbac & { readonly view: RbacView })[];
-  /** The caller as the cluster sees them. Undefined when nobody can tell. */
+  /** The caller as the cluster sees them. Undefined when that is not known. */
   readonly identity: User | undefined;
   readonly gaps: readonly AccessGap[];
 }

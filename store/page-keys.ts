@@ -49,7 +49,10 @@ export class PageKeys<Row extends KeyRow> {
     this.wanted = { offset: page.offset ?? 0, limit: page.limit };
   }
 
-  /** To be called before rows are taken: how many rows of the offset the stream leaves out by itself. */
+  /**
+   * Tells how many rows of the offset the stream leaves out by itself, so that `take` does not skip them again. To be
+   * called before `take`.
+   */
   skip(rows: number): void {
     this.#skipped = rows;
   }

@@ -165,7 +165,7 @@ export class Grants {
     const standing = { fault: undefined, author: undefined, rbacObjects: [], isExpired };
     if ('fault' in author) return { ...standing, fault: { reason: 'AuthorUnproven', message: author.fault } };
     try {
-      // Called only for its errors: the choice of clusters may be invalid too.
+      // Called only because it throws a GrantFault when the object's choice of clusters is invalid.
       kind.clustersOf(object);
       return { ...standing, author, rbacObjects: kind.rbacObjectsOf(object) };
     } catch (error) {
@@ -175,7 +175,10 @@ export class Grants {
     }
   }
 
-  /** Gives every cluster its task. Returns the names of the placements for which there are no decisions yet. */
+  /**
+   * Determines the task of each cluster and passes it on. Returns the names of the placements for which there are no
+   * decisions yet.
+   */
   #assign(key: string, held: Held, object: ApiObject, standing: Standing): readonly string[] {
     const { kind, results } = held;
     const { fault, author, rbacObjects, isExpired } = standing;
@@ -203,7 +206,10 @@ export class Grants {
     return undecided;
   }
 
-  /** Has clusters without a task drop the one that they were given. */
+  /**
+   * Clusters that have no task any more are reconciled once more, so that they drop the task that they were given
+   * before.
+   */
   #takeBack(key: string, { given, tasks }: Held): void {
     for (const name of given.keys()) {
       if (tasks.has(name)) continue;

@@ -33,7 +33,8 @@ export interface Choice {
 }
 
 /**
- * A policy whose templates took too much for so many source objects is not tried on the others, until it is changed.
+ * How many source objects may make the policy's templates exceed their limit of steps or time. After that many, the
+ * other objects get an error and are not rendered until the policy is changed.
  */
 const mostTooDear = 3;
 
@@ -76,7 +77,8 @@ export async function chooseSources(
     } else faults.push(`${key}: the name "${verdict.name}" belongs to the older ${pathOf(first)}`);
   }
   for (const [name, source] of named) {
-    // Nobody knows whether the object that has the name still wants it, so no other one gets it.
+    // The object that has this name is undecided: its templates failed, so it may still want the name. Until that is
+    // known, no other object gets the name.
     const holder = holderOf(name);
     if (holder === undefined || holder === pathOf(source) || !undecided.has(holder)) continue;
     named.delete(name);

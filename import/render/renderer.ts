@@ -23,7 +23,10 @@ export interface TemplateRenderer {
   close(): void;
 }
 
-/** Rendering ends by itself after 200 ms; the rest is for reading what it printed, and for a busy machine. */
+/**
+ * Milliseconds after which the thread is ended. Rendering ends by itself after 200 ms; the rest of the time is for
+ * reading the output, and for a busy machine.
+ */
 const deadlineMs = 1_000;
 const memoryMegabytes = 256;
 

@@ -17,7 +17,7 @@ export type Way = 'Impersonate' | 'CreateToken' | 'CreatePod' | 'Bind' | 'Escala
 /** A binding by which its subjects could come to the right. */
 export interface Becoming extends Finding {
   readonly way: Way;
-  /** As whom they could act; empty for `Bind` and `Escalate`. */
+  /** The subjects as whom those of the binding could act; empty for `Bind` and `Escalate`. */
   readonly becomes: readonly Subject[];
 }
 
@@ -83,7 +83,9 @@ export function* mayBecome(
   }
 }
 
-/** Whether nothing is to be said of a subject: it has the right already, or every right. */
+/**
+ * Whether a subject is left out of the answer, because it has this right already, or every right (`system:masters`).
+ */
 function isIdle(key: SubjectKey, have: ReadonlySet<SubjectKey>): boolean {
   return have.has(key) || key === `g:${mastersGroup}`;
 }
@@ -101,7 +103,7 @@ function reachesAccount({ rule, binding }: Finding): (subject: Subject) => boole
   const isIn = (namespace: string): boolean => binding.namespace === '' || binding.namespace === namespace;
   return (subject) => {
     if (subject.kind === 'ServiceAccount') return isIn(subject.namespace!) && isNamed(subject.name);
-    // These groups have a ServiceAccount of any name in them.
+    // The groups below contain ServiceAccounts of any name, so the names in the rule do not matter.
     if (subject.kind !== 'Group') return false;
     if (subject.name === 'system:serviceaccounts') return true;
     return subject.name.startsWith('system:serviceaccounts:') && isIn(subject.name.slice(23));

@@ -146,8 +146,9 @@ class CompiledRbac implements RbacFeed {
 
   #granted(user: Subject, verb: RowVerb, type: ScopedType): Grant {
     const reaches = new Map<readonly PolicyRule[], RuleReach>();
-    // The namespaces in which a role was looked at: whoever may write in one namespace can bind a role with thousands
-    // of names to everybody, thousands of times.
+    // The namespaces in which each role was already looked at, so that it is looked at once in each. Otherwise whoever
+    // may write in one namespace could bind a role with thousands of resourceNames to everybody thousands of times,
+    // which would make each decision slow.
     const looked = new Map<readonly PolicyRule[], Set<string>>();
     const isNamespace = isNamespaceType(type);
     const inNamespaces: string[] = [];

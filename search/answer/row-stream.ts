@@ -17,8 +17,8 @@ export interface RowDocument {
 }
 
 /**
- * After making rows for so many milliseconds, the event loop may handle other work: columns are written by the authors
- * of CRDs, and a row of theirs may take some milliseconds.
+ * After making rows for so many milliseconds, the event loop may handle other work: the authors of CRDs decide what the
+ * columns of their types compute, and one row may take some milliseconds.
  */
 const atOnceMs = 10;
 /** Bytes of rows after which they are sent. Cells may be many times as long as the object that they are made of. */

@@ -24,8 +24,9 @@ export interface OpenapiDocuments {
   /**
    * Reads the document for one caller. It is that of the cluster with the newest Kubernetes version; in a group with
    * custom types that of the cluster with the most types, since the age of their schemas cannot be compared between
-   * clusters. If several are equal, the other of the two decides, then the name, so that the same clusters always give
-   * the same document. The next cluster follows when a document cannot be read.
+   * clusters. Between clusters that are equal in this, the other of the two measures decides, and then the cluster's
+   * name, so that the same clusters always give the same document. The next cluster follows when a document cannot be
+   * read.
    * @param having the types of the group and version that the caller may see, once for each cluster
    * @returns undefined when no cluster could describe any of the types
    */

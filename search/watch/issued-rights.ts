@@ -1,7 +1,7 @@
 // Remembers under which rights a client was given a resourceVersion. A watch that resumes from a resourceVersion must
 // first report what the user's changed rights add or remove since then. A client may resume from a resourceVersion of
-// another client's answer, so one that was never noted for this user is accepted. One that was given to the user under
-// two sets of rights, both different from the current rights, is refused.
+// another client's answer, so a resourceVersion that was never noted for this user is accepted. A resourceVersion that
+// was given to the user under two sets of rights, both different from the current rights, is refused.
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';

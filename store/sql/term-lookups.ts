@@ -83,7 +83,7 @@ export function fieldLookup(indexed: string, { operator, values }: FieldRequirem
   }
 }
 
-/** A row that has a term of any of these sets, which are not negative, has a term of their union. */
+/** Joins sets: a row that has a term of any of them has a term of the result. None of them may be negative. */
 export function unionOf<Id>(sets: readonly TermSet<Id>[]): TermSet<Id> {
   const postings = sets.reduce((sum, set) => sum + set.postings, 0);
   return { ids: [...new Set(sets.flatMap(({ ids }) => ids))], postings, isNegative: false };

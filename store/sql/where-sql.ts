@@ -29,7 +29,7 @@ export function isCheap(predicate: Predicate): boolean {
   return leaves.length <= mostComparisons && leaves.every((leaf) => searchedIn(leaf) === 0);
 }
 
-/** A pattern such as `%a_b%` is compared at each character of a text. */
+/** How many characters of a LIKE pattern are compared at each character of a text, as those of `a_b` in `%a_b%`. */
 function searchedIn(leaf: Leaf): number {
   return leaf.kind === 'like' ? searchedCharacters(leaf.pattern) : 0;
 }
@@ -53,7 +53,10 @@ export function* whereSql<Value, Id>(
   return kind === 'or' ? anyPieceHolds(tools.sql, fragments) : allHold(fragments);
 }
 
-/** That any of these conditions holds, one at least. The terms that they look for become one set. */
+/**
+ * SQL that is true when any of these conditions holds, of which there must be at least one. The terms that they look
+ * for are joined into one set.
+ */
 export function anyPieceHolds<Value, Id>(
   sql: ConditionSql<Value, Id>,
   pieces: readonly ConditionPiece<Value, Id>[],

@@ -188,7 +188,7 @@ class Rows {
 
   /**
    * Adds rows until the answer is full.
-   * @param size what each of them counts
+   * @param size how much each row counts towards {@link mostRows}
    * @returns whether there is room for more
    */
   add(rows: Iterable<object>, size = 1): boolean {

@@ -81,7 +81,7 @@ export function snapshotsOf(
       }
       const transaction = new Transaction({ session, point, termCounts }, known ?? emptyCatalog, false);
       const read = await transaction.begin();
-      // Another question may have put a newer one there meanwhile, and go on to ask by it.
+      // Another question may have stored a newer catalog meanwhile, which must not be replaced by an older one.
       const { catalog } = memory;
       if (catalog === undefined || catalog === known || catalog.version < read.version) memory.catalog = read;
       return attempt(transaction, work);

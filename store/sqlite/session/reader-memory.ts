@@ -13,7 +13,8 @@ import { mostPostings, TermCounts } from './term-counts.ts';
 import type { Remembered } from './remembered.ts';
 
 /**
- * The most numbers that all structures keep together; each takes about 16 bytes. Beyond, the least recently used go.
+ * The most numbers that all structures keep together; each takes about 16 bytes. Beyond this limit the least recently
+ * used structures are dropped.
  */
 const mostKept = 2 * mostPostings;
 /** Milliseconds after which building a structure that was too large is tried again. */

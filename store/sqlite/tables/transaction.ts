@@ -10,7 +10,10 @@ import { unpackTerms } from './terms.ts';
 /** Tests the columns of a row: its slot, name, uid and time of creation in Unix milliseconds. */
 export type ColumnTest = (slot: number, name: string, uid: string, createdAtMs: number) => boolean;
 
-/** The tests of the SQL functions `holds` and `columns_hold`. Those of each are numbered in the order of the calls. */
+/**
+ * The tests that the SQL functions `holds` (terms) and `columns_hold` (columns) run. SQL names a test by its number,
+ * which `addTerms` and `addColumns` return.
+ */
 export class RowTestRegistry {
   readonly #terms: ReadonlySet<number>[] = [];
   readonly #columns: ColumnTest[] = [];
@@ -27,7 +30,7 @@ export class RowTestRegistry {
     this.#terms.length = this.#columns.length = 0;
   }
 
-  /** Makes the SQL functions of a connection, which take the number of a test first or last. */
+  /** Adds both SQL functions to a connection. One of their arguments is the number of a test. */
   register(db: DatabaseSync): void {
     const options = { deterministic: true };
     db.function('holds', options, (packed, number) => (this.#hasTerm(packed as Uint8Array, Number(number)) ? 1 : 0));
