@@ -40,7 +40,7 @@ export interface PolicyControllersOptions {
 
 const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
 /**
- * While the hub does not serve Clusterpedia's types, they are asked for at this interval in milliseconds. A new
+ * Interval in milliseconds at which the hub is asked for Clusterpedia's types while it does not serve them. A new
  * CustomResourceDefinition causes a request at once.
  */
 const missingPollMs = 30_000;

@@ -44,7 +44,7 @@ export interface ImportOptions {
   readonly timeScale: number;
 }
 
-/** What the controllers of Clusterpedia's objects need. */
+/** What the controllers of ClusterImportPolicies, PediaClusterLifecycles and PediaClusters need. */
 export interface PolicyImports {
   /**
    * Namespace of the Leases. Namespace and names are those of the Leases of Clusterpedia's own components, so that at
@@ -54,8 +54,8 @@ export interface PolicyImports {
   /** Shard whose PediaClusters this gateway reconciles; '' for PediaClusters without a shard. */
   readonly shardingName: string;
   /**
-   * What is known of the clusters in the index; undefined when nothing is indexed. PediaClusters are not reconciled
-   * then.
+   * What the gateway knows of the clusters in the index. Undefined when nothing is indexed; PediaClusters are then not
+   * reconciled.
    */
   readonly clusters: ImportedClusters | undefined;
 }

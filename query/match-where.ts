@@ -135,7 +135,7 @@ function nullTest(operand: Operand, read: Read, source: Source, isNegated: boole
 /** The first byte of `null`. */
 const letterN = 0x6e;
 
-/** A test of a value that is false for NULL. */
+/** Makes a test that is false when the value is NULL. */
 function known(read: Read, test: (value: Value) => boolean): Test {
   return (row) => {
     const value = read(row);

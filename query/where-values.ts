@@ -68,7 +68,7 @@ const inRow: Readonly<Partial<Record<WhereColumn, Read>>> = {
 
 type ObjectColumn = Exclude<WhereColumn, keyof typeof inKey>;
 
-/** Where the other columns are in the object. */
+/** The paths of the columns that are not in the row's key but in the object. */
 const inObject: Readonly<Record<ObjectColumn, string>> = {
   kind: 'kind',
   version: 'apiVersion',
@@ -101,7 +101,7 @@ export const columnSource: Source = {
 
 /** The values of objects. It collects the paths that must be found in each of them. */
 export class ObjectSource implements Source {
-  /** The distinct paths. */
+  /** The paths that the expression reads in each object, each once. */
   readonly paths: (readonly PathStep[])[] = [];
   readonly #slices = new Map<string, SliceOf>();
   readonly #values = new Map<string, Read>();
@@ -180,7 +180,10 @@ function atPath({ type }: PathOperand, slice: SliceOf): Read {
   };
 }
 
-/** What `->>` gives: the text of a scalar, JSON for an object or a list, NULL for null and for what is too deep. */
+/**
+ * The value of `->>`: the text of a scalar, JSON for an object or a list, NULL for JSON null and for JSON that is
+ * nested too deep.
+ */
 function textAt(row: Row, slice: Slice | undefined): string | undefined {
   if (slice === undefined) return undefined;
   const first = row.bytes[slice.start];

@@ -24,7 +24,7 @@ export interface AccessGap {
   readonly cluster: string;
   /**
    * Those of {@link HiddenCluster}, and `NotIndexed`: the index has nothing of the cluster yet. `NotReadable`: the
-   * caller may not list all its roles and bindings. `OtherAuthorizers`: not only RBAC decides there.
+   * caller may not list all its roles and bindings. `OtherAuthorizers`: the cluster has authorizers besides RBAC.
    */
   readonly reason: HiddenCluster['reason'] | 'NotIndexed' | 'NotReadable' | 'OtherAuthorizers' | 'TooManyRows';
   readonly message: string;

@@ -119,8 +119,8 @@ interface RememberedGrant {
 const rememberedGrants = 50_000;
 const rememberedGrantKeys = 16 * 1024 * 1024;
 /**
- * The most milliseconds for which a result is used; then it is computed again. Clusters are asked about as often
- * whether RBAC is their only authorizer.
+ * The most milliseconds for which a result is used; then it is computed again. Clusters are asked at about the same
+ * interval whether RBAC is their only authorizer.
  */
 const longestMs = 5 * 60_000;
 /** Expiry times are rounded up to this step, so that results which expire about together are recomputed together. */
@@ -247,7 +247,8 @@ export class ClusterRights {
       const mentioned = identity === 'self' ? noGrant : view.grant(identity, verb, type);
       return { namespaces: view.namespaces, names: mentioned === 'all' ? [] : mentioned.names.map(({ name }) => name) };
     } catch {
-      // The gateway's rules do not let it use this identity towards the cluster. #memberGrants reports the reason.
+      // The gateway's rules do not let it send requests to the cluster as this identity. #memberGrants reports the
+      // reason.
       return { namespaces: view.namespaces, names: [] };
     }
   }

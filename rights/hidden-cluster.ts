@@ -20,8 +20,8 @@ export function hide({ spec: { name } }: ClusterRecord, reason: HiddenCluster['r
 }
 
 /**
- * When a cluster's RBAC or its rows were last known to be up to date, and how old that knowledge may be. All in
- * milliseconds; the first two are Unix times.
+ * When a cluster's RBAC or its rows were last known to be up to date, and how old that knowledge may be. All numbers
+ * are milliseconds; `confirmedAtMs` and `nowMs` are Unix times.
  */
 export interface Confirmation {
   /** 0 when the RBAC or the rows were never read. */

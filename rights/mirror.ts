@@ -45,8 +45,8 @@ export interface RightsMirror {
    */
   current(atLeast?: string): Promise<string>;
   /**
-   * The compiled RBAC of one incarnation, empty when there is none. Whether the cluster has no RBAC or it was not read
-   * yet can be seen in the sync positions of its types.
+   * The compiled RBAC of one incarnation of a cluster, empty when there is none. The sync positions of the RBAC types
+   * tell whether the cluster has no RBAC objects, or whether they were not read yet.
    */
   view(incarnation: string): RbacView;
   /**
@@ -76,7 +76,7 @@ export interface MirrorOptions {
 }
 
 const entriesAtOnce = 1_000;
-/** The most changes that {@link RightsMirror.at} undoes; for more it returns undefined. */
+/** The most changes of RBAC objects that {@link RightsMirror.at} undoes; for more it returns undefined. */
 const mostUndone = 10_000;
 /**
  * Milliseconds after which the log may have been trimmed. A mirror that has not read the log for longer first asks the
@@ -111,8 +111,8 @@ class Mirror implements RightsMirror {
   #shown = '';
   #drainedAtMs = 0;
   /**
-   * `#draining` is the update that runs now. `#again` is the one after it, which serves all callers that came
-   * meanwhile.
+   * `#draining` is the update of the views that runs now. `#again` is the update after that, which serves all callers
+   * that came in the meantime.
    */
   #draining: Promise<string> | undefined;
   #again: Promise<string> | undefined;
@@ -217,7 +217,8 @@ class Mirror implements RightsMirror {
   }
 
   /**
-   * Applies the log after `from` and gives what has changed. Undefined when the log no longer reaches back to `from`.
+   * Applies the log entries after `from`, and returns what has changed. Undefined when the log no longer reaches back
+   * to `from`.
    */
   async #goOn(from: string): Promise<ReadonlyMap<string, Affected> | undefined> {
     const mayBeTrimmed = this.#now() - this.#drainedAtMs > trimmedAfterMs;

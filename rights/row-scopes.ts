@@ -182,7 +182,7 @@ class KeptRowScopes implements RowScopes {
     const evaluation = this.#evaluations.get(key) ?? this.#newEvaluation(key, question);
     const sizeBefore = evaluation.size;
     const answer = await evaluation.answer();
-    // The evaluation is set again, because the cache reads the size of an evaluation only when it is set.
+    // The cache reads the size of an evaluation only when the evaluation is set, so it is set again.
     if (evaluation.size !== sizeBefore && this.#evaluations.peek(key) === evaluation)
       this.#evaluations.set(key, evaluation);
     return { answer, evaluation };

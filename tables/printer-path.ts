@@ -15,8 +15,8 @@ export type PrinterPath = (object: unknown, shared?: ValueBudget) => readonly un
 type Step = (values: readonly unknown[], budget: ValueBudget) => readonly unknown[];
 
 /**
- * How many values all steps of one evaluation may take and find together, also within filters: some milliseconds. A
- * path that describes an object finds one value, or some hundred in a long list.
+ * How many values all steps of one evaluation may take and find together, also within filters. That takes some
+ * milliseconds. A useful path finds one value, or some hundred in a long list.
  */
 export const mostValues = 50_000;
 /**
@@ -45,12 +45,12 @@ export class ValueBudget {
     this.#shared = shared;
   }
 
-  /** For all paths of one author on one object. */
+  /** A budget for all paths of one author on one object. */
   static ofAllPaths(): ValueBudget {
     return new ValueBudget(mostOfAllPaths);
   }
 
-  /** For one path. */
+  /** A budget for one path. @param shared a budget that is charged, too */
   static ofOnePath(shared?: ValueBudget): ValueBudget {
     return new ValueBudget(mostValues, shared);
   }

@@ -40,7 +40,10 @@ export interface GrantsOptions extends Pick<ClusterGrantsOptions, 'connections' 
   readonly log: ControllerLog;
 }
 
-/** What can be said of an object without asking any cluster: its author, and the objects that it asks for. */
+/**
+ * What is known of a TenantBinding or ClusterPermission without asking any cluster: its author, and the RBAC objects
+ * that it asks for.
+ */
 interface Standing {
   readonly fault: Overall['fault'];
   readonly author: Author | undefined;

@@ -12,9 +12,12 @@ export interface Held {
    * What is to be done in each cluster, by the cluster's name. Clusters in which there is nothing to do are missing.
    */
   readonly tasks: Map<string, Task>;
-  /** The task that each cluster was given last, as a text, by which a changed task is noticed. */
+  /**
+   * The task that each cluster was given last, as a text. When the text of the present task differs, the cluster gets
+   * the new task.
+   */
   readonly given: Map<string, string>;
-  /** Called once the present results are written to the hub. */
+  /** Functions that are called once the present results are written to the hub. */
   waiting: (() => void)[];
   /** Generation of the object to which the results belong. */
   generation: number | undefined;

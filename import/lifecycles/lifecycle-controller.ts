@@ -135,7 +135,7 @@ function waitFor(types: FollowedTypes, policy: string): string | undefined {
   return undefined;
 }
 
-/** What a PediaCluster is made of, besides its lifecycle. */
+/** What the PediaCluster of a PediaClusterLifecycle is made from, besides the lifecycle. */
 interface Given {
   /** Name of the ClusterImportPolicy. */
   readonly policy: string;

@@ -16,8 +16,8 @@ type Verdict = { readonly name: string } | { readonly fault: string; readonly is
 const notTried = `not tried, because the templates of the policy took too much for other objects`;
 
 /**
- * Remembers verdicts by source object: a changed object is another JavaScript object, and has no verdict yet. For a
- * changed ClusterImportPolicy the map is empty.
+ * The remembered verdicts by source object. A changed object is a new JavaScript object and so has no verdict yet. A
+ * changed ClusterImportPolicy begins with an empty map.
  */
 export type Verdicts = WeakMap<ApiObject, Verdict>;
 
@@ -42,7 +42,8 @@ const mostTooDear = 3;
  * Chooses the source objects.
  * @param render renders a template of the policy
  * @param known remembered verdicts, which are not computed again; new verdicts are added
- * @param holderOf returns the `namespace/name` of the source object that has a name already; undefined if none has it
+ * @param holderOf returns the `namespace/name` of the source object whose PediaClusterLifecycle has this name now;
+ *   undefined if there is none
  */
 export async function chooseSources(
   { selector, name }: Pick<PolicySpec, 'selector' | 'name'>,

@@ -7,7 +7,7 @@ import { TemplateError, TemplateTooDear } from '../template/template.ts';
 import { UnreadableBody, type PediaClusterBody } from './pedia-cluster-body.ts';
 import type { RenderJob, Rendered } from './render-thread.ts';
 
-/** Renders templates with data; those of different policies take turns. */
+/** Renders templates with data. When templates of several policies wait, the policies take turns. */
 export interface TemplateRenderer {
   /**
    * Renders a template to text.

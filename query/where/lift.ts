@@ -8,7 +8,7 @@ import { mergeComparisons } from './merge.ts';
 
 type Draft = { -readonly [Key in keyof ListQuery]: ListQuery[Key] };
 
-/** The same query with as little as possible in `where`. */
+/** Returns a query that matches the same rows and has as little as possible in `where`. */
 export function liftWhere(query: ListQuery): ListQuery {
   if (query.where === undefined) return query;
   const { where, ...draft }: Draft = query;

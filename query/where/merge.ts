@@ -4,8 +4,8 @@ import { amongTexts, type Predicate, type Reference } from '../predicate.ts';
 import { printPath } from '../path.ts';
 
 /**
- * The same expression with one set for each value that is compared with texts, and without an `or` in an `or` or an
- * `and` in an `and`.
+ * The same expression with all texts that a value is compared with in one set, and with `or` in `or` and `and` in `and`
+ * joined.
  */
 export function mergeComparisons(predicate: Predicate): Predicate {
   if (predicate.kind !== 'and' && predicate.kind !== 'or') return predicate;

@@ -41,7 +41,7 @@ const mirrored: Readonly<Record<Comparison, Comparison>> = {
   '>=': '<=',
 };
 
-/** A text literal, read as the type of what it is compared with. */
+/** A text literal, read as a value of the type with which it is compared. */
 function coerced(name: string, operand: Operand, type: Operand['type']): Operand {
   if (operand.kind !== 'literal' || operand.type !== 'text') return operand;
   if (type === 'time') return { kind: 'literal', type, value: readTimeMs(name, operand.value) };

@@ -147,7 +147,8 @@ class Parser {
     const { at } = this.#tokens.next;
     const values = this.#set();
     this.#inSets += values.length;
-    if (this.#inSets > mostValues) throw this.#tokens.fault(`the sets have more than ${mostValues} values`, at);
+    if (this.#inSets > mostValues)
+      throw this.#tokens.fault(`the sets of IN have more than ${mostValues} values together`, at);
     const known = values.filter(({ type }) => type !== 'null');
     const hasNull = known.length < values.length || values.length === 0;
     const texts = known.flatMap((value) => (value.kind === 'literal' && value.type === 'text' ? [value.value] : []));
@@ -208,7 +209,7 @@ class Parser {
     return 'value' in node ? { value: this.#values.withArrows(node.value) } : node;
   }
 
-  /** What stands in parentheses: a value when nothing follows it, otherwise a condition. */
+  /** Reads what is between parentheses: a value when nothing follows it, otherwise a condition. */
   #inParentheses(): Node {
     const node = this.#unclosed();
     this.#tokens.expect(')');

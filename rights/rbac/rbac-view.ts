@@ -182,7 +182,7 @@ function isNamespaceType({ group, resource }: ScopedType): boolean {
 
 /**
  * Whether a binding in this namespace ('' for a ClusterRoleBinding) can grant the verb for the type. RoleBindings do
- * not apply to cluster-scoped types. The exception is a get of one Namespace: Kubernetes treats that as a request
+ * not apply to cluster-scoped types. An exception is a get of one Namespace object: Kubernetes treats that as a request
  * inside this namespace (apiserver:pkg/endpoints/request).
  */
 function appliesIn(namespace: string, verb: RowVerb, type: ScopedType): boolean {

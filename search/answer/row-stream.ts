@@ -21,7 +21,10 @@ export interface RowDocument {
  * columns of their types compute, and one row may take some milliseconds.
  */
 const atOnceMs = 10;
-/** Bytes of rows after which they are sent. Cells may be many times as long as the object that they are made of. */
+/**
+ * Rows are sent when they have this many bytes. The cells of a row may be many times as long as the object that they
+ * are made of.
+ */
 const mostAtOnce = 4 << 20;
 
 /** Sends all rows and ends the answer. @throws GatewayError (rejects) only while nothing has been sent */

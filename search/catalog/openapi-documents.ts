@@ -88,7 +88,9 @@ export function makeOpenapiDocuments(
   };
 }
 
-/** What a document that is not OpenAPI says: nothing about any type. */
+/**
+ * Used in place of a document that is not OpenAPI, so that another cluster's document is taken. It describes no type.
+ */
 const nothing: Answer = { body: Buffer.alloc(0), digest: '', resources: new Set() };
 
 function makeAnswer(text: Buffer, group: string, version: string, names: readonly string[]): Answer {

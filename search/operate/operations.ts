@@ -12,7 +12,8 @@ export interface IndexOperations {
   /** Returns the index's status as a JSON object without `kind`. @throws GatewayError (rejects) INDEX_UNAVAILABLE */
   status(): Promise<object>;
   /**
-   * Moves a cluster to a replica, which follows it until the replica ends. All clusters of the same shard move with it.
+   * Moves a cluster to a replica, which lists and watches it until the replica ends. The other clusters of its shard
+   * (the group of clusters that one replica reads) move, too.
    * @param to name of the replica; undefined to let the replicas distribute the shard again
    * @returns a sentence for the operator that says what was done
    * @throws GatewayError (rejects) CLUSTER_NOT_FOUND, NOT_FOUND, BAD_REQUEST
@@ -97,7 +98,10 @@ function storeStatus(status: DatabaseStatus | undefined): object {
   return { kind: 'PostgreSQL', name, form, ...(fault === undefined ? {} : { fault }), ...seconds };
 }
 
-/** Returns one object for each running replica, with the numbers of shards and clusters that it follows. */
+/**
+ * Returns one object for each running replica, with the numbers of shards (groups of clusters) and clusters that it
+ * reads.
+ */
 function replicasOf(
   living: readonly string[],
   owners: readonly string[],
@@ -120,7 +124,7 @@ function clusterStatus(state: ClusterState, replica: string | undefined): object
   };
 }
 
-/** Whether the index has all objects of every type that it follows in a cluster. */
+/** Whether the index has all objects of every type that it should have of a cluster. */
 function isWhole({ fault, types }: ClusterState): boolean {
   return fault === undefined && types.length > 0 && types.every((type) => type.isWhole);
 }

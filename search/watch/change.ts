@@ -29,7 +29,10 @@ export function changeOf(entry: LogEntry, isAskedFor: IsAskedFor): Change | unde
   return was ? { type: 'DELETED', raw: before } : undefined;
 }
 
-/** What names an object in a cluster. Nothing else of the object is sent to a watcher that may no longer see it. */
+/**
+ * The fields that name an object in a cluster. Nothing else of the object is sent to a watcher that may no longer see
+ * it.
+ */
 export interface Identity {
   readonly cluster: string;
   readonly namespace: string;

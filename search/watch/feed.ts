@@ -46,7 +46,7 @@ const mostRemembered = 16;
  */
 const togetherMs = 10;
 
-/** A range of resourceVersions in which certain types have no changes. */
+/** A range of resourceVersions in which the types of an {@link Audience} have no changes. */
 interface Stretch {
   readonly from: string;
   readonly to: string;
@@ -59,8 +59,8 @@ interface Audience {
   /** The latest range of resourceVersions that is known to hold no changes of these types. */
   quiet: Stretch;
   /**
-   * What `quiet` was before watchers were last woken. Woken watchers may stand anywhere in this range. They all read on
-   * from its end, so they share one read.
+   * What `quiet` was before watchers were last woken. A woken watcher may have reached any resourceVersion in this
+   * range. All of them read on from the end of the range, so that they share one read.
    */
   quietBefore: Stretch | undefined;
 }

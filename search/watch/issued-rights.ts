@@ -17,7 +17,10 @@ import { typeKey } from '../../query/types.ts';
  * change log.
  */
 export interface IssuedRights {
-  /** Notes that a client was sent everything up to `position` for this question under the rights `scope`. */
+  /**
+   * Notes that a client was sent everything up to `position` for this question (user, verb, types and clusters) under
+   * the rights `scope`.
+   */
   note(question: PlanQuestion, position: string, scope: RowScope): void;
   /**
    * Returns the rights that the user had when its client was sent the events or rows up to `position`; undefined when

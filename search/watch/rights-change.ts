@@ -81,7 +81,8 @@ export async function rightsEvents(
     const could = scopeAllows(before, entry);
     const can = scopeAllows(after, entry);
     if (could && can) {
-      // A watch may resume after a long time, so there may be very many changes since then.
+      // A watch may resume after a long time, so there may be very many changes since then, whose bytes must be
+      // limited, too.
       bytes += (entry.before?.length ?? 0) + (entry.after?.length ?? 0);
       if (events.push({ kind: 'entry', entry }) > mostEntries || bytes > mostBytes) throw tooMany();
     }

@@ -1,6 +1,7 @@
-// The expression of `whereSQL` as SQL of a store, as far as columns and terms can answer it. Its texts are always
-// values of the statement, never a part of it. An expression of many comparisons has no SQL, because a statement makes
-// them for each row, and cannot be interrupted. It is tested in bodies, which have a budget.
+// The expression of `whereSQL` as SQL of a store, as far as columns and terms (labels and indexed values) can answer
+// it. Its texts are always values of the statement, never a part of it. An expression of many comparisons has no SQL,
+// because a statement makes them for each row, and cannot be interrupted. It is tested in the JSON of objects (their
+// bodies) instead, of which a question may read a limited number.
 import type { FieldRequirement } from '../../query/list-query.ts';
 import type { TypeKey } from '../../query/types.ts';
 import { isOfColumns } from '../../query/match-where.ts';
@@ -15,7 +16,7 @@ import { unionOf } from './term-lookups.ts';
 /** The most comparisons of an expression that is tested by SQL. */
 const mostComparisons = 32;
 
-/** What an expression is compiled with. */
+/** What is needed to compile an expression to SQL. */
 export interface WhereTools<Value, Id> {
   readonly sql: ConditionSql<Value, Id>;
   readonly type: TypeKey;

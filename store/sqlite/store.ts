@@ -138,7 +138,7 @@ export async function startWriter(
   }
 }
 
-/** What reader threads are added to: the calls to the writer, and the properties of the opened file. */
+/** What {@link openReaders} needs besides options: calls to the writer, and properties of the opened file. */
 export interface StoreParts extends Pick<Connections, 'writer' | 'newest'> {
   readonly opened: Opened;
 }

@@ -44,7 +44,7 @@ export class Budget {
   #memory = templateLimits.memory;
   #output = templateLimits.output;
   readonly #clocks: Clocks;
-  /** When the thread has run for too long. */
+  /** The CPU time of the thread at which the rendering has taken too long. */
   readonly #lastMs: number;
   /**
    * The elapsed time at which the CPU time is measured next. Before then, the rendering cannot have used up its CPU

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../model/errors.ts';
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Texts by SQLSTATE, for the operator. Each text completes the sentence "the database of the index …". */
+/** Texts for the operator, by SQLSTATE. Each text completes the sentence "the database of the index …". */
 const ofServer: Texts = {
   '28P01': 'refuses the password: give the right one in the URL, the password file or the environment',
   '28000':

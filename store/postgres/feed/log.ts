@@ -1,5 +1,6 @@
-// Reads the change log, with the body before and after each change. Entries never change, so they are read in portions,
-// each in its own transaction. After each portion the reader checks whether old entries were dropped meanwhile.
+// Reads the change log, with the body (the object's JSON) before and after each change. Entries never change, so they
+// are read in portions, each in its own transaction. After each portion the reader checks whether old entries were
+// dropped meanwhile.
 import { escapeLiteral } from 'pg';
 
 import { GatewayError } from '../../../model/errors.ts';
@@ -49,7 +50,7 @@ export class ChangeLog {
     return { resourceVersion: this.#versions.make(lastUs), rightsVersion };
   }
 
-  /** Microseconds since 1970. The log contains every change after this time. */
+  /** The time, in microseconds since 1970, after which the log contains every change. */
   async oldestUs(): Promise<number> {
     const [row] = await this.#database.query<[number]>(`SELECT trimmed FROM ${this.#database.schema}.store WHERE one`);
     return row![0];

@@ -1,5 +1,5 @@
-// The types and incarnations of the database with their numbers, in memory. Nothing is removed, and nothing changes but
-// the cluster name of an incarnation.
+// The types and incarnations (a cluster from its creation until it is recreated) of the database with their numbers, in
+// memory. Nothing is removed, and nothing changes but the cluster name of an incarnation.
 import type { TypeKey } from '../../../query/types.ts';
 import { shardOfIncarnation } from '../connection/shard.ts';
 import { fragment, type SqlFragment } from './sql.ts';

@@ -78,7 +78,10 @@ function timeSql(leaf: Leaf): SqlFragment | undefined {
   ]);
 }
 
-/** The incarnations in which an expression of clusters alone holds. They are the same for all types of a question. */
+/**
+ * The incarnations for which an expression on the column `cluster` alone is true. They are the same for all types of a
+ * question, so they are kept by expression.
+ */
 const incarnationsOf = new WeakMap<Catalog, WeakMap<Predicate, readonly number[]>>();
 
 function isInCluster(catalog: Catalog, predicate: Predicate): SqlFragment {

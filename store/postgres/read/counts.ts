@@ -53,7 +53,10 @@ export async function countBy(
   return counts;
 }
 
-/** Called with each plan of a question or, when bodies decide which rows match, with the matching rows. */
+/**
+ * Called with each plan (the question compiled for one type) or, when bodies decide which rows match, with the matching
+ * rows.
+ */
 export interface PlanVisitor {
   readonly plan: (plan: TypePlan) => Promise<void>;
   readonly rows: (rows: readonly FoundRow[]) => Promise<void>;

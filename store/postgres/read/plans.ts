@@ -79,7 +79,7 @@ export function selectRows(columns: string, parts: readonly Part[], and: readonl
   return join(selects, ' UNION ALL ');
 }
 
-/** A source that reads all rows of the type, with a condition that keeps only the rows of the plan. */
+/** A source of the plan's rows that reads all rows of the type, and tests for each whether it belongs to the plan. */
 export function passedPart({ extent, conditions }: TypePlan): Part {
   return {
     from: fragment('obj o'),

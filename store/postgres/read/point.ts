@@ -23,8 +23,9 @@ interface Place {
 }
 
 /**
- * Looks up an object. Undefined when the question must be answered as any other: the catalog is outdated, the cluster
- * has several incarnations or none that the user may see, or several objects have the name.
+ * Looks up an object. Undefined when the question must be answered in a transaction, as other questions are: the
+ * catalog is outdated, the cluster has several incarnations or none that the user may see, or several objects have the
+ * name.
  */
 export async function readPoint(
   database: Pick<Database, 'reading' | 'schema'>,

@@ -1,6 +1,6 @@
-// Reads the bodies of a page in chunks, each in its own transaction, as they were when the page's keys were read. A row
-// that has changed since is read from the change log. So a list, and a watch from the list's resourceVersion, together
-// show every change exactly once.
+// Reads the bodies (the JSON of the objects) of a page in chunks, each in its own transaction, as they were when the
+// page's keys were read. A row that has changed since is read from the change log. So a list, and a watch from the
+// list's resourceVersion, together show every change exactly once.
 import type { TypeKey } from '../../../query/types.ts';
 import type { RowRead } from '../../store.ts';
 import { changeKind, metaKey } from '../tables/schema.ts';
@@ -34,7 +34,7 @@ export interface BodyChunk {
 
 export type ChunkSlot = readonly [cluster: string, incarnation: string, namespace: string];
 
-/** Bytes. A chunk ends with the row that reaches this size. */
+/** A chunk of rows ends with the row with which its bodies reach this number of bytes. */
 export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
 const comma = 0x2c;
@@ -46,7 +46,10 @@ const firstHeads = 64;
 const firstRows = 16;
 const mostRows = 256;
 
-/** Some rows as columns without the bodies: the numbers of types and slots, lengths of bodies, names and uids. */
+/**
+ * The columns of some rows without their bodies: the numbers of types and namespace slots, lengths of bodies, names and
+ * uids.
+ */
 interface Heads {
   readonly t: readonly number[];
   readonly slot: readonly number[];
@@ -89,7 +92,8 @@ function readNow(session: Session, ids: Float64Array): BodyChunk {
     const count = Math.min(ids.length - done, countOfNext(packer, firstHeads));
     const heads = readHeads(session, ids.subarray(done, done + count));
     const wanted = countUpTo(chunkBytes - packer.bytes, heads.bytes);
-    // When some rows were deleted it is unknown which ones, so the columns cannot be cut at an id.
+    // When fewer rows were found than asked for, some were deleted. It is unknown which ones, so the columns cannot be
+    // cut at an id.
     const isCut = wanted < count && heads.t.length === count;
     packer.add(isCut ? firstOf(heads, wanted) : heads);
     done += isCut ? wanted : count;

@@ -1,7 +1,7 @@
-// A scan that reads rows by namespace slot, in the order of clusters and namespaces. Most pages are read like this. One
-// statement reads several slots: that halves the CPU time of a page of 50 rows for users with 3,000 namespaces, from
-// 1.4 to 0.7 ms (docs/performance.md). When a slot holds more rows than are wanted at a time, the scan continues within
-// the slot in the next transaction.
+// A scan that reads rows by namespace slot (a namespace of one cluster), in the order of clusters and namespaces. Most
+// pages are read like this. One statement reads several slots: that halves the CPU time of a page of 50 rows for users
+// with 3,000 namespaces, from 1.4 to 0.7 ms (docs/performance.md). When a slot holds more rows than are wanted at a
+// time, the scan continues within the slot in the next transaction.
 import { incarnationOf, type Catalog, type NamespaceSlot, type SlotRow } from '../tables/catalog.ts';
 import { compareText } from '../../../lib/text/compare-text.ts';
 import { compareSlotClusters, type KeyRow, type RowOrder, type RowPlace, type SortKey } from '../../row-order.ts';
@@ -11,10 +11,13 @@ import { allHold } from '../../sql/sql-fragment.ts';
 import type { SqlFragment } from '../tables/sql.ts';
 import { atOnceMs, columnsOf, keyRow, type KeyColumns, type Scan } from './scans.ts';
 
-/** How many slots one statement reads: at first (`firstBatch`), and at most (`mostInBatch`). */
+/**
+ * How many namespace slots (a namespace of one cluster) one statement reads: at first (`firstBatch`), and at most
+ * (`mostInBatch`).
+ */
 const firstBatch = 4;
 const mostInBatch = 256;
-/** Milliseconds. When a statement takes longer than this, the next statement reads half as many slots. */
+/** When a statement takes more milliseconds than this, the next statement reads half as many namespace slots. */
 const batchMs = 3;
 
 /**
@@ -90,7 +93,10 @@ function sameSlot(slot: NamespaceSlot, { slot: other }: KeyRow): boolean {
 
 interface NameRange {
   readonly direction: 1 | -1;
-  /** The name at which to begin; with `isAfter`, the first name after it. Undefined: the first name of the slot. */
+  /**
+   * The name at which to begin; with `isAfter`, the first name after it. Undefined: the first name of the namespace
+   * slot.
+   */
   readonly from: { readonly name: string; readonly isAfter: boolean } | undefined;
   readonly limit: number;
 }
@@ -146,7 +152,7 @@ function rowsOfSlot(
   return rows.map((row) => keyRow(session, plan, row));
 }
 
-/** The slots to read, from the slot of `after` on. Objects granted by name are not included. */
+/** The namespace slots to read, from that of the row `after` on. Objects granted by name are not included. */
 function slotsInOrder(
   session: Session,
   plan: TypePlan,
@@ -176,10 +182,10 @@ function listed(catalog: Catalog, { extent }: TypePlan): readonly NamespaceSlot[
   return extent.slots.map((number) => catalog.slot(number));
 }
 
-/** One incarnation, as the scan visits it. */
+/** An incarnation (a cluster from its creation until it is recreated) that the scan reads. */
 interface Stop {
   readonly incarnation: number;
-  /** Numbers of the slots to visit, in order; undefined for all slots of the incarnation. */
+  /** Numbers of the namespace slots to read, in order; undefined for all namespaces of the incarnation. */
   readonly listed: readonly number[] | undefined;
 }
 

@@ -10,8 +10,8 @@ import { anyHolds } from '../../sql/sql-fragment.ts';
 import type { TermSet } from '../../sql/term-lookups.ts';
 
 /**
- * `FROM` and conditions of a statement. The statement is about rows `o` of table `obj`. When nothing of the row is
- * needed, it is about entries `x` of table `posting`.
+ * `FROM` and conditions of a statement. The statement is about rows `o` of table `obj`. When no column of the row is
+ * needed, it is about entries `x` of table `posting` (one entry for each term of a row).
  */
 export interface AccessPath {
   readonly from: SqlFragment;
@@ -21,7 +21,8 @@ export interface AccessPath {
 }
 
 /**
- * A condition for rows or postings inside the extent; undefined when all rows of the type are inside.
+ * A condition for rows or postings that are inside the extent (the rows that the user may see); undefined when all rows
+ * of the type are.
  * @param alias the name of the row or posting in the statement
  */
 export function inExtent(extent: Extent, alias: 'o' | 'x'): SqlFragment | undefined {
@@ -42,8 +43,8 @@ function anyOf(any: readonly SqlFragment[]): SqlFragment {
 }
 
 /**
- * Conditions on `place` (the slot), written so that SQLite uses no index for them. With an index SQLite would read a
- * list of thousands of slots once for each term.
+ * Conditions on `place` (the number of a row's namespace slot), written so that SQLite uses no index for them. With an
+ * index SQLite would read a list of thousands of slots once for each term.
  */
 function slotsPieces(extent: Extent, alias: 'o' | 'x'): SqlFragment[] {
   const { incarnations, incarnationsJson, except, exceptJson, slots, slotsJson } = extent;
@@ -123,7 +124,7 @@ export interface Access {
   /** Conditions of the query that the paths do not check. The statement must add them. */
   readonly rest: readonly SqlFragment[];
   readonly cost: number;
-  /** True when the paths read postings only. {@link joined} adds the rows to them. */
+  /** True when the paths read only postings (pairs of term and row). {@link joined} adds the rows to them. */
   readonly isOfPostings: boolean;
   /** True when the paths reach every row of the extent. */
   readonly isOfExtent?: boolean;
@@ -187,7 +188,10 @@ export function rowsOfIncarnation({ extent, conditions }: TypePlan, incarnation:
   return { paths: [accessPath(from, all, ...(except.size === 0 ? [] : [not]))], rest, cost: rows, isOfPostings: false };
 }
 
-/** The access to the rows of one incarnation that have one of the terms of `best`, without objects granted by name. */
+/**
+ * The access to the rows of one incarnation that have one of the terms `best` (labels or indexed values that a
+ * condition requires), without objects granted by name.
+ */
 export function termsInIncarnation(
   { extent, conditions }: TypePlan,
   best: TermSet<number>,

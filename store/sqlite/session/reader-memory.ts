@@ -35,7 +35,7 @@ export class ReaderMemory {
   }
 
   /**
-   * The number of rows by slot and value, for one path.
+   * The number of rows for each namespace slot and each value of one path.
    * @returns undefined when it was not built
    */
   termCounts(session: Transaction, t: number, path: string): TermCounts | undefined {
@@ -74,7 +74,8 @@ export class ReaderMemory {
   }
 
   /**
-   * The number of rows of a type by slot. It has one number for each slot at most, so it is built at once when missing.
+   * The number of rows of a type in each namespace slot. It is one number for each slot at most, so it is built at once
+   * when it is missing.
    */
   rowCounts(session: Transaction, t: number): RowCounts {
     const known = this.#current(session, countsKey(t)) as RowCounts | undefined;

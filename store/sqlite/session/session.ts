@@ -1,5 +1,5 @@
-// One read transaction, and a question compiled for it. Numbers of terms are valid in one transaction only, so an
-// answer that takes several transactions compiles its question again in each of them.
+// One read transaction, and a question compiled for it. Numbers of terms (labels and indexed values) are valid in one
+// transaction only, so an answer that takes several transactions compiles its question again in each of them.
 import type { ListQuery } from '../../../query/list-query.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../../query/types.ts';
 import { compileConditions, type Conditions } from './conditions.ts';

@@ -1,5 +1,6 @@
-// One read transaction: its statements, and the state of the index that it sees. Numbers of terms are valid in one
-// transaction only, so an answer that takes several transactions reads the numbers again in each of them.
+// One read transaction: its statements, and the state of the index that it sees. Numbers of terms (labels and indexed
+// values) are valid in one transaction only, so an answer that takes several transactions reads the numbers again in
+// each of them.
 import type { DatabaseSync } from 'node:sqlite';
 
 import type { IndexVersions } from '../../index-version.ts';
@@ -72,7 +73,10 @@ export interface RowCountMemory {
 /** Runs `work` in a transaction of its own, and returns its result. */
 export type Slice<S extends Transaction = Transaction> = <T>(work: (session: S) => T) => T;
 
-/** How a question shares its reader thread with other questions: it works in slices, with pauses between them. */
+/**
+ * Lets a question share its reader thread with other questions: the question works in transactions of limited time,
+ * with pauses between them.
+ */
 export interface TimeSlices<S extends Transaction = Transaction> {
   readonly slice: Slice<S>;
   /** Lets other questions run. No transaction is open meanwhile. */

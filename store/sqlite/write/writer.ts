@@ -25,7 +25,10 @@ export interface WriterOptions {
   /** Size limit of the file in bytes; undefined means none. */
   readonly maxBytes: number | undefined;
   readonly nowUs: () => number;
-  /** The most namespaces of a cluster, counting those that are gone; by default as many as there are numbers for. */
+  /**
+   * The most namespaces that a cluster may ever have had, including deleted ones; by default as many as there are slot
+   * numbers.
+   */
   readonly slots?: number;
   /** Called with the types that may not grow from now on; with an empty list when all may grow again. */
   readonly onStopped: (types: readonly string[]) => void;
@@ -290,7 +293,8 @@ export class Writer {
       this.#statements.follow.run(t, inc, info);
       this.#typesChanged = true;
     }
-    // Readers that keep an extent of the whole type in memory must make it again, because it lacks this incarnation.
+    // Readers that keep in memory that a user may see all rows of the type must check that again: the user may not see
+    // those of this incarnation.
     if (known === undefined) this.#catalogGrew = true;
     if (position === undefined) return;
     const { resourceVersion, confirmedAtMs, resume = '' } = position;
