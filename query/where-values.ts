@@ -99,7 +99,9 @@ export const columnSource: Source = {
   json: noObject,
 };
 
-/** The values of objects. It collects the paths that must be found in each of them. */
+/**
+ * Reads values from objects. Collects the paths at first, so that all of them are found in one pass over each object.
+ */
 export class ObjectSource implements Source {
   /** The paths that the expression reads in each object, each once. */
   readonly paths: (readonly PathStep[])[] = [];

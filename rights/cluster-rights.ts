@@ -238,7 +238,10 @@ export class ClusterRights {
     return byType;
   }
 
-  /** Namespaces and names to try against the gateway's authorizer, for authorizers that cannot list what they allow. */
+  /**
+   * The namespaces and names about which the gateway's authorizer is asked one by one, when it cannot list what it
+   * allows.
+   */
   #candidatesIn({ user, record, stored, verb, basis }: MemberQuestion, type: ScopedType): Candidates {
     const view = this.#options.mirror.view(stored.incarnation.id);
     basis.isMixed = true;
@@ -301,7 +304,8 @@ export class ClusterRights {
   #hiddenByAge(record: ClusterRecord, confirmedAtMs: number, what: string, basis: Basis): HiddenCluster | undefined {
     const { maxAgeMs, now } = this.#options;
     const nowMs = now();
-    // After the clock was set back, `confirmedAtMs` can be in the future, so the earlier of both times counts.
+    // When the clock was set back, `confirmedAtMs` can be in the future. So the earlier of `confirmedAtMs` and the
+    // present time counts.
     if (confirmedAtMs > 0) basis.staleAtMs = Math.min(basis.staleAtMs, Math.min(confirmedAtMs, nowMs) + maxAgeMs);
     return hiddenByAge(record, what, { confirmedAtMs, nowMs, maxAgeMs });
   }

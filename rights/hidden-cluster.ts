@@ -14,7 +14,7 @@ export interface HiddenCluster {
   readonly message: string;
 }
 
-/** Makes the entry of a hidden cluster. @param why the reason, with which the message to the caller ends */
+/** Makes the entry for a hidden cluster. @param why a clause with the reason, which ends the message to the caller */
 export function hide({ spec: { name } }: ClusterRecord, reason: HiddenCluster['reason'], why: string): HiddenCluster {
   return { cluster: name, reason, message: `nothing of cluster ${JSON.stringify(name)} is shown: ${why}` };
 }

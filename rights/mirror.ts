@@ -30,7 +30,10 @@ export const rightsTypes: readonly ResourceType[] = [
 /** The types that are copied into memory: RBAC objects and Namespaces. */
 export const mirroredTypes: readonly ResourceType[] = [...rightsTypes, { group: '', resource: 'namespaces' }];
 
-/** Keys of the users and groups whose rights may have changed in one incarnation; undefined when anybody's may have. */
+/**
+ * Keys of the users and groups whose rights may have changed in one incarnation of a cluster; undefined when anybody's
+ * may have.
+ */
 export type Affected = ReadonlySet<SubjectKey> | undefined;
 
 export type MirrorListener = (changed: ReadonlyMap<string, Affected> | undefined) => void;

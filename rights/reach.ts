@@ -52,7 +52,7 @@ export interface ReachQuestion {
   readonly candidates: () => Candidates;
 }
 
-/** Namespaces, and names of objects of one type, that are worth asking about. */
+/** Namespaces, and names of objects of one type, about which the authorizer is asked one by one. */
 export interface Candidates {
   readonly namespaces: Iterable<string>;
   readonly names: Iterable<string>;

@@ -128,8 +128,8 @@ export interface RightsSamples {
 }
 
 /**
- * Milliseconds after which a watch through a hub's aggregation layer ends: the hub's kube-apiserver cuts requests that
- * it takes for short ones after 60 s.
+ * Milliseconds after which a watch through a hub's aggregation layer ends: the hub's kube-apiserver cuts every request
+ * after 60 s that it does not recognise as a watch.
  */
 const aggregatedWatchMs = 50_000;
 /**

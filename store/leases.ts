@@ -9,7 +9,7 @@ export interface Heartbeat {
   readonly replica: string;
   /** How much of the work the replica takes, relative to other replicas: with 2 it takes twice as much as with 1. */
   readonly weight: number;
-  /** Number of the form in which the replica writes rows (`rowForm`). */
+  /** Number of the form (row-form.ts) in which the replica writes rows. */
   readonly form: number;
   /**
    * UIDs of all cluster records that the replica would list and watch. Absent: the same as in its last heartbeat with
@@ -53,7 +53,7 @@ export interface Situation {
   readonly replicas: readonly {
     readonly name: string;
     readonly weight: number;
-    /** Number of the form in which the replica writes rows (`rowForm`); a higher number is a newer form. */
+    /** Number of the form (row-form.ts) in which the replica writes rows; a newer form has a higher number. */
     readonly form: number;
     /** How many clusters of each shard the replica would list and watch. The index is the shard's number. */
     readonly known: readonly number[];
@@ -144,8 +144,8 @@ export interface Leases {
    */
   registered(): Promise<ReadonlySet<string> | undefined>;
   /**
-   * Publishes the states of clusters for the other replicas. States are ignored when the lease is lost or its epoch is
-   * an older one.
+   * Publishes the states of clusters for the other replicas. A state is ignored when its lease was lost, or when a
+   * newer lease of the shard (with a higher epoch) exists.
    */
   publish(states: readonly PublishedState[]): Promise<void>;
   /**

@@ -48,8 +48,8 @@ export interface SyncPosition {
 }
 
 /**
- * Changes of one type in one incarnation. They are committed completely or not at all, except for objects that the
- * store cannot keep (left-out.ts).
+ * Changes of the objects of one type in one incarnation of a cluster. They are committed completely or not at all,
+ * except for objects that the store cannot keep (left-out.ts).
  */
 export interface WriteBatch {
   readonly incarnation: Incarnation;

@@ -28,7 +28,7 @@ type Reaches = (finding: Finding) => (subject: Subject) => boolean;
 interface WayOf extends Asked {
   readonly way: Way;
   readonly reaches: Reaches | undefined;
-  /** The request is outside of namespaces, so that no RoleBinding allows it. */
+  /** True when the request is outside of namespaces, so that no RoleBinding allows it. */
   readonly isClusterWide?: true;
 }
 

@@ -35,7 +35,7 @@ export interface OpenapiDocuments {
 
 /**
  * How many clusters are asked at the same time: first the preferred one alone, which most often answers, then more. So
- * clusters that do not answer make a caller wait four times at most.
+ * a caller waits at most four times for clusters that do not answer.
  */
 const askedAtOnce = [1, 7, 8, 8] as const;
 const answersBytes = 24 * 1024 * 1024;

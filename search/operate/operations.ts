@@ -32,7 +32,10 @@ export interface IndexOperations {
 export interface OperatedIndex {
   readonly state: () => readonly ClusterState[];
   readonly requests: RebuildRequests;
-  /** Which replica follows which shard. Undefined for SQLite, where one process follows all clusters. */
+  /**
+   * Which replica lists and watches the clusters of which shard. Undefined for SQLite, where one process watches all
+   * clusters.
+   */
   readonly leases: Leases | undefined;
   /** Returns the state of the PostgreSQL database. Undefined for SQLite. */
   readonly database: (() => DatabaseStatus) | undefined;

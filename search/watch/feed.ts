@@ -52,7 +52,7 @@ interface Stretch {
   readonly to: string;
 }
 
-/** The watchers that watch the same types. */
+/** The watchers that watch exactly the same types, and what is known of changes of these types. */
 interface Audience {
   readonly types: readonly TypeKey[];
   readonly listeners: Set<() => void>;

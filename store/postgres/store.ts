@@ -60,7 +60,9 @@ export interface PostgresStore extends IndexStore {
   status(): DatabaseStatus;
 }
 
-/** How this process and its database work together. Numbers are counted from when this process opened the store. */
+/**
+ * The state of this process's connections to the database. Numbers are counted from when this process opened the store.
+ */
 export interface DatabaseStatus {
   /** The server, in the form `host:port/database as user`. */
   readonly name: string;

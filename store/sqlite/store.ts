@@ -66,7 +66,7 @@ export interface SqliteOptions {
    * times.
    */
   readonly onBroken?: () => void;
-  /** Called with the types that may not grow because the index is full; with an empty list when none is stopped. */
+  /** Called with the types whose new rows are refused because the index is full; with an empty list for none. */
   readonly onStopped?: (types: readonly TypeKey[]) => void;
 }
 

@@ -20,7 +20,10 @@ export interface Moment {
   readonly lastUs: number;
   /** Time of the newest change of a role or binding in microseconds; 0 when there is none. */
   readonly rightsUs: number;
-  /** A number that grows with every new type, new incarnation, and type that is followed in another incarnation. */
+  /**
+   * A number that grows with every new type, every new incarnation of a cluster, and every type that begins to be
+   * copied from a further incarnation.
+   */
   readonly catalog: number;
 }
 

@@ -6,7 +6,7 @@ import { fragment, type SqlFragment } from './sql.ts';
 
 export interface IncarnationRecord {
   readonly number: number;
-  /** The incarnation's id, `<record uid>/<uid of kube-system>`. */
+  /** The incarnation's id, `<uid of the cluster record>/<uid of the kube-system Namespace>`. */
   readonly id: string;
   readonly cluster: string;
   /** The shard that holds the rows of the incarnation. */

@@ -52,7 +52,10 @@ export async function planTypes(snapshot: Snapshot, { query, grants }: Question)
   return plans;
 }
 
-/** Whether all rows of the plan's extent match, as far as SQL can tell. A condition on bodies may remain. */
+/**
+ * Whether all rows that the query may examine (the extent) match, as far as SQL can tell. A condition on bodies may
+ * remain.
+ */
 export function isExtentOnly({ conditions, only }: TypePlan): boolean {
   return conditions.fragments.length === 0 && only === undefined;
 }

@@ -16,7 +16,10 @@ export interface PointRead {
   readonly rows: readonly RowRead[];
 }
 
-/** In which incarnation an object is looked up, and by which number of its type. */
+/**
+ * Where an object is looked up: its incarnation (a cluster from its creation until it is recreated), and the number of
+ * its type.
+ */
 interface Place {
   readonly incarnation: IncarnationRecord;
   readonly t: number;

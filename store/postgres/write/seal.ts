@@ -36,7 +36,7 @@ export interface Seal {
   /** The types and incarnations that the transaction refers to, by their numbers in the database. */
   readonly types: ReadonlyMap<number, TypeKey>;
   readonly incarnations: ReadonlyMap<number, string>;
-  /** Microseconds since 1970. The changes of this write get later times. */
+  /** The changes of this write get times (microseconds since 1970) after this time. */
   readonly afterUs: number;
   readonly log: readonly LogRow[];
   /** Microseconds since 1970: the time under which the bodies before these changes were stored in `change_body`. */

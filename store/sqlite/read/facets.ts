@@ -95,8 +95,7 @@ async function prepareCounts(timeSlices: TimeSlices<Session>, question: Question
 }
 
 /**
- * Whether the counts in memory can answer the plan: it has no conditions beside the rows that the user may see, and
- * these are enough rows.
+ * Whether the counts in memory can answer the plan: it has no conditions beside cluster and namespace, and enough rows.
  */
 function isOfSlots(plan: TypePlan): boolean {
   const isTold = isExtentOnly(plan) && plan.conditions.recheck === undefined;

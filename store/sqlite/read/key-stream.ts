@@ -36,7 +36,7 @@ interface MergeInput {
   spentMs: number;
 }
 
-/** How many rows are read ahead at first when their bodies must be tested. */
+/** How many rows a scan reads ahead at first when conditions must be tested in the bodies (JSON) of its rows. */
 const recheckedAtOnce = 64;
 /** The CPU time is measured after every 16 bodies that were tested. */
 const checkedAtOnce = 16;
@@ -184,8 +184,8 @@ export class KeyStream {
   }
 
   /**
-   * Takes the next rows of all inputs in order; undefined at the end. Fewer than wanted, or none, when a scan has found
-   * none for some time, so that other questions are not held up by conditions that few rows satisfy.
+   * Takes the next rows of all inputs in order; undefined at the end. Returns fewer rows than wanted, or none, when a
+   * scan has found no row for some time, so that other questions are not held up by conditions that few rows satisfy.
    * @param readAhead how many rows a scan reads when it has none left
    */
   #merged(session: Session, want: number, readAhead: number): readonly SlotRow[] | undefined {

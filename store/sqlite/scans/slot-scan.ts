@@ -45,7 +45,7 @@ export function slotScan(order: RowOrder, after: KeyRow | undefined): Scan {
   };
   const readOne = (session: Session, plan: TypePlan, slot: NamespaceSlot, want: number): readonly SlotRow[] => {
     const isAfterSlot = isFirst && sameSlot(slot, after!);
-    // The last row of the page before may share its name with rows of other types that come behind it. So the scan
+    // The last row of the previous page may have the same name as rows of other types, which come after it. So the scan
     // begins at this name, not behind it.
     if (isAfterSlot && isByName) from ??= { name: after!.name, isAfter: false };
     const limit = want + 1;
@@ -190,8 +190,8 @@ interface Stop {
 }
 
 /**
- * Cached results of {@link stopsOf}, by the extent's list of slots and then by direction. The list is the same array
- * for all questions of a user about the same slots.
+ * Cached results of {@link stopsOf}, by the list of namespace slots that the user may see, and then by sort direction.
+ * The list is the same array for all questions of a user about the same namespaces.
  */
 const knownStops = new WeakMap<readonly number[], Map<string, readonly Stop[]>>();
 

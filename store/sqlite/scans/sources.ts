@@ -21,8 +21,8 @@ export interface AccessPath {
 }
 
 /**
- * A condition for rows or postings that are inside the extent (the rows that the user may see); undefined when all rows
- * of the type are.
+ * A condition for rows or postings that are inside the extent (the rows that the query may examine); undefined when all
+ * rows of the type are.
  * @param alias the name of the row or posting in the statement
  */
 export function inExtent(extent: Extent, alias: 'o' | 'x'): SqlFragment | undefined {

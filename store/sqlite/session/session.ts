@@ -44,7 +44,10 @@ export function planTypes(session: Session, { query, grants }: Question): readon
   });
 }
 
-/** Whether all rows of the plan's extent match, as far as SQL can tell. A condition on bodies may remain. */
+/**
+ * Whether all rows that the query may examine (the extent) match, as far as SQL can tell. A condition on bodies may
+ * remain.
+ */
 export function isExtentOnly({ conditions, only }: TypePlan): boolean {
   return conditions.fragments.length === 0 && only === undefined;
 }

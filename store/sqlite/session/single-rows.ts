@@ -50,7 +50,8 @@ export class SingleList {
   }
 
   /**
-   * The packed terms of each object, in the order of `ids`. They are read from the file once.
+   * The terms (labels and indexed values) of each object as bytes, in the order of `ids`. They are read from the file
+   * once.
    * @param session the transaction from which this list was made
    */
   terms({ sql }: Transaction): readonly Uint8Array[] {

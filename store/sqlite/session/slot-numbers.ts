@@ -20,8 +20,8 @@ export class SlotNumbers {
   }
 
   /**
-   * An array with 1 at the number of each namespace slot whose rows are all in the extent (the rows that the user may
-   * see), and 0 at the others. Objects granted by name are not considered.
+   * An array with 1 at the number of each namespace slot whose rows are all in the extent (the rows that the query may
+   * examine), and 0 at the others. Objects granted by name are not considered.
    */
   among({ isWhole, incarnations, except, slots }: Extent): Uint8Array {
     const members = new Uint8Array(this.#numbers.size);

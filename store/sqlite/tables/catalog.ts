@@ -11,7 +11,7 @@ import { slotsPerIncarnation } from './schema.ts';
 
 export interface IncarnationRecord {
   readonly number: number;
-  /** The incarnation's id, `<record uid>/<uid of kube-system>`. */
+  /** The incarnation's id, `<uid of the cluster record>/<uid of the kube-system Namespace>`. */
   readonly id: string;
   readonly cluster: string;
 }

@@ -109,8 +109,8 @@ export function createSchema(db: DatabaseSync, startUs: number, pathsDigest: str
 export const migrations: readonly ((db: DatabaseSync) => void)[] = [
   // Version 1 had no store id. The new id makes the resourceVersions given out before expire.
   (db) => void db.prepare('INSERT INTO meta (key, value) VALUES (?, ?)').run(metaKey.store, newStoreId()),
-  // Version 2 did not store when rights or types last changed. The time of the last change of any row is taken for the
-  // rights, since no change of rights is newer.
+  // Version 2 did not store when rights or types last changed. The time of the last change of any row stands in for
+  // that of rights, since no change of rights is newer.
   (db) =>
     void db.exec(
       `INSERT INTO meta SELECT '${metaKey.rights}', value FROM meta WHERE key = '${metaKey.sequence}';

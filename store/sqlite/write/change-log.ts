@@ -8,7 +8,7 @@ import { changeKind, metaKey } from '../tables/schema.ts';
 /** How much of the log is kept. The oldest entries are deleted when one of these limits is exceeded. */
 export interface LogLimits {
   readonly entries: number;
-  /** Total size of the bodies in the entries. */
+  /** Total size of the bodies (JSON of objects before their changes) in the entries. */
   readonly bytes: number;
   readonly ageMs: number;
 }

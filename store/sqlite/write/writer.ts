@@ -30,7 +30,9 @@ export interface WriterOptions {
    * numbers.
    */
   readonly slots?: number;
-  /** Called with the types that may not grow from now on; with an empty list when all may grow again. */
+  /**
+   * Called with the types whose new rows are refused from now on; with an empty list when all rows are accepted again.
+   */
   readonly onStopped: (types: readonly string[]) => void;
   /** Called with a message about a problem that does not make a commit fail. */
   readonly onTrouble: (message: string) => void;
@@ -91,7 +93,7 @@ export class Writer {
   }
 
   /**
-   * A number that grows when a type in an incarnation was added, removed or described differently, or when its first
+   * A number that grows when a type of a cluster was added, removed or described differently, or when its first
    * complete list was stored or lost.
    */
   get typesVersion(): number {
