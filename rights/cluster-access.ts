@@ -104,7 +104,9 @@ async function accessTo(parts: AccessParts, reached: Reached): Promise<ClusterAc
   return { cluster, known, identity, gaps: [...new Map(gaps.map((gap) => [gap.reason, gap])).values()] };
 }
 
-/** Why the copied RBAC of one incarnation does not say everything, or may not be used; undefined when it does. */
+/**
+ * Why the copied RBAC of one incarnation of a cluster is incomplete, or may not be used; undefined when it is complete.
+ */
 async function faultOf(parts: AccessParts, record: ClusterRecord, incarnation: string): Promise<AccessGap | undefined> {
   const { modes, confirmations, maxAgeMs, now } = parts;
   const cluster = record.spec.name;

@@ -172,7 +172,7 @@ export class Evaluation {
     return this.#answer;
   }
 
-  /** Puts the clusters that must be decided again into #dirty. */
+  /** Finds the clusters that must be decided again, and adds them to #dirty. */
   #noteChanges(): void {
     const { journal, members, policy, now } = this.#sources;
     const changed = journal.since(this.#position);

@@ -65,7 +65,7 @@ export interface RightsMirror {
    * @throws GatewayError (rejects) with code EXPIRED when the log no longer reaches back that far
    */
   at<T>(resourceVersion: string, read: (changed: ReadonlySet<string>) => T): Promise<T | undefined>;
-  /** Stops following the store. The views stay readable. */
+  /** Stops reading the store's changes. The views stay readable, as they are then. */
   close(): void;
 }
 

@@ -149,7 +149,7 @@ interface Asked extends GrantedName {
   readonly whole: boolean;
 }
 
-/** The questions about these candidates, each once. */
+/** The questions to the authorizer about these namespaces and names, each once. */
 function* questionsOf(
   type: ReachQuestion['type'],
   verb: string,

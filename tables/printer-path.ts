@@ -178,7 +178,7 @@ function childrenOf(value: unknown, budget: ValueBudget): readonly unknown[] {
   return children;
 }
 
-/** The operator `..` of JSONPath: returns all objects and lists at any depth, parents before their children. */
+/** The operator `..` of JSONPath: returns the objects and lists at any depth, parents before their children. */
 function everything(values: readonly unknown[], budget: ValueBudget): readonly unknown[] {
   const found: unknown[] = [];
   const visit = (value: unknown): void => {

@@ -1,5 +1,5 @@
-// Follows the TenantBindings and ClusterPermissions of a hub: decides which objects each cluster should have, passes
-// that on to the queue of the cluster, and writes the results into the status on the hub.
+// Watches the TenantBindings and ClusterPermissions of a hub: decides which RBAC objects each cluster should have,
+// queues the reconciliation of these objects for the cluster, and writes the results into the status on the hub.
 import { textAt, textsAt } from '../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiClient, ApiObject, WatchedResource } from '../kube/types.ts';

@@ -121,8 +121,8 @@ function orphanMessage(owner: OwnerReference | undefined): string {
 }
 
 /**
- * Returns why the objects of the ClusterImportPolicy's types cannot be read, '' while they are being listed; undefined
- * when they can be read.
+ * Returns why the objects that a ClusterImportPolicy needs cannot be read, '' while they are still being listed;
+ * undefined when they can be read.
  */
 function waitFor(types: FollowedTypes, policy: string): string | undefined {
   const followed = types.typesOf(policy);

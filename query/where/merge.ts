@@ -1,5 +1,5 @@
-// Makes one set of many comparisons of the same value: `name = 'a' OR name = 'b'` is `name IN ('a', 'b')`. A set is
-// looked up once for each row, and stores have indexes for some sets.
+// Joins comparisons of the same value into one set: `name = 'a' OR name = 'b'` becomes `name IN ('a', 'b')`. A set
+// needs one look-up for each row, and stores have indexes for some sets.
 import { amongTexts, type Predicate, type Reference } from '../predicate.ts';
 import { printPath } from '../path.ts';
 

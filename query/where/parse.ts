@@ -237,7 +237,10 @@ class Parser {
   }
 }
 
-/** The condition without NOT and NULL. @param isNegated whether the opposite is meant */
+/**
+ * Returns a condition that means the same and has neither NOT nor NULL in it. @param isNegated whether the opposite of
+ * the condition is meant
+ */
 function normalized(condition: Parsed, isNegated: boolean): Predicate {
   switch (condition.kind) {
     case 'unknown':

@@ -97,7 +97,10 @@ function reachesName(kind: Subject['kind']): Reaches {
   };
 }
 
-/** Whether a rule about ServiceAccounts, or about pods that run as them, reaches one that has the right. */
+/**
+ * Whether a rule about ServiceAccounts, or about pods that run as them, covers a ServiceAccount (or a group of them)
+ * that has the right.
+ */
 function reachesAccount({ rule, binding }: Finding): (subject: Subject) => boolean {
   const isNamed = namedBy(rule.resourceNames);
   const isIn = (namespace: string): boolean => binding.namespace === '' || binding.namespace === namespace;

@@ -83,8 +83,8 @@ export interface AskedOf {
 }
 
 /**
- * The warnings of one answer, sorted by cluster. Each cluster has at most one warning for each kind of fault, whatever
- * the number of types.
+ * The warnings of one answer, sorted by cluster. Each cluster has at most one warning for each kind of fault, even when
+ * many types have the fault.
  */
 export function clusterWarnings(
   { types, clusters }: AskedOf,

@@ -34,7 +34,7 @@ export const labelOperators = {
   Contains: undefined,
 } as const;
 
-/** The path of a label in the object. */
+/** The path of a label in an object: `metadata.labels['key']`. */
 export function labelSteps(key: string): readonly PathStep[] {
   return ['metadata', 'labels', key].map((step) => ({ kind: 'key', key: step }));
 }

@@ -20,7 +20,7 @@ export interface FoundRow extends KeyRow<FoundPlace> {
 interface SqlKey {
   readonly by: SqlFragment;
   readonly isDescending: boolean;
-  /** SQL for the value that a given row has for this expression. */
+  /** SQL for the value that this sort expression has for a given row, as a constant. */
   readonly of: (row: KeyRow) => SqlFragment;
 }
 

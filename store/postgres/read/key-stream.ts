@@ -162,7 +162,7 @@ export class KeyStream {
   }
 
   /**
-   * Whether the time for testing bodies is over.
+   * Whether bodies have been tested for so long that the page should end early.
    * @param fromMs when the present round of tests began
    */
   #isLate(fromMs: number): boolean {

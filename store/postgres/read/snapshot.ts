@@ -69,7 +69,8 @@ export function snapshotsOf(
     database.reading(async (session) => {
       const attempt = async <T>(of: Transaction, all: (snapshot: Snapshot) => Promise<T>): Promise<T> => {
         const result = await all(of);
-        // Work that has run no statement may have relied on an outdated catalog. This compares the catalog's version.
+        // Work that has run no statement may have relied on an outdated catalog. `moment` compares the catalog's
+        // version with that in the database.
         await of.moment();
         return result;
       };

@@ -32,7 +32,10 @@ export interface Found {
 export const nowUs = `(SELECT greatest(last, (extract(epoch FROM statement_timestamp()) * 1000000)::int8)
   FROM sequencer WHERE one)`;
 
-/** Looks up rows by their keys, and the rows of table `follow` of their types. */
+/**
+ * Looks up rows by their keys, and the rows of table `follow` (up to where a type of a cluster was copied) for their
+ * types.
+ */
 export async function find(client: ClientBase, keys: readonly SoughtKey[], targets: readonly Target[]): Promise<Found> {
   const [follows, rows = []] = await run(client, [findFollows(targets), ...(keys.length > 0 ? [findRows(keys)] : [])]);
   return {

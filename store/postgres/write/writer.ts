@@ -254,7 +254,8 @@ function rename({ target, batch }: Planned): Statement {
 }
 
 /**
- * The followed types of an incarnation by their numbers.
+ * The types of an incarnation (a cluster from its creation until it is recreated) that have a row in table `follow`, by
+ * their numbers.
  * @param only undefined: all types; otherwise only this one
  */
 async function followedTypes(

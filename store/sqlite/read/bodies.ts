@@ -269,7 +269,7 @@ function changesSince({ sql }: Session, ids: Float64Array, sequence: number): Re
   return new Map(rows);
 }
 
-/** The row before a change; undefined when the change has added the row. */
+/** The row as it was before a change; undefined when the change has added the row. */
 function rowBefore({ sql }: Session, change: number): StoredRow | undefined {
   const [kind, t, slot, name, uid] = sql.first<[number, number, number, string, string]>(
     'SELECT kind, t, place, name, uid FROM change WHERE sequence = ?',

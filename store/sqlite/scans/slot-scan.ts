@@ -101,7 +101,9 @@ interface NameRange {
   readonly limit: number;
 }
 
-/** Rows of several slots, by slot and then by name. The database index obj_key has this order. */
+/**
+ * Reads rows of several namespace slots, sorted by slot and then by name. The database index obj_key has this order.
+ */
 function rowsOfSlots(
   session: Session,
   plan: TypePlan,

@@ -214,7 +214,7 @@ export function termsInIncarnation(
   return { paths: [path], rest, cost: best.postings, isOfPostings: false };
 }
 
-/** Whether an extent consists only of objects granted by name. */
+/** Whether the query may examine only objects granted by name, and no whole namespace or cluster. */
 export function isOfSingles({ incarnations, slots }: Extent): boolean {
   return incarnations.length === 0 && slots.length === 0;
 }
@@ -238,7 +238,7 @@ export function accessToSingles({ extent, conditions }: TypePlan, rows: readonly
   return { paths, rest: fragments.filter(({ terms }) => terms !== best), cost, isOfPostings: false };
 }
 
-/** The access paths with the rows `o` added, when they read postings only. */
+/** Returns the access paths; those that read postings only get the rows `o` of table `obj` joined to them. */
 export function joined(access: Access): readonly AccessPath[] {
   if (!access.isOfPostings) return access.paths;
   return access.paths.map(({ from, where, repeats }) => ({

@@ -26,7 +26,7 @@ export async function prepareSkip(timeSlices: TimeSlices<Session>, question: Que
   await found?.memory.prepareCreatedColumn(timeSlices, found.t);
 }
 
-/** Whether {@link passInMemory} can skip `count` rows of a plan. */
+/** Whether {@link passInMemory} can skip `count` rows of a plan (the question compiled for one type). */
 export function isPassedInMemory(session: Session, plan: TypePlan, order: RowOrder, count: number): boolean {
   return count >= leastPassed && columnOf(session, plan, order) !== undefined;
 }
