@@ -34,7 +34,9 @@ export interface EvaluationSources {
    */
   readonly policy: () => string | undefined;
   readonly decide: (question: RightsQuestion, member: Member) => Promise<ClusterPart>;
-  /** Gives the object that was first seen with the digest of `scope`, so that equal scopes are one object. */
+  /**
+   * Returns one and the same object for scopes with equal digests, so that equal scopes can be compared by identity.
+   */
   readonly same: (scope: RowScope) => RowScope;
   /** Resolves in a later turn of the event loop. Every caller gets a turn of its own. */
   readonly turn: () => Promise<void>;
@@ -71,7 +73,10 @@ export class Evaluation {
    * fails.
    */
   readonly #dirty = new Set<string>();
-  /** Keys of the users and groups whose RBAC changes can alter any of the parts. Keys are only added, never removed. */
+  /**
+   * Keys of the users and groups whose RBAC changes can alter the result of any cluster. Keys are only added, never
+   * removed.
+   */
   readonly #subjects = new Set<string>();
   /** True when something other than RBAC has decided in some cluster. */
   #isMixed = false;

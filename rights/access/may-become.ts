@@ -22,7 +22,7 @@ export interface Becoming extends Finding {
 }
 
 type Asked = Pick<ResourceAccess, 'verb' | 'group' | 'resource' | 'subresource'>;
-/** Makes the test whether the rule of a finding reaches a subject that has the right. */
+/** Makes a test for a binding's rule: whether it gives a way to act as a certain subject that has the right. */
 type Reaches = (finding: Finding) => (subject: Subject) => boolean;
 
 interface WayOf extends Asked {

@@ -57,7 +57,9 @@ export async function sendRows(
 
 type Items = readonly Uint8Array[];
 
-/** Writes each chunk of rows, and gives the rows of one chunk, or as many of them as may be sent at once. */
+/**
+ * Writes the rows of each chunk as JSON, and gives them in batches: one chunk, or as many rows as may be sent at once.
+ */
 async function* batchesOf(document: RowDocument, chunks: Page['chunks']): AsyncGenerator<Items, void, void> {
   let sinceMs = performance.now();
   for await (const chunk of chunks) {

@@ -29,7 +29,7 @@ export interface Catalog {
   /** The types of which the index stores no objects, one entry for each cluster that serves them. */
   readonly live: readonly ServedLive[];
   of(type: TypeKey): readonly StoredType[];
-  /** The elements of `live` of this type. */
+  /** The types in `live` that have this key, one entry for each cluster. */
   liveOf(type: TypeKey): readonly ServedLive[];
   has(incarnation: string, type: TypeKey): boolean;
   /**

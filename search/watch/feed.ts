@@ -38,7 +38,10 @@ export interface ChangeFeed {
 }
 
 const entriesAtOnce = 500;
-/** The number of reads whose entries are kept for other watchers. Beyond it all are dropped: entries hold objects. */
+/**
+ * The number of reads whose entries are kept for other watchers. When there are more, all are dropped, because entries
+ * hold objects and take much memory.
+ */
 const mostRemembered = 16;
 /**
  * Milliseconds. Commits within this time wake the watchers once. Each cluster commits on its own, and each wake-up

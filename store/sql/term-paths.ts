@@ -28,7 +28,8 @@ export const labelOperators = {
   NotIn: 'NotIn',
   Exists: 'Exists',
   DoesNotExist: 'DoesNotExist',
-  // Label selectors compare integers, but field conditions compare quantities and times, too. So the JSON is tested.
+  // `Gt` and `Lt` compare integers in label selectors, but quantities and times, too, in conditions on fields. So the
+  // object's JSON is tested.
   Gt: undefined,
   Lt: undefined,
   Contains: undefined,

@@ -42,7 +42,7 @@ export type Where =
 export interface RbacObject {
   readonly kind: 'ClusterRole' | 'ClusterRoleBinding' | 'Role' | 'RoleBinding';
   readonly name: string;
-  /** Undefined for cluster-scoped kinds. */
+  /** The namespaces in which the object is made; undefined for cluster-scoped kinds. */
   readonly where: Where | undefined;
   /** `rules` of a role, `roleRef` and `subjects` of a binding. */
   readonly content: JsonObject;

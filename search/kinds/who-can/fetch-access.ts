@@ -22,7 +22,7 @@ import type { Planned } from '../../api/state.ts';
 const mostRows = 50_000;
 /** The most comparisons of one cluster. A cluster whose RBAC takes more is named as incomplete. */
 const mostComparisons = 5_000_000;
-/** After each such number of clusters or comparisons, the event loop is given to other requests. */
+/** After this number of clusters, or of comparisons (the next constant), other requests may use the event loop. */
 const clustersInOneTurn = 16;
 const comparisonsInOneTurn = 1_000_000;
 

@@ -185,7 +185,7 @@ function inShards({ catalog }: Snapshot, incs: readonly number[]): readonly SqlF
   return shards.size > mostShards ? [] : [isOneOf('o.shard', 'int2', [...shards])];
 }
 
-/** A source of the rows with these ids, named `o`. */
+/** A source (the text after FROM) of the rows with these ids, named `o`. */
 export function rowsById(
   { catalog }: Snapshot,
   rows: readonly { readonly id: number; readonly inc: number }[],

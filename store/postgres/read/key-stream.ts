@@ -22,7 +22,7 @@ interface MergeInput {
 
 /** How many rows are read at a time when a condition must be tested in their bodies (stored JSON). */
 const recheckedAtOnce = 64;
-/** The clock is read after every 16 bodies that were tested. */
+/** The time spent on testing bodies is measured after every 16 bodies that were tested. */
 const checkedAtOnce = 16;
 /** Rows. A larger offset is skipped by the database; up to this many rows are read and dropped here. */
 const mostDropped = 2000;

@@ -131,7 +131,7 @@ export class WriteSet {
   }
 
   /**
-   * The change of table `follow` for a type in an incarnation. All batches of the type share one object.
+   * The change of the row of table `follow` for a type of a cluster. All batches of the type share one object.
    * @param before the row of table `follow` as it is stored now
    */
   follow(target: Target, info: string, before?: FollowedType): FollowChange {

@@ -230,7 +230,10 @@ interface SlotOrder {
   readonly ascending: boolean;
 }
 
-/** Gives the slots incarnation by incarnation. The slots of an incarnation are looked up when the scan reaches it. */
+/**
+ * Gives the namespace slots one incarnation after the other. The slots of an incarnation are looked up when the scan
+ * reaches it.
+ */
 function* perIncarnation(session: Session, plan: TypePlan, order: SlotOrder): Generator<NamespaceSlot> {
   const { catalog, sql } = session;
   const { t, except } = plan.extent;

@@ -130,7 +130,7 @@ export interface Access {
   readonly isOfExtent?: boolean;
 }
 
-/** Cost of looking up the row of a posting, relative to reading the next row of an index. */
+/** Cost of looking up the row of a posting (pair of term and row), relative to reading the next row of an index. */
 const lookUpCost = 2;
 
 /** The cheapest access to all rows of a plan. */
