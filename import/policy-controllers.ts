@@ -25,20 +25,22 @@ export interface PolicyControllersOptions {
   readonly client: ApiClient;
   readonly log: ControllerLog;
   readonly timing?: Partial<ReflectorTiming>;
-  /** Renders the templates, and is closed by whoever made it. Default: one of its own. */
+  /**
+   * Renders the templates; the caller who passes it closes it. By default the controllers make a renderer and close it.
+   */
   readonly templates?: TemplateRenderer;
-  /** Every so many milliseconds all objects are reconciled, without any event. */
+  /** Interval in milliseconds at which all objects are reconciled, even without an event. */
   readonly resyncMs?: number;
   /**
-   * So many milliseconds after a changed CustomResourceDefinition, the hub's discovery is read a second time, since it
-   * may lag behind.
+   * Milliseconds from a change of a CustomResourceDefinition to the second reading of the hub's discovery, which may
+   * lag behind.
    */
   readonly discoveryLagMs?: number;
 }
 
 const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
 /**
- * While the hub does not serve Clusterpedia's types, they are asked for at this interval in milliseconds. A new
+ * Interval in milliseconds at which the hub is asked for Clusterpedia's types while it does not serve them. A new
  * CustomResourceDefinition causes a request at once.
  */
 const missingPollMs = 30_000;

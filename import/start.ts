@@ -15,7 +15,10 @@ import { startProfiles, type ProfilesOptions } from './profiles/publish-profiles
 import { registryStatus, type IndexedRegistries } from './registries/registry-status.ts';
 import { startStatusControllers } from '../controllers/status/status-controllers.ts';
 
-/** The objects of import policies, with the conditions that their controllers set. */
+/**
+ * The objects that the leader's controllers reconcile, each with a condition that its controller sets. An object
+ * without the condition is still waiting for a leader.
+ */
 const awaited: readonly AwaitedObjects[] = [
   { type: policies, condition: 'Reconciling' },
   { type: lifecycles, condition: 'Created' },
@@ -41,18 +44,18 @@ export interface ImportOptions {
   readonly timeScale: number;
 }
 
-/** What the controllers of Clusterpedia's objects need. */
+/** What the controllers of ClusterImportPolicies, PediaClusterLifecycles and PediaClusters need. */
 export interface PolicyImports {
   /**
-   * Namespace of the Leases. It is Clusterpedia's own, and so are the names, so that either Clusterpedia's components
-   * or these controllers run.
+   * Namespace of the Leases. Namespace and names are those of the Leases of Clusterpedia's own components, so that at
+   * any time either those components run or these controllers.
    */
   readonly namespace: string;
   /** Shard whose PediaClusters this gateway reconciles; '' for PediaClusters without a shard. */
   readonly shardingName: string;
   /**
-   * What is known of the clusters in the index; undefined when nothing is indexed. PediaClusters are not reconciled
-   * then.
+   * What the gateway knows of the clusters in the index. Undefined when nothing is indexed; PediaClusters are then not
+   * reconciled.
    */
   readonly clusters: ImportedClusters | undefined;
 }

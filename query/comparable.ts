@@ -10,7 +10,10 @@ export type Comparable =
   | { readonly kind: 'number'; readonly digits: bigint; readonly exponent: number }
   | { readonly kind: 'time'; readonly ns: bigint };
 
-/** Characters. A longer text is not read as a number, so that an object cannot make the gateway build huge integers. */
+/**
+ * The most characters of a number. A longer text is not read as one, so that an object cannot make the gateway build
+ * huge integers.
+ */
 const longestNumber = 100;
 const largestExponent = 400;
 

@@ -145,7 +145,7 @@ function nextNonce(secret: Uint8Array): { readonly salt: Buffer; readonly key: B
   return { salt, key, nonce: nonces.subarray(at, at + nonceBytes) };
 }
 
-/** Returns the key for a token's salt. The key of tokens that this thread made is at hand and is not derived again. */
+/** Returns the key for a token's salt. The key for tokens of this thread is kept in memory. */
 function keyOf(secret: Uint8Array, salt: Buffer): Buffer {
   const own = sealers.get(secret);
   return own?.salt.equals(salt) === true ? own.key : derive(secret, salt);
@@ -167,8 +167,8 @@ function boundTo({ query, userName, userUid }: ContinueUse, store: string): Buff
 
 /**
  * Whether a list can no longer continue with the rows as they were at page 1: the token has expired, was made by
- * another store, or the change log does not reach back to page 1: it no longer does, or the store has lost its newest
- * changes since.
+ * another store, or the change log does not contain the resourceVersion of page 1, because old entries were deleted, or
+ * because the store has lost its newest changes.
  *
  * `isInLog` says whether the change log reaches back to the resourceVersion of page 1.
  */

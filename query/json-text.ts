@@ -58,7 +58,7 @@ class TooDeep extends Error {}
 
 /** Prints values in one pass: each byte is looked at once, however deep its value is. */
 class Printer {
-  /** Where the value ended that was printed last. */
+  /** Position after the value that was printed last. */
   #end = 0;
   readonly #bytes: Buffer;
   readonly #isCanonical: boolean;
@@ -99,7 +99,7 @@ class Printer {
     return `[${elements.join(', ')}]`;
   }
 
-  /** The first member or element behind a bracket; -1 when there is none. */
+  /** Position of the first member or element behind a bracket; -1 when there is none. */
   #first(start: number, close: number): number {
     const at = skipSpace(this.#bytes, start + 1);
     if (this.#bytes[at] !== close) return at;
@@ -107,7 +107,7 @@ class Printer {
     return -1;
   }
 
-  /** The next member or element behind the value that was printed last; -1 when there is none. */
+  /** Position of the next member or element behind the value that was printed last; -1 when there is none. */
   #next(close: number): number {
     const at = nextMember(this.#bytes, this.#end, close);
     if (at < 0) this.#end = skipSpace(this.#bytes, this.#end) + 1;

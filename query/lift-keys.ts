@@ -1,6 +1,7 @@
 // Turns conditions on `metadata.name`, `metadata.namespace`, `metadata.uid` and the cluster annotation into lists such
-// as `names`, which a store checks without reading objects. A condition on an empty value is left as it is, because the
-// two differ there: a cluster-scoped object has no field `metadata.namespace`, while its row has the namespace ''.
+// as `names`, which a store checks without reading objects. A condition on an empty value is left as it is, because
+// field and list differ there: a cluster-scoped object has no field `metadata.namespace`, while its row has the
+// namespace ''.
 import { clusterAnnotation } from './types.ts';
 import type { PathStep } from '../lib/json/raw-json.ts';
 import type { FieldRequirement, ListQuery } from './list-query.ts';

@@ -44,7 +44,7 @@ export function likeTest(pattern: string, ignoresCase: boolean): (text: string) 
   };
 }
 
-/** Where a part ends that begins at a place of a text; -1 when it is not there. */
+/** Returns where a part ends that begins at a position of a text; -1 when the text at that position is not the part. */
 function endOf(part: Part, text: string, start: number): number {
   let at = start;
   for (const char of part) {
@@ -73,7 +73,7 @@ function searchOf(part: Part): (text: string, from: number) => number {
   };
 }
 
-/** Where the last characters of a text begin; -1 when it has fewer. */
+/** Returns where the last `count` characters of a text begin; -1 when the text has fewer. */
 function startOfLast(text: string, count: number): number {
   let at = text.length;
   for (let left = count; left > 0; left--) {

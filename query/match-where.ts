@@ -117,7 +117,10 @@ function leafTest(leaf: Exclude<Leaf, { kind: 'constant' }>, source: Source): Te
   }
 }
 
-/** `IS NULL`. It looks at what is there, and not at its text: a value that is nested too deep has none. */
+/**
+ * The test of `IS NULL`. It looks at the JSON and not at the value's text, because a value that is nested too deep has
+ * no text and is not NULL.
+ */
 function nullTest(operand: Operand, read: Read, source: Source, isNegated: boolean): Test {
   if (operand.kind !== 'path') return (row) => (read(row) === undefined) !== isNegated;
   const slice = source.slice(operand.path);
@@ -132,7 +135,7 @@ function nullTest(operand: Operand, read: Read, source: Source, isNegated: boole
 /** The first byte of `null`. */
 const letterN = 0x6e;
 
-/** A test of a value that is false for NULL. */
+/** Makes a test that is false when the value is NULL. */
 function known(read: Read, test: (value: Value) => boolean): Test {
   return (row) => {
     const value = read(row);

@@ -109,8 +109,8 @@ function meaning(
 }
 
 /**
- * Makes the groups of a requirement that an object without the field does not meet by its default. The second path
- * counts only in objects that lack the first.
+ * Makes the groups of conditions for a requirement that the default value of a missing field does not meet. The second
+ * path of the field counts only in objects that lack the first.
  */
 function withSecond(
   [first, second]: readonly FieldRequirement[],

@@ -4,7 +4,9 @@
 import { GatewayError } from '../model/errors.ts';
 import { tailStart } from '../lib/text/text-ends.ts';
 
-/** Characters and name-value pairs of a URL's query. More are refused. Clients send far less. */
+/**
+ * The most characters, and the most name-value pairs, of a URL's query. Longer ones are refused; clients send far less.
+ */
 const longestQuery = 256 * 1024;
 const mostPairs = 2048;
 export const mostItems = 10_000;
@@ -26,7 +28,7 @@ export interface Parameters {
   list(name: string): readonly string[] | undefined;
   /** All values of a parameter that may be repeated. */
   all(name: string): readonly string[];
-  /** Like {@link all}, with the empty and blank values. */
+  /** As {@link all}, but empty and blank values are included. */
   withEmpty(name: string): readonly string[];
   flag(name: string): boolean | undefined;
 }
@@ -39,7 +41,7 @@ export interface Parameters {
 export function decodePairs(rawQuery: string): readonly (readonly [name: string, value: string])[] {
   if (rawQuery.length > longestQuery) throw bad(`the query of the URL is longer than ${longestQuery} characters`);
   // Go's parser drops a pair that contains a semicolon, and so does the code that decided the verb of this request.
-  // This code must read the same parameters as they do, so such a query is refused.
+  // This code must read the same parameters as both, so such a query is refused.
   if (rawQuery.includes(';')) throw bad('the query of the URL has a semicolon: write it as %3B');
   const parts = rawQuery.split('&').filter((part) => part !== '');
   if (parts.length > mostPairs) throw bad(`the query of the URL has more than ${mostPairs} parameters`);

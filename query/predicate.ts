@@ -72,7 +72,7 @@ export function isLeaf(predicate: Predicate): predicate is Leaf {
   return predicate.kind !== 'and' && predicate.kind !== 'or';
 }
 
-/** The single conditions of an expression. */
+/** The single conditions of which an expression consists. */
 export function leavesOf(predicate: Predicate): readonly Leaf[] {
   return isLeaf(predicate) ? [predicate] : predicate.of.flatMap(leavesOf);
 }

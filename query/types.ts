@@ -69,7 +69,7 @@ export function recordUidOf(incarnation: string): string {
   return incarnation.slice(0, Math.max(0, incarnation.lastIndexOf('/')));
 }
 
-/** Identifies an object among those of one type in one incarnation. */
+/** Identifies an object among those of one type in one incarnation of a cluster. */
 export interface ObjectKey {
   /** The object's namespace; '' for cluster-scoped objects. */
   readonly namespace: string;

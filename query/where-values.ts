@@ -1,5 +1,5 @@
-// The values that conditions of `whereSQL` compare: those of a whole object, or those of the columns that a store has
-// beside it. What JSON_EXTRACT gives is ordered as in MySQL: null, numbers, texts, objects, lists, booleans.
+// The values that conditions of `whereSQL` compare: read from a whole object, or from the columns that a store keeps
+// beside the object. What JSON_EXTRACT gives is ordered as in MySQL: null, numbers, texts, objects, lists, booleans.
 import { parseExact } from '../lib/json/exact-json.ts';
 import { byte, textOf } from '../lib/json/json-scan.ts';
 import type { PathStep } from '../lib/json/raw-json.ts';
@@ -21,7 +21,7 @@ export interface RowColumns extends RowKey {
 export interface Row {
   readonly bytes: Buffer;
   readonly key: RowKey;
-  /** What is at each path; undefined for nothing. */
+  /** Where in `bytes` the value at each path is; undefined when the object has no value there. */
   readonly found: readonly (Slice | undefined)[];
 }
 
@@ -37,7 +37,7 @@ export type Read = (row: Row) => Value | undefined;
 
 export const ranks = { null: 0, number: 1, text: 2, object: 3, list: 4, boolean: 5 } as const;
 
-/** Where the values of a row come from that an expression names. */
+/** Gives, for each column and path that an expression names, the function that reads its value from a row. */
 export interface Source {
   readonly column: (column: WhereColumn) => Read;
   readonly slice: (path: readonly PathStep[]) => SliceOf;
@@ -68,7 +68,7 @@ const inRow: Readonly<Partial<Record<WhereColumn, Read>>> = {
 
 type ObjectColumn = Exclude<WhereColumn, keyof typeof inKey>;
 
-/** Where the other columns are in the object. */
+/** The paths of the columns that are not in the row's key but in the object. */
 const inObject: Readonly<Record<ObjectColumn, string>> = {
   kind: 'kind',
   version: 'apiVersion',
@@ -99,9 +99,11 @@ export const columnSource: Source = {
   json: noObject,
 };
 
-/** The values of objects. It collects the paths that must be found in each of them. */
+/**
+ * Reads values from objects. Collects the paths at first, so that all of them are found in one pass over each object.
+ */
 export class ObjectSource implements Source {
-  /** The distinct paths. */
+  /** The paths that the expression reads in each object, each once. */
   readonly paths: (readonly PathStep[])[] = [];
   readonly #slices = new Map<string, SliceOf>();
   readonly #values = new Map<string, Read>();
@@ -180,7 +182,10 @@ function atPath({ type }: PathOperand, slice: SliceOf): Read {
   };
 }
 
-/** What `->>` gives: the text of a scalar, JSON for an object or a list, NULL for null and for what is too deep. */
+/**
+ * The value of `->>`: the text of a scalar, JSON for an object or a list, NULL for JSON null and for JSON that is
+ * nested too deep.
+ */
 function textAt(row: Row, slice: Slice | undefined): string | undefined {
   if (slice === undefined) return undefined;
   const first = row.bytes[slice.start];

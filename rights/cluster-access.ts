@@ -24,7 +24,7 @@ export interface AccessGap {
   readonly cluster: string;
   /**
    * Those of {@link HiddenCluster}, and `NotIndexed`: the index has nothing of the cluster yet. `NotReadable`: the
-   * caller may not list all its roles and bindings. `OtherAuthorizers`: not only RBAC decides there.
+   * caller may not list all its roles and bindings. `OtherAuthorizers`: the cluster has authorizers besides RBAC.
    */
   readonly reason: HiddenCluster['reason'] | 'NotIndexed' | 'NotReadable' | 'OtherAuthorizers' | 'TooManyRows';
   readonly message: string;
@@ -33,9 +33,9 @@ export interface AccessGap {
 /** What a caller may know of the RBAC of one cluster. */
 export interface ClusterAccess {
   readonly cluster: string;
-  /** One entry for each incarnation; empty while nothing may be used. */
+  /** One entry for each incarnation; empty while the copied RBAC may not be used. */
   readonly known: readonly (KnownRbac & { readonly view: RbacView })[];
-  /** The caller as the cluster sees them. Undefined when nobody can tell. */
+  /** The caller as the cluster sees them. Undefined when that is not known. */
   readonly identity: User | undefined;
   readonly gaps: readonly AccessGap[];
 }
@@ -104,7 +104,9 @@ async function accessTo(parts: AccessParts, reached: Reached): Promise<ClusterAc
   return { cluster, known, identity, gaps: [...new Map(gaps.map((gap) => [gap.reason, gap])).values()] };
 }
 
-/** Why the copied RBAC of one incarnation does not say everything, or may not be used; undefined when it does. */
+/**
+ * Why the copied RBAC of one incarnation of a cluster is incomplete, or may not be used; undefined when it is complete.
+ */
 async function faultOf(parts: AccessParts, record: ClusterRecord, incarnation: string): Promise<AccessGap | undefined> {
   const { modes, confirmations, maxAgeMs, now } = parts;
   const cluster = record.spec.name;

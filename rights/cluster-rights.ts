@@ -119,8 +119,8 @@ interface RememberedGrant {
 const rememberedGrants = 50_000;
 const rememberedGrantKeys = 16 * 1024 * 1024;
 /**
- * The most milliseconds for which a result is used; then it is computed again. Clusters are asked about as often
- * whether RBAC is their only authorizer.
+ * The most milliseconds for which a result is used; then it is computed again. Clusters are asked at about the same
+ * interval whether RBAC is their only authorizer.
  */
 const longestMs = 5 * 60_000;
 /** Expiry times are rounded up to this step, so that results which expire about together are recomputed together. */
@@ -238,7 +238,10 @@ export class ClusterRights {
     return byType;
   }
 
-  /** Namespaces and names to try against the gateway's authorizer, for authorizers that cannot list what they allow. */
+  /**
+   * The namespaces and names about which the gateway's authorizer is asked one by one, when it cannot list what it
+   * allows.
+   */
   #candidatesIn({ user, record, stored, verb, basis }: MemberQuestion, type: ScopedType): Candidates {
     const view = this.#options.mirror.view(stored.incarnation.id);
     basis.isMixed = true;
@@ -247,7 +250,8 @@ export class ClusterRights {
       const mentioned = identity === 'self' ? noGrant : view.grant(identity, verb, type);
       return { namespaces: view.namespaces, names: mentioned === 'all' ? [] : mentioned.names.map(({ name }) => name) };
     } catch {
-      // The gateway's rules do not let it use this identity towards the cluster. #memberGrants reports the reason.
+      // The gateway's rules do not let it send requests to the cluster as this identity. #memberGrants reports the
+      // reason.
       return { namespaces: view.namespaces, names: [] };
     }
   }
@@ -300,7 +304,8 @@ export class ClusterRights {
   #hiddenByAge(record: ClusterRecord, confirmedAtMs: number, what: string, basis: Basis): HiddenCluster | undefined {
     const { maxAgeMs, now } = this.#options;
     const nowMs = now();
-    // After the clock was set back, `confirmedAtMs` can be in the future, so the earlier of both times counts.
+    // When the clock was set back, `confirmedAtMs` can be in the future. So the earlier of `confirmedAtMs` and the
+    // present time counts.
     if (confirmedAtMs > 0) basis.staleAtMs = Math.min(basis.staleAtMs, Math.min(confirmedAtMs, nowMs) + maxAgeMs);
     return hiddenByAge(record, what, { confirmedAtMs, nowMs, maxAgeMs });
   }

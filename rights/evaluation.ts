@@ -1,6 +1,6 @@
 // What one user may see of all clusters, kept from one request to the next. Only clusters in which something changed,
 // or whose result has expired, are decided again. Easy to get wrong: the position in the journal of changes must be
-// noted before the data is read. Otherwise a change that arrives during the reading would be lost.
+// noted before the data is read. Otherwise a change that arrives while the data is read would be missed.
 import { recordUidOf, typeKey, type TypeKey } from '../query/types.ts';
 import type { ClusterPart, RightsQuestion } from './cluster-rights.ts';
 import type { HiddenCluster } from './hidden-cluster.ts';
@@ -34,7 +34,9 @@ export interface EvaluationSources {
    */
   readonly policy: () => string | undefined;
   readonly decide: (question: RightsQuestion, member: Member) => Promise<ClusterPart>;
-  /** Gives the object that was first seen with the digest of `scope`, so that equal scopes are one object. */
+  /**
+   * Returns one and the same object for scopes with equal digests, so that equal scopes can be compared by identity.
+   */
   readonly same: (scope: RowScope) => RowScope;
   /** Resolves in a later turn of the event loop. Every caller gets a turn of its own. */
   readonly turn: () => Promise<void>;
@@ -59,20 +61,29 @@ const nobody: ScopeAnswer = {
 export class Evaluation {
   readonly #sources: EvaluationSources;
   readonly #question: RightsQuestion;
-  /** Names of the clusters that the question is limited to. Undefined: all clusters. */
+  /** Names of the clusters to which the question is limited; undefined for all clusters. */
   readonly #clusters: ReadonlySet<string> | undefined;
   /** The result for each cluster, by the uid of the cluster record. Equal results that grant nothing are one object. */
   readonly #parts = new Map<string, ClusterPart>();
   /** The clusters that grant something, each with a digest of its grants. Keys: the uid of the cluster record. */
   readonly #granted = new Map<string, { readonly part: ClusterPart; readonly digest: string }>();
   readonly #alike = new Map<string, ClusterPart>();
-  /** Record uids of clusters that must be decided again. They stay here when an attempt to decide fails. */
+  /**
+   * The clusters that must be decided again, by the uid of the cluster record. They stay here when an attempt to decide
+   * fails.
+   */
   readonly #dirty = new Set<string>();
-  /** Keys of the users and groups whose RBAC changes can alter any of the parts. Keys are only added, never removed. */
+  /**
+   * Keys of the users and groups whose RBAC changes can alter the result of any cluster. Keys are only added, never
+   * removed.
+   */
   readonly #subjects = new Set<string>();
   /** True when something other than RBAC has decided in some cluster. */
   #isMixed = false;
-  /** All clusters as of the last update. Each of them that the question is about has been decided. Undefined before. */
+  /**
+   * All clusters as of the last update; undefined before the first one. The rights in those that the question is about
+   * have been decided.
+   */
   #decided: ReadonlyMap<string, Member> | undefined;
   #position = -1;
   #policy: string | undefined;
@@ -166,7 +177,7 @@ export class Evaluation {
     return this.#answer;
   }
 
-  /** Puts the clusters that must be decided again into #dirty. */
+  /** Finds the clusters that must be decided again, and adds them to #dirty. */
   #noteChanges(): void {
     const { journal, members, policy, now } = this.#sources;
     const changed = journal.since(this.#position);
@@ -296,8 +307,8 @@ export class Evaluation {
   }
 
   /**
-   * The digest of the scope is made from the digests of the clusters, so that unchanged clusters need not be read
-   * again.
+   * The digest of the scope is made from the digests of the clusters, so that the grants of unchanged clusters need not
+   * be hashed again.
    */
   #scope(): RowScope {
     const sorted = [...this.#granted].sort(([one], [other]) => (one < other ? -1 : 1));

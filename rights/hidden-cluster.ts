@@ -14,14 +14,14 @@ export interface HiddenCluster {
   readonly message: string;
 }
 
-/** Makes the entry of a hidden cluster. @param why the reason, with which the message to the caller ends */
+/** Makes the entry for a hidden cluster. @param why a clause with the reason, which ends the message to the caller */
 export function hide({ spec: { name } }: ClusterRecord, reason: HiddenCluster['reason'], why: string): HiddenCluster {
   return { cluster: name, reason, message: `nothing of cluster ${JSON.stringify(name)} is shown: ${why}` };
 }
 
 /**
- * When a cluster's RBAC or its rows were last known to be up to date, and how old that knowledge may be. All in
- * milliseconds; the first two are Unix times.
+ * When a cluster's RBAC or its rows were last known to be up to date, and how old that knowledge may be. All numbers
+ * are milliseconds; `confirmedAtMs` and `nowMs` are Unix times.
  */
 export interface Confirmation {
   /** 0 when the RBAC or the rows were never read. */

@@ -1,5 +1,5 @@
-// A log of which clusters have changed. Each reader only keeps its position in the log, so adding a change costs the
-// same however many users' rights depend on that cluster.
+// A log of which clusters have changed. Each reader only keeps its position in the log, so adding a change takes the
+// same time, however many users have rights in that cluster.
 import type { SubjectKey } from './rbac/rbac.ts';
 
 /** A change in one cluster that may alter rights in that cluster, such as a change of a RoleBinding. */

@@ -30,7 +30,10 @@ export const rightsTypes: readonly ResourceType[] = [
 /** The types that are copied into memory: RBAC objects and Namespaces. */
 export const mirroredTypes: readonly ResourceType[] = [...rightsTypes, { group: '', resource: 'namespaces' }];
 
-/** Keys of the users and groups whose rights may have changed in one incarnation; undefined when anybody's may have. */
+/**
+ * Keys of the users and groups whose rights may have changed in one incarnation of a cluster; undefined when anybody's
+ * may have.
+ */
 export type Affected = ReadonlySet<SubjectKey> | undefined;
 
 export type MirrorListener = (changed: ReadonlyMap<string, Affected> | undefined) => void;
@@ -45,8 +48,8 @@ export interface RightsMirror {
    */
   current(atLeast?: string): Promise<string>;
   /**
-   * The compiled RBAC of one incarnation, empty when there is none. Whether the cluster has no RBAC or it was not read
-   * yet can be seen in the sync positions of its types.
+   * The compiled RBAC of one incarnation of a cluster, empty when there is none. The sync positions of the RBAC types
+   * tell whether the cluster has no RBAC objects, or whether they were not read yet.
    */
   view(incarnation: string): RbacView;
   /**
@@ -62,7 +65,7 @@ export interface RightsMirror {
    * @throws GatewayError (rejects) with code EXPIRED when the log no longer reaches back that far
    */
   at<T>(resourceVersion: string, read: (changed: ReadonlySet<string>) => T): Promise<T | undefined>;
-  /** Stops following the store. The views stay readable. */
+  /** Stops reading the store's changes. The views stay readable, as they are then. */
   close(): void;
 }
 
@@ -76,7 +79,7 @@ export interface MirrorOptions {
 }
 
 const entriesAtOnce = 1_000;
-/** The most changes that {@link RightsMirror.at} undoes; for more it returns undefined. */
+/** The most changes of RBAC objects that {@link RightsMirror.at} undoes; for more it returns undefined. */
 const mostUndone = 10_000;
 /**
  * Milliseconds after which the log may have been trimmed. A mirror that has not read the log for longer first asks the
@@ -111,8 +114,8 @@ class Mirror implements RightsMirror {
   #shown = '';
   #drainedAtMs = 0;
   /**
-   * `#draining` is the update that runs now. `#again` is the one after it, which serves all callers that came
-   * meanwhile.
+   * `#draining` is the update of the views that runs now. `#again` is the update after that, which serves all callers
+   * that came in the meantime.
    */
   #draining: Promise<string> | undefined;
   #again: Promise<string> | undefined;
@@ -217,7 +220,8 @@ class Mirror implements RightsMirror {
   }
 
   /**
-   * Applies the log after `from` and gives what has changed. Undefined when the log no longer reaches back to `from`.
+   * Applies the log entries after `from`, and returns what has changed. Undefined when the log no longer reaches back
+   * to `from`.
    */
   async #goOn(from: string): Promise<ReadonlyMap<string, Affected> | undefined> {
     const mayBeTrimmed = this.#now() - this.#drainedAtMs > trimmedAfterMs;

@@ -30,7 +30,7 @@ export interface ModeChange {
   readonly message: string;
 }
 
-/** The chosen mode of each cluster; see {@link makeRightsModes}. */
+/** Whether copied RBAC or access reviews decide, for each cluster; see {@link makeRightsModes}. */
 export interface RightsModes {
   /**
    * Returns whether copied RBAC or access reviews decide for this cluster at the moment.

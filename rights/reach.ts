@@ -1,6 +1,7 @@
 // Finds what the gateway itself lets a caller read of a cluster. Its authorizer is asked as for a request through
 // `/clusters/<name>/proxy`. Each request to the authorizer carries the cluster's own name, so a rule for the name `*`,
-// which means the fan-out, opens no cluster. An error of the authorizer rejects the whole result.
+// which is for requests that go to every cluster at once, lets nobody reach a single cluster. An error of the
+// authorizer rejects the whole result.
 import type { Attributes } from '../auth/rules/attributes.ts';
 import type { AttributesOuter } from '../auth/rules/attributes.ts';
 import type { AuthorityHints, Decision } from '../auth/rules/authorize.ts';
@@ -12,7 +13,7 @@ import { anyName } from './rbac/rbac.ts';
 import type { RowVerb, ScopedType } from './rbac/rbac-view.ts';
 import type { Grant } from '../query/scope/scope.ts';
 
-/** The gateway's authorizer, as far as it is used here. */
+/** The methods of the gateway's authorizer that are used here. */
 export interface Gatekeeper {
   /**
    * Decides whether a request with these attributes is allowed.
@@ -45,20 +46,20 @@ export interface ReachQuestion {
   readonly verb: RowVerb;
   readonly type: ScopedType & { readonly version: string };
   /**
-   * Namespaces and names to try one by one, when the authorizer allows only parts and cannot list them. Objects outside
-   * of these are not shown.
+   * Namespaces and names to try one by one, when the authorizer allows only parts and cannot list them. Objects in
+   * other namespaces or with other names are not shown.
    */
   readonly candidates: () => Candidates;
 }
 
-/** Namespaces, and names of objects of one type, that are worth asking about. */
+/** Namespaces, and names of objects of one type, about which the authorizer is asked one by one. */
 export interface Candidates {
   readonly namespaces: Iterable<string>;
   readonly names: Iterable<string>;
 }
 
 /**
- * As which resource of the gateway a request to a cluster is authorized. The gateway serves such requests in two API
+ * The gateway's resource for which requests to a cluster are authorized. The gateway serves such requests in two API
  * groups with the same rights; this is the gateway's own group.
  */
 const outer: AttributesOuter = {
@@ -108,8 +109,8 @@ async function reachWith(
   const hintsOf = (): AuthorityHints =>
     (given ??= gatekeeper.hints?.(attributesOf(question, verb, '', '')) ?? 'anywhere');
   // For a get of any object, the authorizer is also asked about a name that no object has. Rules on a hub can allow the
-  // empty name alone, and that is no right to get objects. Rules of a file cannot; with them, the first answer is
-  // enough.
+  // empty name alone, and that is no right to get objects. Rules of a configuration file cannot, so for those the first
+  // answer is enough.
   const allowsWhole = async (namespace: string): Promise<boolean> =>
     (await allows(namespace, '')) && (verb !== 'get' || hintsOf() !== 'anywhere' || (await allows(namespace, anyName)));
   if (await allowsWhole('')) return 'all';
@@ -148,7 +149,7 @@ interface Asked extends GrantedName {
   readonly whole: boolean;
 }
 
-/** The questions about these candidates, each once. */
+/** The questions to the authorizer about these namespaces and names, each once. */
 function* questionsOf(
   type: ReachQuestion['type'],
   verb: string,

@@ -186,7 +186,7 @@ function candidatesOf(view: RbacView, identity: User, verb: RowQuestion['verb'],
   return found;
 }
 
-/** The spec of the review for one question. @param identity as the cluster sees it after impersonation */
+/** The spec of a SubjectAccessReview for one question. @param identity as the cluster sees it after impersonation */
 export function accessReviewSpec(identity: User, { verb, type, namespace, name }: RowQuestion): AccessReviewSpec {
   const { name: user, uid, groups, extra } = identity;
   return {

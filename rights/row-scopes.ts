@@ -87,7 +87,9 @@ export function makeRowScopes(options: RowScopesOptions): RowScopes {
   return new KeptRowScopes(options);
 }
 
-/** Scopes that keep what they found out, and decide again only about clusters that have changed. */
+/**
+ * Remembers the rights that it has decided for each question, and decides again only for clusters that have changed.
+ */
 class KeptRowScopes implements RowScopes {
   readonly #mirror: RowScopesOptions['mirror'];
   readonly #journal = new ChangeJournal();
@@ -170,7 +172,8 @@ class KeptRowScopes implements RowScopes {
   /** Calls the listeners whose scopes may depend on these changes; all listeners when `changes` is undefined. */
   #callListeners(changes: readonly ClusterChange[] | undefined): void {
     for (const [key, set] of this.#listeners) {
-      // For a question without a kept evaluation nothing can be compared, so its listeners are always called.
+      // When no result is kept for a question, it is not known whether the change matters, so its listeners are always
+      // called.
       if (this.#evaluations.peek(key)?.mayDependOn(changes) !== false) for (const listener of set) listener();
     }
   }
@@ -182,7 +185,7 @@ class KeptRowScopes implements RowScopes {
     const evaluation = this.#evaluations.get(key) ?? this.#newEvaluation(key, question);
     const sizeBefore = evaluation.size;
     const answer = await evaluation.answer();
-    // The evaluation is set again, because the cache reads the size of an evaluation only when it is set.
+    // The cache reads the size of an evaluation only when the evaluation is set, so it is set again.
     if (evaluation.size !== sizeBefore && this.#evaluations.peek(key) === evaluation)
       this.#evaluations.set(key, evaluation);
     return { answer, evaluation };

@@ -45,8 +45,8 @@ export interface SamplesOptions {
 const differencesToBelieve = 3;
 const confirmationPollMs = 2_000;
 /**
- * How often it is polled whether the copy was confirmed again, before the comparison ends `unanswered`: for four
- * minutes. Bookmarks of a watch confirm RBAC about once a minute.
+ * How often it is checked whether the copy of the RBAC was confirmed again, until the comparison ends as `unanswered`:
+ * for four minutes. Bookmarks of a watch confirm the copy about once a minute.
  */
 const mostPolls = 120;
 

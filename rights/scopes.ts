@@ -46,7 +46,10 @@ export interface ScopesOptions extends Pick<
   readonly confirmedAtMs?: (incarnation: string, type: ResourceType) => number | undefined;
   /** Share of decisions that are compared with the cluster's own answer, from 0 to 1; 1/200 by default. */
   readonly sampleRate?: number;
-  /** Called when the mode of a cluster has changed; `why: 'mismatch'` is an alarm. */
+  /**
+   * Called when it has changed whether copied RBAC or access reviews decide for a cluster; `why: 'mismatch'` is an
+   * alarm.
+   */
   readonly onModeChange?: (change: ModeChange) => void;
   /** Called with the result of each comparison, for metrics. */
   readonly onSample?: (cluster: string, result: SampleResult) => void;

@@ -1,13 +1,16 @@
 // What the store holds of the clusters. A fleet has tens of thousands of types: they are read again only when the
-// catalog has changed. When types were last known to be up to date is read only for the incarnation that somebody asks
-// about.
+// catalog has changed. When types were last known to be up to date is read only for the incarnation (a cluster from its
+// creation until it is recreated) that somebody asks about.
 import { makeRecent } from '../lib/recent.ts';
 import type { StoredTypes } from '../store/stored-types.ts';
 import type { IndexStore, StoredType } from '../store/store.ts';
 import { typeKey } from '../query/types.ts';
 import type { Incarnation, TypeKey } from '../query/types.ts';
 
-/** One incarnation of a cluster, with its types in the store. The sync positions of the types may be outdated. */
+/**
+ * One incarnation of a cluster (the cluster from its creation until it is recreated), with its types in the store. The
+ * sync positions of the types may be outdated.
+ */
 export interface StoredIncarnation {
   readonly incarnation: Incarnation;
   readonly types: ReadonlyMap<TypeKey, StoredType>;

@@ -1,5 +1,6 @@
-// Assembles the index: the store, the sync that follows clusters into it, the rights, and the answers. Who a caller is
-// and what they may do is decided by functions of the gateway (authorizer, outgoing identity), never here.
+// Assembles the index: the store, the sync that lists and watches clusters and writes their objects into it, the
+// rights, and the answers. Who a caller is and what they may do is decided by functions of the gateway (authorizer,
+// outgoing identity), never here.
 import type { Authorizer } from '../auth/rules/authorize.ts';
 import type { ClusterRecord, ClusterSpec, IdentityMode } from '../model/records.ts';
 import type { ClusterStore } from '../model/store.ts';
@@ -107,7 +108,10 @@ export interface Index {
   rowsGone(cluster: string): Promise<void>;
   /** Number of open watches. */
   readonly watchers: number;
-  /** Returns the number of shards that this process follows; undefined for SQLite, where one process follows all. */
+  /**
+   * Returns the number of shards (groups of clusters) whose clusters this process reads; undefined for SQLite, where
+   * one process reads all clusters.
+   */
   readonly shards?: (() => number) | undefined;
   /** Returns the state of the PostgreSQL database; undefined for SQLite. */
   readonly database?: (() => DatabaseStatus) | undefined;
@@ -124,8 +128,8 @@ export interface RightsSamples {
 }
 
 /**
- * Milliseconds after which a watch through a hub's aggregation layer ends: the hub's kube-apiserver cuts requests that
- * it takes for short ones after 60 s.
+ * Milliseconds after which a watch through a hub's aggregation layer ends: the hub's kube-apiserver cuts every request
+ * after 60 s that it does not recognise as a watch.
  */
 const aggregatedWatchMs = 50_000;
 /**
@@ -201,8 +205,8 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
 }
 
 /**
- * Follows the member clusters. When another process of this gateway writes the index, gets the state of the clusters
- * from it instead.
+ * Lists and watches the member clusters, and copies their objects into the index. When another process of this gateway
+ * writes the index, gets the state of the clusters from that process instead.
  */
 async function follow(
   options: IndexOptions,
@@ -217,13 +221,16 @@ async function follow(
     writing,
     start,
     onBroken: (error) => {
-      log.error({ err: error }, 'index: members cannot be followed');
+      log.error({ err: error }, 'index: the clusters cannot be listed and watched');
       onBroken();
     },
   });
 }
 
-/** A running sync. `now` and `shards` are present only with PostgreSQL; without `now`, this process's clock is used. */
+/**
+ * What `follow` returns. `now` and `shards` are present only with PostgreSQL; without `now`, this process's clock is
+ * used.
+ */
 type Following = SyncHandle & Partial<Pick<ShardedSync, 'now' | 'shards'>>;
 
 function followClusters(

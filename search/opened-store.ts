@@ -46,7 +46,10 @@ export interface OpenedStore {
   readonly store: IndexStore;
   readonly continueKeys: ContinueKeys;
   readonly modeMemory: ModeMemory;
-  /** Resolves when this process may write to the store. */
+  /**
+   * Resolves when this process may write to the store; of several processes with the same SQLite file, only one may
+   * write.
+   */
   readonly writing: Promise<void>;
   /** Which process follows which clusters and writes their rows; undefined for SQLite, where one process writes all. */
   readonly leases?: Leases;

@@ -28,8 +28,8 @@ export interface BodyLimits {
 export const defaultBodyLimits: BodyLimits = { bodies: 1500, bytes: 8 << 20, cpuMs: 25 };
 
 /**
- * The budget of a question, and what happens when the budget is used up (`over`). Without `over` the question reads
- * beyond the budget.
+ * The budget of a question, and what happens when the budget is used up (`over`). Without `over` the question reads as
+ * many bodies as it needs.
  */
 export interface BodyAllowance {
   readonly budget: BodyBudget;
@@ -53,7 +53,10 @@ const leastBodies = 256;
 const pathsInOne = 16;
 const listCost = 8;
 
-/** Limits for messages: how many paths and types are named, and how many characters of a path are shown. */
+/**
+ * Limits for messages about too many bodies: how many paths and types are named, and how many characters of a path are
+ * shown.
+ */
 const mostNamed = 3;
 const longestNamed = 80;
 

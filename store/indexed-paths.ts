@@ -1,6 +1,6 @@
 // The paths of each type whose values are stored as terms, so that an index answers conditions on them. Rows that were
-// written while the list was another one lack some of these terms. So a store of one process that was written with
-// another list is built again. In a store that several processes share, a path is used once all rows have its terms.
+// written by a program with another list of paths lack some of these terms. So a store of one process is built again
+// when the list has changed. In a store that several processes share, a path is used once all rows have its terms.
 import { typeKey, type ResourceType, type TypeKey } from '../query/types.ts';
 import { rowForm } from './row-form.ts';
 
@@ -52,7 +52,7 @@ const byType: ReadonlyMap<TypeKey, readonly IndexedPath[]> = new Map<TypeKey, re
 ]);
 
 /**
- * The number of the row form (row-form.ts) since which a path is indexed, by type key and path. A path that is absent
+ * By type and path: the number of the row form (row-form.ts) with which the path became indexed. A path that is absent
  * here is indexed since form 1.
  */
 const since: ReadonlyMap<`${TypeKey} ${IndexedPath}`, number> = new Map();

@@ -1,6 +1,6 @@
 // The leases by which replicas (gateway processes that share one store) divide the clusters among themselves. The
-// clusters are grouped into shards. A replica that holds the lease of a shard follows the shard's clusters and writes
-// their rows. The store keeps the leases, and measures all times by its own clock.
+// clusters are grouped into shards. A replica that holds the lease of a shard lists and watches the shard's clusters
+// and writes their rows. The store keeps the leases, and measures all times by its own clock.
 import type { ShardWriter } from './store.ts';
 
 /** What a replica sends to the store with each heartbeat. */
@@ -9,10 +9,11 @@ export interface Heartbeat {
   readonly replica: string;
   /** How much of the work the replica takes, relative to other replicas: with 2 it takes twice as much as with 1. */
   readonly weight: number;
-  /** Number of the form in which the replica writes rows (`rowForm`). */
+  /** Number of the form (row-form.ts) in which the replica writes rows. */
   readonly form: number;
   /**
-   * UIDs of all cluster records that the replica would follow. Absent: the same as in its last heartbeat with `uids`.
+   * UIDs of all cluster records that the replica would list and watch. Absent: the same as in its last heartbeat with
+   * `uids`.
    */
   readonly uids?: readonly string[];
   /** Changes per second that the replica writes in each shard. The index is the shard's number. */
@@ -52,9 +53,9 @@ export interface Situation {
   readonly replicas: readonly {
     readonly name: string;
     readonly weight: number;
-    /** Number of the form in which the replica writes rows (`rowForm`); a higher number is a newer form. */
+    /** Number of the form (row-form.ts) in which the replica writes rows; a newer form has a higher number. */
     readonly form: number;
-    /** How many clusters the replica would follow in each shard. The index is the shard's number. */
+    /** How many clusters of each shard the replica would list and watch. The index is the shard's number. */
     readonly known: readonly number[];
     /** True when a heartbeat of the replica is missing, so that the replica may have died. */
     readonly isSilent: boolean;
@@ -70,8 +71,8 @@ export interface Situation {
     /** Changes per second in the shard, as its owner reported them. */
     readonly rate: number;
     /**
-     * True when an operator assigned the shard to the replica in `wanted`. Such a shard is not moved to balance the
-     * load.
+     * True when an operator assigned the shard to the replica in `wanted`. A shard that was assigned by hand is not
+     * moved to balance the load.
      */
     readonly isPinned?: boolean;
   }[];
@@ -83,7 +84,7 @@ export interface Situation {
 export interface Assignment {
   readonly shard: number;
   readonly to: string;
-  /** True when the shard is taken from a replica that is alive. */
+  /** True when the shard is taken from a replica that is alive and holds it. */
   readonly isMove: boolean;
 }
 
@@ -120,7 +121,7 @@ export interface Leases {
   replicas(): Promise<readonly string[]>;
   /**
    * Assigns a shard to a replica for as long as the replica lives; undefined removes the assignment.
-   * @returns false when no such replica lives, or when it would follow no cluster of the shard
+   * @returns false when no such replica lives, or when it knows no cluster of the shard
    */
   pin(shard: number, replica: string | undefined): Promise<boolean>;
   /**
@@ -138,9 +139,14 @@ export interface Leases {
   release(leases: readonly ShardWriter[]): Promise<void>;
   /** Deletes the row of a replica that ends. The replica has given back its leases before. */
   leave(replica: string): Promise<void>;
-  /** UIDs of the clusters that any living replica would follow; undefined while a replica has not sent its UIDs. */
+  /**
+   * UIDs of the clusters that any living replica would list and watch; undefined while a replica has not sent its UIDs.
+   */
   registered(): Promise<ReadonlySet<string> | undefined>;
-  /** Publishes how clusters are followed. States are ignored when the lease is lost or its epoch is an older one. */
+  /**
+   * Publishes the states of clusters for the other replicas. A state is ignored when its lease was lost, or when a
+   * newer lease of the shard (with a higher epoch) exists.
+   */
   publish(states: readonly PublishedState[]): Promise<void>;
   /**
    * The states that were published after `stamp`, a number from an earlier answer; 0 gives all states. Stamps only

@@ -63,7 +63,7 @@ export function withLeftOut(commit: Commit, leftOut: readonly LeftOut[]): Commit
   return all.length === 0 ? commit : { ...commit, leftOut: all };
 }
 
-/** Why the database has refused an object that {@link whyLeftOut} has not. */
+/** Why the database has refused an object that {@link whyLeftOut} has accepted. */
 const refusedByDatabase = 'the database of the index refuses it';
 
 /**

@@ -1,5 +1,5 @@
-// The lists of namespaces that a query has, by which every store finds rows quickly. Conditions on the field
-// `metadata.namespace` are turned into them.
+// The query's lists of namespaces, by which every store finds rows quickly. Conditions on the field
+// `metadata.namespace` are turned into these lists.
 import type { ListQuery } from '../query/list-query.ts';
 
 /**

@@ -17,7 +17,7 @@ export interface PageSource {
 /** What a page says about the rows after it; `warnings` is absent when there are none. */
 export type PageEnd = Pick<Page, 'next' | 'remaining' | 'warnings'>;
 
-/** How many rows of a stream are wanted. */
+/** The offset and the limit of a page. */
 export interface Wanted {
   /** How many rows to skip at the beginning. */
   readonly offset: number;
@@ -49,7 +49,10 @@ export class PageKeys<Row extends KeyRow> {
     this.wanted = { offset: page.offset ?? 0, limit: page.limit };
   }
 
-  /** To be called before rows are taken: how many rows of the offset the stream leaves out by itself. */
+  /**
+   * Tells how many rows of the offset the stream leaves out by itself, so that `take` does not skip them again. To be
+   * called before `take`.
+   */
   skip(rows: number): void {
     this.#skipped = rows;
   }
@@ -126,8 +129,8 @@ async function remainingAfter(
 }
 
 /**
- * What to do when the budget of bodies is used up. A list without a limit reads on beyond the budget. A page with an
- * offset cannot end early, because no cursor can point to one of the skipped rows.
+ * Whether a page ends early, is refused, or reads on when the budget of bodies is used up. A list without a limit reads
+ * on beyond the budget. A page with an offset cannot end early, because no cursor can point to one of the skipped rows.
  */
 function overBudgetOf({ limit, offset = 0, overBudget }: PageRequest): PageRequest['overBudget'] {
   if (limit === undefined) return undefined;

@@ -17,7 +17,7 @@ export interface RowPlace {
 }
 
 /**
- * What rows are sorted by; it is known before a row's body is read.
+ * The values of a row by which rows are sorted. They are known before the row's body is read.
  * @param Slot the store's own type for a namespace in an incarnation
  */
 export interface KeyRow<Slot extends RowPlace = RowPlace> {

@@ -28,7 +28,10 @@ export interface RowWrite extends ObjectKey {
   readonly raw: Uint8Array;
 }
 
-/** How far a type in an incarnation was followed. A position is committed together with the rows that it covers. */
+/**
+ * Up to where a type of a cluster was listed and watched. A position is committed together with the rows that it
+ * covers.
+ */
 export interface SyncPosition {
   /** The cluster's resourceVersion from which to continue the watch; '' before the first complete list. */
   readonly resourceVersion: string;
@@ -45,8 +48,8 @@ export interface SyncPosition {
 }
 
 /**
- * Changes of one type in one incarnation. They are committed completely or not at all, except for objects that the
- * store cannot keep (left-out.ts).
+ * Changes of the objects of one type in one incarnation of a cluster. They are committed completely or not at all,
+ * except for objects that the store cannot keep (left-out.ts).
  */
 export interface WriteBatch {
   readonly incarnation: Incarnation;
@@ -68,7 +71,10 @@ export interface Commit {
   readonly resourceVersion: string;
   readonly written: number;
   readonly deleted: number;
-  /** Objects of the batch that the store cannot keep. It has no version of them now. Absent when there are none. */
+  /**
+   * Objects of the batch that the store cannot keep. The store has no version of these objects now. Absent when there
+   * are none.
+   */
   readonly leftOut?: readonly LeftOut[];
 }
 

@@ -1,5 +1,5 @@
 // Counting rows by the values of a label or a path, as far as it is the same in every store: where the values are kept,
-// how they are read from bodies, and which of them an answer names.
+// how they are read from bodies (the JSON of objects), and which of them an answer names.
 import { documentPaths, readDocument } from '../query/document.ts';
 import { parsePath, printPath } from '../query/path.ts';
 import type { ResourceType } from '../query/types.ts';
@@ -60,7 +60,7 @@ export function bodyCounter(path: string, budget: BodyBudget, add: AddCount): (r
   };
 }
 
-/** The value by which a row is counted that is in this namespace of this cluster. */
+/** The value of a facet by cluster, namespace or both, for a row in this namespace of this cluster. */
 export function placeValue(cluster: string, namespace: string, by: Exclude<NamedFacet, 'type'>): string {
   if (by === 'cluster/namespace') return `${cluster}/${namespace}`;
   return by === 'namespace' ? namespace : cluster;

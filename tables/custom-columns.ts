@@ -16,7 +16,7 @@ import { parsePrinterPath, TooManyValues, ValueBudget, type PrinterPath } from '
 /** One column of a custom resource's table, with the function that makes the column's cell for one object. */
 export interface CustomColumn {
   readonly column: TableColumn;
-  /** @param budget what all cells of the row may take together; what is beyond it is empty */
+  /** @param budget limits the work for all cells of the row together; cells beyond the limit are empty */
   readonly cell: (object: KubeObject, ages: Ages, budget: ValueBudget) => Cell;
 }
 
@@ -28,7 +28,8 @@ const ageOnly: readonly PrinterColumn[] = [
 
 /**
  * Prepares the columns of one version of a CRD. As in kube-apiserver, a column with an invalid path is dropped together
- * with all columns after it. A column whose path is too much to read, after those before it, has empty cells.
+ * with all columns after it. When the paths together have too many steps to parse, the columns beyond that limit have
+ * empty cells.
  */
 export function customPrinter(columns: readonly PrinterColumn[]): CustomPrinter {
   const printer: CustomColumn[] = [];

@@ -5,7 +5,8 @@
 
 /**
  * Evaluates one parsed path on an object, and returns the values that the path finds, in order.
- * @param shared what this path and others may walk over together; without it, the path stands for itself
+ * @param shared how many values this path and others may walk over together; without it, only the path's own limit
+ *   applies
  * @throws RangeError or TypeError when client-go's evaluation of the path would fail too; TooManyValues when the path
  *   walks over more than {@link mostValues} values, or `shared` is used up
  */
@@ -14,13 +15,13 @@ export type PrinterPath = (object: unknown, shared?: ValueBudget) => readonly un
 type Step = (values: readonly unknown[], budget: ValueBudget) => readonly unknown[];
 
 /**
- * How many values all steps of one evaluation may take and find together, also within filters: some milliseconds. A
- * path that describes an object finds one value, or some hundred in a long list.
+ * How many values all steps of one evaluation may take and find together, also within filters. That takes some
+ * milliseconds. A useful path finds one value, or some hundred in a long list.
  */
 export const mostValues = 50_000;
 /**
- * The same for all paths of one author on one object together, such as the columns of a row: one path that takes too
- * much leaves the others enough.
+ * The same limit for all paths of one author on one object together, such as the columns of a row. It is higher than
+ * the limit of one path, so that a path that uses up its own limit leaves some for the others.
  */
 const mostOfAllPaths = 1.5 * mostValues;
 /** Texts of this many characters count as one value when they are compared, or printed into a cell. */
@@ -44,12 +45,12 @@ export class ValueBudget {
     this.#shared = shared;
   }
 
-  /** For all paths of one author on one object. */
+  /** A budget for all paths of one author on one object. */
   static ofAllPaths(): ValueBudget {
     return new ValueBudget(mostOfAllPaths);
   }
 
-  /** For one path. */
+  /** A budget for one path. @param shared a budget that is charged, too */
   static ofOnePath(shared?: ValueBudget): ValueBudget {
     return new ValueBudget(mostValues, shared);
   }
@@ -78,13 +79,13 @@ const stepBeginnings = /[.,[@$ "'+-]/g;
 
 /**
  * Parses a path such as `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status` or `.metadata.labels.a\.b`.
- * @param parsing what this path and others of its author may be made of together
+ * @param parsing how many steps this path and others of its author may have together
  * @throws SyntaxError for an invalid path
  * @throws TooManyValues when `parsing` is used up
  */
 export function parsePrinterPath(text: string, parsing?: ValueBudget): PrinterPath {
   if (text.length > longestPath) throw new SyntaxError('the path is too long');
-  // Each step has a character that begins or parts it from the one before. The others are names, which cost little.
+  // Counts the steps by the characters that begin or separate them. The other characters are names, which cost little.
   parsing?.spend(1 + (text.match(stepBeginnings)?.length ?? 0));
   const steps = readSteps(text, 0);
   return (object, shared) => run(steps, [object], ValueBudget.ofOnePath(shared));
@@ -177,7 +178,7 @@ function childrenOf(value: unknown, budget: ValueBudget): readonly unknown[] {
   return children;
 }
 
-/** The operator `..` of JSONPath: returns all objects and lists at any depth, parents before their children. */
+/** The operator `..` of JSONPath: returns the objects and lists at any depth, parents before their children. */
 function everything(values: readonly unknown[], budget: ValueBudget): readonly unknown[] {
   const found: unknown[] = [];
   const visit = (value: unknown): void => {
@@ -300,7 +301,8 @@ function tryRun(steps: readonly Step[], element: unknown, budget: ValueBudget): 
   try {
     return run(steps, [element], budget);
   } catch (error) {
-    // Whoever asks for too much gets no answer, not another one.
+    // Other errors mean that the element has no such value. When a limit is exceeded, the whole path fails, because the
+    // filter would otherwise select the wrong elements.
     if (error instanceof TooManyValues) throw error;
     return [];
   }

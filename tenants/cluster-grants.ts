@@ -26,8 +26,8 @@ export interface Task {
 export interface ClusterGrantsOptions extends Omit<TenantSessionParts, 'onObjects' | 'onError'> {
   readonly log: ControllerLog;
   /**
-   * Returns what is to be done now for a grant (TenantBinding or ClusterPermission); undefined when it has nothing to
-   * do with this cluster.
+   * Returns what is to be done now in this cluster for a grant (TenantBinding or ClusterPermission); undefined when
+   * there is nothing to do.
    */
   readonly task: (grant: string) => Task | undefined;
   readonly known: (grant: string) => ClusterResult | undefined;

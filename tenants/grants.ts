@@ -1,5 +1,5 @@
-// Follows the TenantBindings and ClusterPermissions of a hub: decides which objects each cluster should have, passes
-// that on to the queue of the cluster, and writes the results into the status on the hub.
+// Watches the TenantBindings and ClusterPermissions of a hub: decides which RBAC objects each cluster should have,
+// queues the reconciliation of these objects for the cluster, and writes the results into the status on the hub.
 import { textAt, textsAt } from '../lib/objects/json-object.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiClient, ApiObject, WatchedResource } from '../kube/types.ts';
@@ -40,7 +40,10 @@ export interface GrantsOptions extends Pick<ClusterGrantsOptions, 'connections' 
   readonly log: ControllerLog;
 }
 
-/** What can be said of an object without asking any cluster: its author, and the objects that it asks for. */
+/**
+ * What is known of a TenantBinding or ClusterPermission without asking any cluster: its author, and the RBAC objects
+ * that it asks for.
+ */
 interface Standing {
   readonly fault: Overall['fault'];
   readonly author: Author | undefined;
@@ -165,7 +168,7 @@ export class Grants {
     const standing = { fault: undefined, author: undefined, rbacObjects: [], isExpired };
     if ('fault' in author) return { ...standing, fault: { reason: 'AuthorUnproven', message: author.fault } };
     try {
-      // Called only for its errors: the choice of clusters may be invalid too.
+      // Called only because it throws a GrantFault when the object's choice of clusters is invalid.
       kind.clustersOf(object);
       return { ...standing, author, rbacObjects: kind.rbacObjectsOf(object) };
     } catch (error) {
@@ -175,7 +178,10 @@ export class Grants {
     }
   }
 
-  /** Gives every cluster its task. Returns the names of the placements for which there are no decisions yet. */
+  /**
+   * Determines the task of each cluster and passes it on. Returns the names of the placements for which there are no
+   * decisions yet.
+   */
   #assign(key: string, held: Held, object: ApiObject, standing: Standing): readonly string[] {
     const { kind, results } = held;
     const { fault, author, rbacObjects, isExpired } = standing;
@@ -203,7 +209,10 @@ export class Grants {
     return undecided;
   }
 
-  /** Has clusters without a task drop the one that they were given. */
+  /**
+   * Clusters that have no task any more are reconciled once more, so that they drop the task that they were given
+   * before.
+   */
   #takeBack(key: string, { given, tasks }: Held): void {
     for (const name of given.keys()) {
       if (tasks.has(name)) continue;

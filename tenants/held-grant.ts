@@ -8,11 +8,16 @@ import type { ClusterResult, GrantKind } from './object/grant.ts';
 export interface Held {
   readonly kind: GrantKind;
   readonly results: Map<string, ClusterResult>;
-  /** What is to be done, by the names of the clusters in which something is. */
+  /**
+   * What is to be done in each cluster, by the cluster's name. Clusters in which there is nothing to do are missing.
+   */
   readonly tasks: Map<string, Task>;
-  /** The task that each cluster was given last, as a text, by which a changed task is noticed. */
+  /**
+   * The task that each cluster was given last, as a text. When the text of the present task differs, the cluster gets
+   * the new task.
+   */
   readonly given: Map<string, string>;
-  /** Called once the present results are written to the hub. */
+  /** Functions that are called once the present results are written to the hub. */
   waiting: (() => void)[];
   /** Generation of the object to which the results belong. */
   generation: number | undefined;
@@ -25,7 +30,7 @@ export function makeHeld(kind: GrantKind, object: ApiObject): Held {
   return { kind, results, tasks: new Map(), given: new Map(), waiting: [], generation: undefined, written: undefined };
 }
 
-/** A new generation begins without the clusters from which everything was removed. */
+/** When the object has a new generation, drops the results of clusters from which everything was removed. */
 export function forgetRemoved(held: Held, generation: number | undefined): void {
   const { results } = held;
   if (held.generation !== generation)
@@ -33,7 +38,10 @@ export function forgetRemoved(held: Held, generation: number | undefined): void 
   held.generation = generation;
 }
 
-/** What happens to objects in clusters that are chosen no more. @param removal undefined where they stay there */
+/**
+ * Gives clusters that are no longer chosen the task to remove their objects. @param removal this task; undefined when
+ * the objects stay in the clusters, whose results are then dropped
+ */
 export function leave(
   { tasks, results }: Held,
   left: readonly [string, ClusterResult][],
@@ -46,7 +54,10 @@ export function leave(
   }
 }
 
-/** Stores the result of a cluster. @param author given before objects are written as this user */
+/**
+ * Stores the result of a cluster. @param author the user as whom the objects are written; undefined keeps the recorded
+ * one
+ */
 export function keep(
   { results }: Held,
   cluster: string,

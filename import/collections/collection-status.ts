@@ -10,7 +10,7 @@ export const collectionGroup = 'index.portcullis.io';
 export const collectionVersion = 'v1alpha1';
 export const collectionPlural = 'collectionresources';
 
-/** How far the index is with one entry of a CollectionResource's `resourceTypes`. */
+/** How much of one entry of a CollectionResource's `resourceTypes` is in the index. */
 export interface CollectionType {
   /**
    * The type as messages name it: `RESOURCE.GROUP`, or `RESOURCE` for the core group; `*.GROUP` for all types of a
@@ -26,7 +26,7 @@ export interface CollectionType {
 /** What the gateway knows of the types that CollectionResources name. */
 export interface IndexedCollections {
   /**
-   * How far the index is with each type of the definition; undefined while no index runs.
+   * How much of each type of the definition is in the index; undefined while no index runs.
    * @throws Error that says what is wrong with the definition
    */
   types(object: ApiObject): readonly CollectionType[] | undefined;

@@ -5,7 +5,7 @@ import { check } from '../../kube/objects/object-writer.ts';
 import type { ResourceType } from '../../kube/objects/objects.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
 
-/** A type as a ClusterImportPolicy names it; the policy may leave out the version. */
+/** A type as the author of a ClusterImportPolicy writes it; the version may be missing. */
 export interface WantedType {
   readonly group: string;
   /** Plural or singular name. */

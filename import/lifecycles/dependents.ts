@@ -35,8 +35,8 @@ export function makeDependents(): Dependents {
 }
 
 /**
- * Key of an object in the maps above. Selectors of the type are left out, so that a type watched with a selector has
- * the same key.
+ * Key of an object in the maps above. A selector of the type is not part of the key, because the same object may be
+ * watched with a selector and without.
  */
 function objectKey({ group, version, resource }: ResourceType, key: string): string {
   return `${resourceKey({ group, version, resource })} ${key}`;

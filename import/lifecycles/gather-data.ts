@@ -17,7 +17,7 @@ export interface TemplateData {
 
 type TypesOfPolicies = Pick<FollowedTypes, 'objects' | 'typesOf'>;
 
-/** Where objects are found, and what renders their names. */
+/** What is needed to find the objects that a template uses, and to render their names. */
 interface Finding {
   readonly types: TypesOfPolicies;
   readonly templates: Pick<TemplateRenderer, 'render'>;

@@ -121,8 +121,8 @@ function orphanMessage(owner: OwnerReference | undefined): string {
 }
 
 /**
- * Returns why the objects of the ClusterImportPolicy's types cannot be read, '' while they are being listed; undefined
- * when they can be read.
+ * Returns why the objects that a ClusterImportPolicy needs cannot be read, '' while they are still being listed;
+ * undefined when they can be read.
  */
 function waitFor(types: FollowedTypes, policy: string): string | undefined {
   const followed = types.typesOf(policy);
@@ -135,7 +135,7 @@ function waitFor(types: FollowedTypes, policy: string): string | undefined {
   return undefined;
 }
 
-/** What a PediaCluster is made of, besides its lifecycle. */
+/** What the PediaCluster of a PediaClusterLifecycle is made from, besides the lifecycle. */
 interface Given {
   /** Name of the ClusterImportPolicy. */
   readonly policy: string;

@@ -16,8 +16,8 @@ type Verdict = { readonly name: string } | { readonly fault: string; readonly is
 const notTried = `not tried, because the templates of the policy took too much for other objects`;
 
 /**
- * Remembers verdicts by source object: a changed object is another JavaScript object, and has no verdict yet. For a
- * changed ClusterImportPolicy the map is empty.
+ * The remembered verdicts by source object. A changed object is a new JavaScript object and so has no verdict yet. A
+ * changed ClusterImportPolicy begins with an empty map.
  */
 export type Verdicts = WeakMap<ApiObject, Verdict>;
 
@@ -33,7 +33,8 @@ export interface Choice {
 }
 
 /**
- * A policy whose templates took too much for so many source objects is not tried on the others, until it is changed.
+ * How many source objects may make the policy's templates exceed their limit of steps or time. After that many, the
+ * other objects get an error and are not rendered until the policy is changed.
  */
 const mostTooDear = 3;
 
@@ -41,7 +42,8 @@ const mostTooDear = 3;
  * Chooses the source objects.
  * @param render renders a template of the policy
  * @param known remembered verdicts, which are not computed again; new verdicts are added
- * @param holderOf returns the `namespace/name` of the source object that has a name already; undefined if none has it
+ * @param holderOf returns the `namespace/name` of the source object whose PediaClusterLifecycle has this name now;
+ *   undefined if there is none
  */
 export async function chooseSources(
   { selector, name }: Pick<PolicySpec, 'selector' | 'name'>,
@@ -76,7 +78,8 @@ export async function chooseSources(
     } else faults.push(`${key}: the name "${verdict.name}" belongs to the older ${pathOf(first)}`);
   }
   for (const [name, source] of named) {
-    // Nobody knows whether the object that has the name still wants it, so no other one gets it.
+    // The object that has this name is undecided: its templates failed, so it may still want the name. Until that is
+    // known, no other object gets the name.
     const holder = holderOf(name);
     if (holder === undefined || holder === pathOf(source) || !undecided.has(holder)) continue;
     named.delete(name);

@@ -184,8 +184,8 @@ function waitFor(
       return { reconciling: failed(reason, state.fault.message), outcome: 'done' };
     }
     if (state?.phase === 'missing' || state?.synced !== true) {
-      // The hub has stopped serving this version. The next attempt looks for another version, so discovery is read
-      // again; the objects may still exist in that one.
+      // The hub no longer serves this version of the type. Discovery is read again, so that the next attempt finds
+      // another version, in which the objects may still exist.
       if (state?.phase === 'missing') discovery.forget(type.group);
       const why = state?.fault === undefined ? 'are not listed yet' : `cannot be listed: ${state.fault.message}`;
       const message = `${resourceLabel(type)} ${why}`;

@@ -119,14 +119,15 @@ async function attempt(failures: string[], what: string, act: () => Promise<void
 }
 
 /**
- * Whether this very ClusterImportPolicy is the controlling owner. One of the same name that was deleted is another one.
+ * Whether this ClusterImportPolicy is the controlling owner. Compared by UID, since an earlier policy, which was
+ * deleted, may have had the same name.
  */
 function isOwnedBy(policy: ApiObject, lifecycle: ApiObject): boolean {
   const owner = controllerOf(lifecycle);
   return owner !== undefined && isPolicy(owner) && owner.uid === policy.metadata.uid;
 }
 
-/** Says whose a PediaClusterLifecycle is that this policy does not own, such as `of NAME`. */
+/** Text for messages about a PediaClusterLifecycle that this policy does not own: who owns it, such as `of NAME`. */
 function whose(policy: ApiObject, lifecycle: ApiObject): string {
   const owner = controllerOf(lifecycle);
   if (owner === undefined) return 'without a controlling owner; delete that lifecycle, or take another name';

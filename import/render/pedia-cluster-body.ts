@@ -77,8 +77,8 @@ const schema = z.object({
 });
 
 /**
- * Reads the output of a template; a text is a template's own text. @throws UnreadableBody that names every mistake and
- * its position
+ * Reads the output of a template; an output given as one string counts as the template's own text. @throws
+ * UnreadableBody that names every mistake and its position
  */
 export function readPediaClusterBody(printed: string | readonly Part[]): PediaClusterBody {
   const parts = typeof printed === 'string' ? [{ text: printed, isValue: false }] : printed;

@@ -65,7 +65,10 @@ function faultOf(
   return undefined;
 }
 
-/** Puts printed values into a scalar. Returns false if an unquoted scalar would then be something else. */
+/**
+ * Puts printed values into a scalar. Returns false if the text of an unquoted scalar would then not be parsed as a
+ * single scalar.
+ */
 function putInto(scalar: Scalar, filled: (text: string) => string): boolean {
   const text = filled(scalar.source ?? '');
   if (scalar.type !== 'PLAIN') {
@@ -87,8 +90,8 @@ function putInto(scalar: Scalar, filled: (text: string) => string): boolean {
 
 /**
  * Whether a text without white space around it may be one scalar of YAML: in quotes as a whole, or without comments,
- * keys, tags and whatever else has a meaning in YAML. The parser alone would not do: it takes seconds for a value of
- * many anchors or colons.
+ * keys, tags and whatever else has a meaning in YAML. Tested before the YAML parser is called, because the parser takes
+ * seconds for a value of many anchors or colons.
  */
 function isOneText(text: string): boolean {
   if (text.startsWith('"')) return /^"(?:[^"\\]|\\.)*"$/s.test(text);
@@ -96,7 +99,10 @@ function isOneText(text: string): boolean {
   return !/^(?:[[\]{},#&*!|>%@`]|[-?:](?:\s|$))|:(?:\s|$)|\s#|[\r\n]/.test(text);
 }
 
-/** The fields and indices that lead to a node, of the nodes above it. For a key, those of its mapping. */
+/**
+ * The path of a node: the fields and list indices that lead to it from the root. The path of a key is that of the
+ * mapping that has the key.
+ */
 function fieldsTo(path: readonly unknown[], node: Node): readonly PropertyKey[] {
   return path.flatMap((above, depth): readonly PropertyKey[] => {
     const below = path[depth + 1] ?? node;

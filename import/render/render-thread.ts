@@ -19,7 +19,7 @@ export type Rendered =
   | { readonly value: string | PediaClusterBody }
   | { readonly error: 'TemplateError' | 'TemplateTooDear' | 'UnreadableBody'; readonly message: string };
 
-/** A policy is rendered for many objects, one after the other. */
+/** Parsed templates by their text. The templates of a policy are rendered for many objects, one after the other. */
 const compiled = makeRecent<Template>({ maxEntries: 100 });
 
 function render({ template: text, data, as }: RenderJob): Rendered {

@@ -7,7 +7,7 @@ import { TemplateError, TemplateTooDear } from '../template/template.ts';
 import { UnreadableBody, type PediaClusterBody } from './pedia-cluster-body.ts';
 import type { RenderJob, Rendered } from './render-thread.ts';
 
-/** Renders templates with data; those of different policies take turns. */
+/** Renders templates with data. When templates of several policies wait, the policies take turns. */
 export interface TemplateRenderer {
   /**
    * Renders a template to text.
@@ -23,7 +23,10 @@ export interface TemplateRenderer {
   close(): void;
 }
 
-/** Rendering ends by itself after 200 ms; the rest is for reading what it printed, and for a busy machine. */
+/**
+ * Milliseconds after which the thread is ended. Rendering ends by itself after 200 ms; the rest of the time is for
+ * reading the output, and for a busy machine.
+ */
 const deadlineMs = 1_000;
 const memoryMegabytes = 256;
 

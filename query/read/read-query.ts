@@ -46,7 +46,7 @@ export interface ListOptions extends AskedConditions {
   readonly page: PageAsked;
   /** True when the parameter `continue` is given. */
   readonly isContinued: boolean;
-  /** As given, like the four options after it: they are validated when the answer is planned. */
+  /** As the client sent it, like the four options after it. They are validated when the answer is planned. */
   readonly resourceVersion: string | undefined;
   readonly resourceVersionMatch: string | undefined;
   readonly timeoutSeconds: string | undefined;

@@ -1,5 +1,5 @@
 // Reads Clusterpedia's SQL parameters: `whereSQL`, or `whereSQLStatement` with the values of its question marks. They
-// are off by default, as there. What they contain is parsed, and never becomes a part of an SQL statement.
+// are off by default, as in Clusterpedia. What they contain is parsed, and never becomes a part of an SQL statement.
 import { GatewayError } from '../../model/errors.ts';
 import { jsonIn } from '../../lib/json/exact-json.ts';
 import { bad, type Parameters } from '../parameters.ts';

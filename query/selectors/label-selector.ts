@@ -5,7 +5,10 @@ import { GatewayError } from '../../model/errors.ts';
 import { SelectorError, parseRequirements, type WrittenRequirement } from './lexer.ts';
 import type { LabelRequirement } from '../list-query.ts';
 
-/** Characters; a longer selector is refused. kubectl sends far less. This length is parsed in a few milliseconds. */
+/**
+ * The most characters of a selector; a longer one is refused. kubectl sends far less. This length is parsed in a few
+ * milliseconds.
+ */
 export const maxSelectorLength = 32 * 1024;
 export const maxRequirements = 256;
 

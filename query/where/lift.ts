@@ -1,6 +1,6 @@
-// Moves the parts of a `whereSQL` expression that a query can say in other ways to the fields that say them. Stores
-// have indexes for those: lists of clusters, namespaces and names, times of creation, and conditions on fields. What
-// remains is tested by its own SQL, or in the JSON of each object.
+// Moves parts of a `whereSQL` expression to other fields of the query that have the same meaning. Stores have indexes
+// for these fields: lists of clusters, namespaces and names, times of creation, and conditions on fields. What remains
+// is tested by its own SQL, or in the JSON of each object.
 import type { PathStep } from '../../lib/json/raw-json.ts';
 import type { FieldRequirement, ListQuery } from '../list-query.ts';
 import { amongTexts, isLeaf, type Comparison, type Leaf, type Operand, type Predicate } from '../predicate.ts';
@@ -8,7 +8,7 @@ import { mergeComparisons } from './merge.ts';
 
 type Draft = { -readonly [Key in keyof ListQuery]: ListQuery[Key] };
 
-/** The same query with as little as possible in `where`. */
+/** Returns a query that matches the same rows and has as little as possible in `where`. */
 export function liftWhere(query: ListQuery): ListQuery {
   if (query.where === undefined) return query;
   const { where, ...draft }: Draft = query;
@@ -114,7 +114,8 @@ export function requirementsOf(leaf: Leaf): readonly FieldRequirement[] | undefi
   const among = amongTexts(leaf);
   if (among === undefined || !among.texts.every((text) => isSameText(leaf.left, text))) return undefined;
   if (!among.isNegated) return [{ path, operator: 'In', values: among.texts }];
-  // JSON null differs from every text for JSON_EXTRACT, and is NULL for `->>`.
+  // JSON_EXTRACT reads a JSON null as a value that differs from every text, which conditions on fields cannot express.
+  // `->>` reads it as NULL.
   if (type !== 'text') return undefined;
   return [
     { path, operator: 'NotIn', values: among.texts },
@@ -123,8 +124,8 @@ export function requirementsOf(leaf: Leaf): readonly FieldRequirement[] | undefi
 }
 
 /**
- * Whether a value at the path equals this text exactly when it is a scalar that is written like this. Numbers can be
- * written in several ways, and objects and lists have a text, too.
+ * Whether a value at the path equals this text exactly when the value is a scalar that is written like this. False when
+ * the text may be a number, which can be written in several ways, or an object or list as text.
  */
 function isSameText(operand: Operand, text: string): boolean {
   if (operand.kind !== 'path') return false;

@@ -1,11 +1,11 @@
-// Makes one set of many comparisons of the same value: `name = 'a' OR name = 'b'` is `name IN ('a', 'b')`. A set is
-// looked up once for each row, and stores have indexes for some sets.
+// Joins comparisons of the same value into one set: `name = 'a' OR name = 'b'` becomes `name IN ('a', 'b')`. A set
+// needs one look-up for each row, and stores have indexes for some sets.
 import { amongTexts, type Predicate, type Reference } from '../predicate.ts';
 import { printPath } from '../path.ts';
 
 /**
- * The same expression with one set for each value that is compared with texts, and without an `or` in an `or` or an
- * `and` in an `and`.
+ * The same expression with all texts that a value is compared with in one set, and with `or` in `or` and `and` in `and`
+ * joined.
  */
 export function mergeComparisons(predicate: Predicate): Predicate {
   if (predicate.kind !== 'and' && predicate.kind !== 'or') return predicate;

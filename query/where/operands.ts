@@ -5,21 +5,21 @@ import { canonicalJson } from '../json-text.ts';
 import { readTimeMs } from '../times.ts';
 import type { Comparison, Leaf, Literal, Operand, ValueType } from '../predicate.ts';
 
-/** A condition in which NULL stands, so that it is neither true nor false. */
+/** The result of a comparison with NULL, which is neither true nor false. */
 export interface Unknown {
   readonly kind: 'unknown';
 }
 
 export const unknown: Unknown = { kind: 'unknown' };
 
-/** Why two values cannot be compared. The parser adds where they are. */
+/** Why two values cannot be compared. The parser adds their position in the expression to the message. */
 export class NotComparable extends Error {}
 
 /**
  * The comparison of two values.
  * @param name of the parameter, for messages about times
  * @throws NotComparable when PostgreSQL (or MySQL, for JSON_EXTRACT) would refuse it, or would not compare what is
- *   meant; GatewayError BAD_REQUEST for a time that is none
+ *   meant; GatewayError BAD_REQUEST for a text that is not a time
  */
 export function comparison(name: string, operator: Comparison, left: Operand, right: Operand): Leaf | Unknown {
   if (left.type === 'null' || right.type === 'null') return unknown;
@@ -41,7 +41,7 @@ const mirrored: Readonly<Record<Comparison, Comparison>> = {
   '>=': '<=',
 };
 
-/** A text literal, read as the type of what it is compared with. */
+/** A text literal, read as a value of the type with which it is compared. */
 function coerced(name: string, operand: Operand, type: Operand['type']): Operand {
   if (operand.kind !== 'literal' || operand.type !== 'text') return operand;
   if (type === 'time') return { kind: 'literal', type, value: readTimeMs(name, operand.value) };

@@ -15,7 +15,7 @@ import type { Comparison, Leaf, Operand, Predicate } from '../predicate.ts';
 import { TokenReader } from './tokens.ts';
 import { ValueReader, type Parameter } from './values.ts';
 
-/** Parentheses and NOTs within each other; more are refused. */
+/** How deep parentheses and NOT may be nested. Deeper expressions are refused. */
 const deepest = 100;
 /** The most comparisons of an expression, and the most values of all its sets. */
 const mostLeaves = 400;
@@ -67,7 +67,7 @@ class Parser {
     return this.#orAfter(this.#not());
   }
 
-  /** The rest of a condition of which the first part was read. */
+  /** Reads the ANDs and ORs that follow a condition, with the conditions that they join to it. */
   #orAfter(first: Parsed): Parsed {
     const and = (one: Parsed): Parsed => this.#joined('and', 'AND', one, () => this.#not());
     return this.#joined('or', 'OR', and(first), () => and(this.#not()));
@@ -89,7 +89,10 @@ class Parser {
     return this.#conditionOf(at, this.#primary());
   }
 
-  /** The condition that begins with what was read at a place. */
+  /**
+   * Returns the condition that was read, or makes one of the value that was read and the operator after it. @param at
+   * position of the node, for messages
+   */
   #conditionOf(at: number, node: Node): Parsed {
     if ('condition' in node) return node.condition;
     const { value } = node;
@@ -100,7 +103,10 @@ class Parser {
     throw this.#tokens.fault('a comparison is expected: = <> < > IN LIKE BETWEEN IS NULL', at);
   }
 
-  /** The condition on a value that begins with the next token; undefined when that is no operator. */
+  /**
+   * Reads an operator and what follows it, and makes a condition on the value before it; undefined when no operator
+   * follows.
+   */
   #about(left: Operand): Parsed | undefined {
     const operator = this.#comparison();
     if (operator !== undefined) {
@@ -141,7 +147,8 @@ class Parser {
     const { at } = this.#tokens.next;
     const values = this.#set();
     this.#inSets += values.length;
-    if (this.#inSets > mostValues) throw this.#tokens.fault(`the sets have more than ${mostValues} values`, at);
+    if (this.#inSets > mostValues)
+      throw this.#tokens.fault(`the sets of IN have more than ${mostValues} values together`, at);
     const known = values.filter(({ type }) => type !== 'null');
     const hasNull = known.length < values.length || values.length === 0;
     const texts = known.flatMap((value) => (value.kind === 'literal' && value.type === 'text' ? [value.value] : []));
@@ -202,7 +209,7 @@ class Parser {
     return 'value' in node ? { value: this.#values.withArrows(node.value) } : node;
   }
 
-  /** What stands in parentheses: a value when nothing follows it, otherwise a condition. */
+  /** Reads what is between parentheses: a value when nothing follows it, otherwise a condition. */
   #inParentheses(): Node {
     const node = this.#unclosed();
     this.#tokens.expect(')');
@@ -230,7 +237,10 @@ class Parser {
   }
 }
 
-/** The condition without NOT and NULL. @param isNegated whether the opposite is meant */
+/**
+ * Returns a condition that means the same and has neither NOT nor NULL in it. @param isNegated whether the opposite of
+ * the condition is meant
+ */
 function normalized(condition: Parsed, isNegated: boolean): Predicate {
   switch (condition.kind) {
     case 'unknown':

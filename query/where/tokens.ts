@@ -83,7 +83,7 @@ export class TokenReader {
     return this.#tokens[this.#at]!;
   }
 
-  /** The next token, which is then behind the reader. */
+  /** Returns the next token and moves on to the one after it. */
   take(): Token {
     return this.#tokens[this.#at++]!;
   }
@@ -120,7 +120,7 @@ export class TokenReader {
     return kind === 'end' ? 'the end' : shownText(value);
   }
 
-  /** The error for what stands at the next token, or at another place. */
+  /** Makes the error that the expression cannot be read at the next token, or at another position. */
   fault(why: string, at = this.next.at): Error {
     return fault(this.name, at, why);
   }

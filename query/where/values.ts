@@ -91,7 +91,10 @@ export class ValueReader {
     return { kind: 'path', path, type: 'json' };
   }
 
-  /** A value with the arrows that follow it. @throws GatewayError BAD_REQUEST */
+  /**
+   * Reads the arrows (`->`, `->>`, `#>`, `#>>`) that follow a value, and returns what they lead to. @throws
+   * GatewayError BAD_REQUEST
+   */
   withArrows(start: Operand): Operand {
     let value = start;
     for (;;) {

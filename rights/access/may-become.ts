@@ -17,18 +17,18 @@ export type Way = 'Impersonate' | 'CreateToken' | 'CreatePod' | 'Bind' | 'Escala
 /** A binding by which its subjects could come to the right. */
 export interface Becoming extends Finding {
   readonly way: Way;
-  /** As whom they could act; empty for `Bind` and `Escalate`. */
+  /** The subjects as whom those of the binding could act; empty for `Bind` and `Escalate`. */
   readonly becomes: readonly Subject[];
 }
 
 type Asked = Pick<ResourceAccess, 'verb' | 'group' | 'resource' | 'subresource'>;
-/** Makes the test whether the rule of a finding reaches a subject that has the right. */
+/** Makes a test for a binding's rule: whether it gives a way to act as a certain subject that has the right. */
 type Reaches = (finding: Finding) => (subject: Subject) => boolean;
 
 interface WayOf extends Asked {
   readonly way: Way;
   readonly reaches: Reaches | undefined;
-  /** The request is outside of namespaces, so that no RoleBinding allows it. */
+  /** True when the request is outside of namespaces, so that no RoleBinding allows it. */
   readonly isClusterWide?: true;
 }
 
@@ -83,7 +83,9 @@ export function* mayBecome(
   }
 }
 
-/** Whether nothing is to be said of a subject: it has the right already, or every right. */
+/**
+ * Whether a subject is left out of the answer, because it has this right already, or every right (`system:masters`).
+ */
 function isIdle(key: SubjectKey, have: ReadonlySet<SubjectKey>): boolean {
   return have.has(key) || key === `g:${mastersGroup}`;
 }
@@ -95,13 +97,16 @@ function reachesName(kind: Subject['kind']): Reaches {
   };
 }
 
-/** Whether a rule about ServiceAccounts, or about pods that run as them, reaches one that has the right. */
+/**
+ * Whether a rule about ServiceAccounts, or about pods that run as them, covers a ServiceAccount (or a group of them)
+ * that has the right.
+ */
 function reachesAccount({ rule, binding }: Finding): (subject: Subject) => boolean {
   const isNamed = namedBy(rule.resourceNames);
   const isIn = (namespace: string): boolean => binding.namespace === '' || binding.namespace === namespace;
   return (subject) => {
     if (subject.kind === 'ServiceAccount') return isIn(subject.namespace!) && isNamed(subject.name);
-    // These groups have a ServiceAccount of any name in them.
+    // The groups below contain ServiceAccounts of any name, so the names in the rule do not matter.
     if (subject.kind !== 'Group') return false;
     if (subject.name === 'system:serviceaccounts') return true;
     return subject.name.startsWith('system:serviceaccounts:') && isIn(subject.name.slice(23));

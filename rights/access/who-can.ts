@@ -10,7 +10,7 @@ import type { RbacKind, RbacView } from '../rbac/rbac-view.ts';
 /** A request for a resource. */
 export interface ResourceAccess extends ResourceType {
   readonly verb: string;
-  /** Such as `log`; '' for the resource itself. */
+  /** The subresource of the request, such as `log`; '' for the resource itself. */
   readonly subresource: string;
   /** The name in the request; '' for a request without one, undefined for any name. */
   readonly name: string | undefined;
@@ -49,8 +49,9 @@ export interface KnownRbac {
   /** Whether objects of the type are in namespaces; undefined when that is unknown. */
   readonly isNamespaced: (type: ResourceType) => boolean | undefined;
   /**
-   * Called with the number of comparisons of every rule, name or subject with every other. A tenant can make these
-   * numbers large with few objects. Throws when there were too many. Security: only what the caller may read counts.
+   * Called before rules, names or subjects are compared with each other, with the number of comparisons. A tenant can
+   * make this number large with few objects. Throws when there were too many. Security: only what the caller may read
+   * counts.
    */
   readonly spend?: (comparisons: number) => void;
 }

@@ -146,8 +146,9 @@ class CompiledRbac implements RbacFeed {
 
   #granted(user: Subject, verb: RowVerb, type: ScopedType): Grant {
     const reaches = new Map<readonly PolicyRule[], RuleReach>();
-    // The namespaces in which a role was looked at: whoever may write in one namespace can bind a role with thousands
-    // of names to everybody, thousands of times.
+    // The namespaces in which each role was already looked at, so that it is looked at once in each. Otherwise whoever
+    // may write in one namespace could bind a role with thousands of resourceNames to everybody thousands of times,
+    // which would make each decision slow.
     const looked = new Map<readonly PolicyRule[], Set<string>>();
     const isNamespace = isNamespaceType(type);
     const inNamespaces: string[] = [];
@@ -181,7 +182,7 @@ function isNamespaceType({ group, resource }: ScopedType): boolean {
 
 /**
  * Whether a binding in this namespace ('' for a ClusterRoleBinding) can grant the verb for the type. RoleBindings do
- * not apply to cluster-scoped types. The exception is a get of one Namespace: Kubernetes treats that as a request
+ * not apply to cluster-scoped types. An exception is a get of one Namespace object: Kubernetes treats that as a request
  * inside this namespace (apiserver:pkg/endpoints/request).
  */
 function appliesIn(namespace: string, verb: RowVerb, type: ScopedType): boolean {

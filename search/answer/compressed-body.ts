@@ -40,7 +40,7 @@ function mayCompress({ inbound, headers }: Pick<IndexRequest, 'inbound' | 'heade
 
 const gzipHeaders: readonly string[] = ['Content-Encoding', 'gzip', 'Vary', 'Accept-Encoding'];
 
-/** What the head of an answer contains besides its status. */
+/** The parts of the head of an answer besides its status. */
 export interface AnswerHead {
   readonly warnings: readonly Warning[];
   readonly contentType?: string | undefined;

@@ -17,11 +17,14 @@ export interface RowDocument {
 }
 
 /**
- * After making rows for so many milliseconds, the event loop may handle other work: columns are written by the authors
- * of CRDs, and a row of theirs may take some milliseconds.
+ * After making rows for so many milliseconds, the event loop may handle other work: the authors of CRDs decide what the
+ * columns of their types compute, and one row may take some milliseconds.
  */
 const atOnceMs = 10;
-/** Bytes of rows after which they are sent. Cells may be many times as long as the object that they are made of. */
+/**
+ * Rows are sent when they have this many bytes. The cells of a row may be many times as long as the object that they
+ * are made of.
+ */
 const mostAtOnce = 4 << 20;
 
 /** Sends all rows and ends the answer. @throws GatewayError (rejects) only while nothing has been sent */
@@ -54,7 +57,9 @@ export async function sendRows(
 
 type Items = readonly Uint8Array[];
 
-/** Writes each chunk of rows, and gives the rows of one chunk, or as many of them as may be sent at once. */
+/**
+ * Writes the rows of each chunk as JSON, and gives them in batches: one chunk, or as many rows as may be sent at once.
+ */
 async function* batchesOf(document: RowDocument, chunks: Page['chunks']): AsyncGenerator<Items, void, void> {
   let sinceMs = performance.now();
   for await (const chunk of chunks) {

@@ -50,8 +50,8 @@ export interface AnswerDependencies {
 }
 
 /**
- * What `fetch` of a kind may use. Its store cannot be asked for rows: `reads` does that, and records how new the rights
- * in the answers are.
+ * What the `fetch` function of a kind of request may use. Rows are read through `reads` only, because it records how
+ * new the rights in each answer are. So `store` lacks the methods that read rows.
  */
 export interface FetchDependencies extends Omit<AnswerDependencies, 'store'> {
   readonly store: Omit<IndexStore, keyof Reads>;

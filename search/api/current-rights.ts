@@ -19,7 +19,7 @@ export type Reads = Pick<IndexStore, 'list' | 'count' | 'facets' | 'values'>;
 
 /** The functions that read what a plan allows. @param P the type of the plan */
 export interface ScopedReading<P, F> {
-  /** The part of the plan that depends on rights; undefined for a plan that needs no rights. */
+  /** Returns the part of the plan that the caller's rights decide; undefined for a plan that needs no rights. */
   readonly scopedBy: (plan: P) => ScopedPlan | undefined;
   /** Reads rows. It must do so with the given methods alone: they record the `rightsVersion` of each answer. */
   readonly read: (plan: P, reads: Reads) => F | Promise<F>;

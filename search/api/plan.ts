@@ -14,7 +14,7 @@ import { clusterWarnings, prunedWarnings, unheldWarnings } from '../catalog/clus
 import type { ScopedPlan } from './current-rights.ts';
 import type { AskedType, PlanQuestion } from '../request/plan-question.ts';
 
-/** What a plan is made with, besides the request. */
+/** The parts of the index that are needed to make a plan, besides the request. */
 type PlanDependencies = Pick<AnswerDependencies, 'rights' | 'catalog' | 'sync' | 'now'>;
 
 /** The caller's rights to the requested types, with the catalog of indexed types at that time. */
@@ -29,8 +29,8 @@ export interface Visibility {
 /** The types and rows from which a request is answered. */
 export interface Plan extends ScopedPlan {
   /**
-   * How each requested type that exists is shown. Not empty for a request about a single type, unless it sets
-   * `mayBeNone`.
+   * Each requested type that exists, and in which version it is shown. Not empty for a request about a single type,
+   * unless the request sets `mayBeNone`.
    */
   readonly views: readonly TypeView[];
   readonly warnings: readonly Warning[];
@@ -72,7 +72,7 @@ export async function planOf(visibility: Visibility, dependencies: PlanDependenc
   return { views, scope: shown.scope, rightsUpTo, warnings: [...faults, ...shown.warnings, ...pruned, ...unheld] };
 }
 
-/** The views in which the requested types are shown, and the rows that these views can show. */
+/** The requested types, each in the version in which it is shown, and the rows that can be shown in that version. */
 interface Shown extends ReturnType<typeof scopeOfViews> {
   readonly views: readonly TypeView[];
 }
@@ -203,7 +203,7 @@ export async function visibleAt(
   return scope && (await planOf({ ...visibility, answer: { ...visibility.answer, scope } }, dependencies)).scope;
 }
 
-/** The query limited to the types that have a view. When no type has one, the query matches nothing. */
+/** The query limited to the types that can be shown (`views`). When no type can be, the query matches nothing. */
 export function queryOf(query: ListQuery, views: readonly TypeView[]): ListQuery {
   const there = new Set(views.map(({ type }) => typeKey(type)));
   return { ...query, types: query.types.filter((type) => there.has(typeKey(type))) };

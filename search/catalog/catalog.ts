@@ -15,7 +15,7 @@ import { scopeConcerns, scopeWithout } from '../request/visible.ts';
 /** The apiVersion of documents that only the index has, such as counts and facets. */
 export const searchVersion = 'search.portcullis.io/v1alpha1';
 
-/** A type of one cluster. */
+/** A type that one cluster serves. */
 export type ServedType = Pick<StoredType, 'incarnation' | 'type'>;
 
 /** A type of one cluster of which the index has no rows. */
@@ -29,10 +29,13 @@ export interface Catalog {
   /** The types of which the index stores no objects, one entry for each cluster that serves them. */
   readonly live: readonly ServedLive[];
   of(type: TypeKey): readonly StoredType[];
-  /** The elements of `live` of this type. */
+  /** The types in `live` that have this key, one entry for each cluster. */
   liveOf(type: TypeKey): readonly ServedLive[];
   has(incarnation: string, type: TypeKey): boolean;
-  /** The names of the clusters whose discovery was read, so that `live` has all of their types that belong there. */
+  /**
+   * The names of the clusters whose discovery was read, so that `live` has every type of theirs of which the index
+   * stores no objects.
+   */
   readonly discovered: ReadonlySet<string>;
 }
 
@@ -47,8 +50,8 @@ export interface CatalogSources {
   /** Says of each cluster which of its types are up to date in the index. */
   readonly sync: Pick<SyncView, 'state' | 'version'>;
   /**
-   * Whether a stored type may be served although its cluster is not being followed at the moment: true when the
-   * configuration selects it.
+   * Whether a stored type may be served although its cluster is not being listed and watched at the moment: true when
+   * the configuration selects it.
    */
   readonly isChosen: (stored: StoredType) => boolean;
 }
@@ -75,7 +78,7 @@ export function makeCatalogReader(
     return made.catalog;
   };
   // Right after a start, and while a damaged store is built anew, the catalog is empty for a moment. An empty catalog
-  // must not be used any more once types are known, or they would be reported as missing.
+  // must not be used any more once types are known, or requests for them would get 404.
   const isOutdated = (): boolean => made?.catalog.all.length === 0 && made.version !== sync.version;
   return () => {
     if (read !== undefined && nowMs() - readAtMs < maxAgeMs && !isOutdated()) return read;

@@ -83,8 +83,8 @@ export interface AskedOf {
 }
 
 /**
- * The warnings of one answer, sorted by cluster. Each cluster has at most one warning for each kind of fault, whatever
- * the number of types.
+ * The warnings of one answer, sorted by cluster. Each cluster has at most one warning for each kind of fault, even when
+ * many types have the fault.
  */
 export function clusterWarnings(
   { types, clusters }: AskedOf,
@@ -181,7 +181,7 @@ function named(types: readonly TypeState[]): string {
   return names.length <= 3 ? names.join(', ') : `${names.length} types`;
 }
 
-/** Whether the caller may see all objects of a type. Only then may numbers of its objects be told. */
+/** Whether the caller may see all objects of a type. Only then may the caller learn how many objects the type has. */
 function seesAll({ incarnation }: PartState, { grants }: ScopeAnswer['scope']): (state: TypeState) => boolean {
   const mine = grants.get(incarnation?.id ?? '');
   return ({ type }) => mine?.get(typeKey(type)) === 'all';

@@ -24,8 +24,9 @@ export interface OpenapiDocuments {
   /**
    * Reads the document for one caller. It is that of the cluster with the newest Kubernetes version; in a group with
    * custom types that of the cluster with the most types, since the age of their schemas cannot be compared between
-   * clusters. If several are equal, the other of the two decides, then the name, so that the same clusters always give
-   * the same document. The next cluster follows when a document cannot be read.
+   * clusters. Between clusters that are equal in this, the other of the two measures decides, and then the cluster's
+   * name, so that the same clusters always give the same document. The next cluster follows when a document cannot be
+   * read.
    * @param having the types of the group and version that the caller may see, once for each cluster
    * @returns undefined when no cluster could describe any of the types
    */
@@ -34,7 +35,7 @@ export interface OpenapiDocuments {
 
 /**
  * How many clusters are asked at the same time: first the preferred one alone, which most often answers, then more. So
- * clusters that do not answer make a caller wait four times at most.
+ * a caller waits at most four times for clusters that do not answer.
  */
 const askedAtOnce = [1, 7, 8, 8] as const;
 const answersBytes = 24 * 1024 * 1024;
@@ -87,7 +88,9 @@ export function makeOpenapiDocuments(
   };
 }
 
-/** What a document that is not OpenAPI says: nothing about any type. */
+/**
+ * Used in place of a document that is not OpenAPI, so that another cluster's document is taken. It describes no type.
+ */
 const nothing: Answer = { body: Buffer.alloc(0), digest: '', resources: new Set() };
 
 function makeAnswer(text: Buffer, group: string, version: string, names: readonly string[]): Answer {

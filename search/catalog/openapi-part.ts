@@ -4,7 +4,7 @@ import { isJsonObject, listAt, objectAt } from '../../lib/objects/json-object.ts
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 
-/** What is shown of an OpenAPI document. */
+/** The part of an OpenAPI document that a caller may see. */
 export interface OpenapiPart {
   readonly document: JsonObject;
   /** Those of the wanted resources that the document describes. */

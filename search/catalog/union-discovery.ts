@@ -1,6 +1,6 @@
-// Makes discovery documents for the types that the caller may see, as if one API server had them all, in the old and in
-// the aggregated form (KEP-3352). Nothing of a cluster that the caller may not reach may be visible, not even a version
-// or a short name.
+// Makes discovery documents for the types that the caller may see, as if one API server had them all, in the form of
+// one document for each group and version, and in the aggregated form (KEP-3352). Nothing of a cluster that the caller
+// may not reach may be visible, not even a version or a short name.
 import type { StoredType } from '../../store/store.ts';
 import { typeKey } from '../../query/types.ts';
 import type { LiveType, TypeInfo, TypeKey } from '../../query/types.ts';

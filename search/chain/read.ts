@@ -16,8 +16,9 @@ import { readCollection, readCollectionNames } from '../kinds/read-collections.t
 import { readFreshness, readPosted, readValues } from '../kinds/read-types.ts';
 
 /**
- * Parts that serve watches, or refuse by themselves those that they do not serve, and the numbers for Prometheus, which
- * are no resource: kube-apiserver ignores `watch` there.
+ * The kinds of paths for which `watch=true` is not refused by refuseWatch(). Most serve watches, or refuse by
+ * themselves those that they do not serve. `fleet`, the numbers for Prometheus, is not a resource; kube-apiserver
+ * ignores `watch` at such paths.
  */
 const watchedOrNoResource: ReadonlySet<IndexPart['part']> = new Set([
   'resources',
@@ -37,7 +38,7 @@ export async function read(request: IndexRequest, dependencies: AnswerDependenci
   return questionOf(request, dependencies);
 }
 
-/** A client that asks for a watch waits for events; an object or a list would be read as a broken one. */
+/** Refuses `watch=true`. The client would wait for events, and would take an object or a list for a malformed event. */
 function refuseWatch({ asked: { part }, query }: IndexRequest): void {
   if (urlParameters(query.slice(1)).flag('watch') !== true) return;
   const what = part === 'indexes' ? 'indexes cannot be watched' : `${part} of an index cannot be watched`;

@@ -93,8 +93,8 @@ export function planDocument(
 }
 
 /**
- * The types that OpenAPI documents have. Those of resource metrics are not among them: discovery has them while their
- * server is down, too, and then there is no document.
+ * The types that OpenAPI documents have. Those of metrics.k8s.io are left out: discovery has them even while the
+ * metrics server is down, and then no cluster has a document for them.
  */
 function describedTypes({ stored, live }: VisibleTypes): readonly ServedType[] {
   return [...stored, ...live.filter(({ type }) => type.group !== resourceMetricsGroup)];

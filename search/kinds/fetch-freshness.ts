@@ -37,7 +37,10 @@ export function fetchFreshness(
   return { kind: 'Freshness', apiVersion: searchVersion, resourceVersion: store.resourceVersion(), clusters };
 }
 
-/** What the index cannot store. How many objects and which may only be told to who may see all of the type. */
+/**
+ * What the index cannot store of a type. The number of these objects and an example are shown only to callers who may
+ * see all objects of the type.
+ */
 function leftOutOf({ leftOut }: TypeState, seesAll: boolean): object {
   if (leftOut === undefined) return {};
   return { leftOut: seesAll ? { objects: leftOut.count, example: leftOut.example } : {} };

@@ -155,8 +155,8 @@ export function watchLimit(
   { timeoutMs }: WatchStart,
   { aggregatedWatchMs }: AnswerDependencies,
 ): number | undefined {
-  // A hub's kube-apiserver does not recognise these paths as a watch and ends it after 60 s. A watch that ends properly
-  // before that loses no events.
+  // A hub's kube-apiserver does not recognise a watch at these paths, and cuts the request after 60 s. So the gateway
+  // ends the watch before that, so that no events are lost.
   const isTakenForShort =
     asked.part === 'resources' || asked.part === 'cache' || (asked.part === 'collections' && asked.name !== undefined);
   const limits = [timeoutMs, aggregated && isTakenForShort ? aggregatedWatchMs : undefined];

@@ -32,7 +32,8 @@ export async function readLive(
 ): Promise<LiveQuestion | undefined> {
   const { part } = request.asked;
   if (part !== 'resources' && part !== 'proxy') return undefined;
-  // Without a store nothing is known of types, and a request that is forwarded does not need to.
+  // While the store cannot be read, it is not known which types are indexed. That is no error here, because a request
+  // that is forwarded to a cluster does not need the store.
   const first = await catalog().catch(() => undefined);
   if (first === undefined || isIndexed(first, path)) return undefined;
   const parameters = urlParameters(request.query.slice(1));

@@ -28,7 +28,7 @@ export interface RowsPlan extends Plan {
   readonly query: ListQuery;
 }
 
-/** The plan of a list, with the resourceVersion that it must show. */
+/** The plan of a list, with the resourceVersion whose rows the list must show. */
 export interface PagePlan extends RowsPlan {
   readonly version: ListVersion;
 }

@@ -8,7 +8,7 @@ import type { CollectionDefinition } from '../collections/definitions.ts';
 import type { CollectionNamesQuestion, CollectionQuestion } from '../api/question.ts';
 import type { IndexRequest } from '../request/request.ts';
 
-/** What requests for collections are read with. */
+/** What is needed to read a request for collections, besides the request. */
 export interface CollectionsOf {
   /** The collections that administrators have defined. */
   readonly own: readonly CollectionDefinition[];

@@ -12,7 +12,8 @@ export interface IndexOperations {
   /** Returns the index's status as a JSON object without `kind`. @throws GatewayError (rejects) INDEX_UNAVAILABLE */
   status(): Promise<object>;
   /**
-   * Moves a cluster to a replica, which follows it until the replica ends. All clusters of the same shard move with it.
+   * Moves a cluster to a replica, which lists and watches it until the replica ends. The other clusters of its shard
+   * (the group of clusters that one replica reads) move, too.
    * @param to name of the replica; undefined to let the replicas distribute the shard again
    * @returns a sentence for the operator that says what was done
    * @throws GatewayError (rejects) CLUSTER_NOT_FOUND, NOT_FOUND, BAD_REQUEST
@@ -31,7 +32,10 @@ export interface IndexOperations {
 export interface OperatedIndex {
   readonly state: () => readonly ClusterState[];
   readonly requests: RebuildRequests;
-  /** Which replica follows which shard. Undefined for SQLite, where one process follows all clusters. */
+  /**
+   * Which replica lists and watches the clusters of which shard. Undefined for SQLite, where one process watches all
+   * clusters.
+   */
   readonly leases: Leases | undefined;
   /** Returns the state of the PostgreSQL database. Undefined for SQLite. */
   readonly database: (() => DatabaseStatus) | undefined;
@@ -97,7 +101,10 @@ function storeStatus(status: DatabaseStatus | undefined): object {
   return { kind: 'PostgreSQL', name, form, ...(fault === undefined ? {} : { fault }), ...seconds };
 }
 
-/** Returns one object for each running replica, with the numbers of shards and clusters that it follows. */
+/**
+ * Returns one object for each running replica, with the numbers of shards (groups of clusters) and clusters that it
+ * reads.
+ */
 function replicasOf(
   living: readonly string[],
   owners: readonly string[],
@@ -120,7 +127,7 @@ function clusterStatus(state: ClusterState, replica: string | undefined): object
   };
 }
 
-/** Whether the index has all objects of every type that it follows in a cluster. */
+/** Whether the index has all objects of every type that it should have of a cluster. */
 function isWhole({ fault, types }: ClusterState): boolean {
   return fault === undefined && types.length > 0 && types.every((type) => type.isWhole);
 }

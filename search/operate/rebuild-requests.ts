@@ -1,7 +1,7 @@
 // Stores which clusters must be rebuilt, that is, read again from the beginning. The process that gets such a request
-// need not be the one that follows the cluster. So the request is stored in the folder or database of the index until
-// the process that follows the cluster has carried it out. If that process ends before, the next process that follows
-// the cluster does it.
+// need not be the one that lists and watches the cluster. So the request is stored in the folder or database of the
+// index until the process that watches the cluster has carried it out. If that process ends before, the next one that
+// watches the cluster does it.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SharedValues } from '../../store/postgres/shared-values.ts';

@@ -1,6 +1,7 @@
 // Turns one entry of the change log into what one watcher sees: an addition, a change, a deletion or nothing. When an
-// object stops matching the watch's selector, the watcher gets a deletion with the last body that matched. When the
-// watcher loses the right to see an object, the deletion has only the object's identity, never a newer body.
+// object stops matching the watch's selector, the watcher gets a deletion with the last state of the object that
+// matched. When the watcher loses the right to see an object, the deletion has only the object's identity, never a
+// newer state.
 import type { LogEntry } from '../../store/store.ts';
 import type { RowKey } from '../../query/types.ts';
 import { typeKey } from '../../query/types.ts';
@@ -29,7 +30,10 @@ export function changeOf(entry: LogEntry, isAskedFor: IsAskedFor): Change | unde
   return was ? { type: 'DELETED', raw: before } : undefined;
 }
 
-/** What names an object in a cluster. Nothing else of the object is sent to a watcher that may no longer see it. */
+/**
+ * The fields that name an object in a cluster. Nothing else of the object is sent to a watcher that may no longer see
+ * it.
+ */
 export interface Identity {
   readonly cluster: string;
   readonly namespace: string;

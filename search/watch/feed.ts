@@ -38,7 +38,10 @@ export interface ChangeFeed {
 }
 
 const entriesAtOnce = 500;
-/** The number of reads whose entries are kept for other watchers. Beyond it all are dropped: entries hold objects. */
+/**
+ * The number of reads whose entries are kept for other watchers. When there are more, all are dropped, because entries
+ * hold objects and take much memory.
+ */
 const mostRemembered = 16;
 /**
  * Milliseconds. Commits within this time wake the watchers once. Each cluster commits on its own, and each wake-up
@@ -46,21 +49,21 @@ const mostRemembered = 16;
  */
 const togetherMs = 10;
 
-/** A range of resourceVersions in which certain types have no changes. */
+/** A range of resourceVersions in which the types of an {@link Audience} have no changes. */
 interface Stretch {
   readonly from: string;
   readonly to: string;
 }
 
-/** The watchers that watch the same types. */
+/** The watchers that watch exactly the same types, and what is known of changes of these types. */
 interface Audience {
   readonly types: readonly TypeKey[];
   readonly listeners: Set<() => void>;
   /** The latest range of resourceVersions that is known to hold no changes of these types. */
   quiet: Stretch;
   /**
-   * What `quiet` was before watchers were last woken. Woken watchers may stand anywhere in this range. They all read on
-   * from its end, so they share one read.
+   * What `quiet` was before watchers were last woken. A woken watcher may have reached any resourceVersion in this
+   * range. All of them read on from the end of the range, so that they share one read.
    */
   quietBefore: Stretch | undefined;
 }

@@ -1,7 +1,7 @@
 // Remembers under which rights a client was given a resourceVersion. A watch that resumes from a resourceVersion must
 // first report what the user's changed rights add or remove since then. A client may resume from a resourceVersion of
-// another client's answer, so one that was never noted for this user is accepted. One that was given to the user under
-// two sets of rights, both different from the current rights, is refused.
+// another client's answer, so a resourceVersion that was never noted for this user is accepted. A resourceVersion that
+// was given to the user under two sets of rights, both different from the current rights, is refused.
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
@@ -17,7 +17,10 @@ import { typeKey } from '../../query/types.ts';
  * change log.
  */
 export interface IssuedRights {
-  /** Notes that a client was sent everything up to `position` for this question under the rights `scope`. */
+  /**
+   * Notes that a client was sent everything up to `position` for this question (user, verb, types and clusters) under
+   * the rights `scope`.
+   */
   note(question: PlanQuestion, position: string, scope: RowScope): void;
   /**
    * Returns the rights that the user had when its client was sent the events or rows up to `position`; undefined when

@@ -11,7 +11,10 @@ import { rowIdentity } from './change.ts';
 import type { Identity } from './change.ts';
 import type { ChangeFeed } from './feed.ts';
 
-/** Rows. When the watcher loses or gains more rows than this, it must list again. The next limit is for their bytes. */
+/**
+ * The most rows that a watcher may lose or gain by one change of its rights. With more, it must list again. The next
+ * constant limits the bytes of these rows.
+ */
 const mostRows = 1_000;
 const mostBytes = 32 * 1024 * 1024;
 /**
@@ -78,7 +81,8 @@ export async function rightsEvents(
     const could = scopeAllows(before, entry);
     const can = scopeAllows(after, entry);
     if (could && can) {
-      // A watch may resume after a long time, so there may be very many changes since then.
+      // A watch may resume after a long time, so there may be very many changes since then, whose bytes must be
+      // limited, too.
       bytes += (entry.before?.length ?? 0) + (entry.after?.length ?? 0);
       if (events.push({ kind: 'entry', entry }) > mostEntries || bytes > mostBytes) throw tooMany();
     }

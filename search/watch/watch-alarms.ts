@@ -40,7 +40,7 @@ export class WatchAlarms {
     this.#later = setTimeout(() => this.ring(alarm), ms);
   }
 
-  /** Whether this alarm has rung since the last call of `take` for the same alarm. */
+  /** Whether this alarm has rung since `take` was last called for it. */
   take(alarm: Alarm): boolean {
     return this.#rung.delete(alarm);
   }

@@ -10,7 +10,7 @@ import type { Change } from './change.ts';
 import { rightsEvents, type RightsEvents } from './rights-change.ts';
 import type { EventRow, WatchDependencies, WatchQuestion } from './watch-question.ts';
 
-/** Bytes. Events are collected up to this size before they are written. */
+/** Events are collected up to this number of bytes before they are written. */
 const writeBytes = 64 * 1024;
 const lineEnd = Buffer.from('}\n');
 

@@ -60,7 +60,9 @@ export interface PostgresStore extends IndexStore {
   status(): DatabaseStatus;
 }
 
-/** How this process and its database work together. Numbers are counted from when this process opened the store. */
+/**
+ * The state of this process's connections to the database. Numbers are counted from when this process opened the store.
+ */
 export interface DatabaseStatus {
   /** The server, in the form `host:port/database as user`. */
   readonly name: string;
@@ -68,7 +70,10 @@ export interface DatabaseStatus {
   readonly form: number;
   /** Why the database does not answer, with what to do; undefined when it answers. */
   readonly fault: string | undefined;
-  /** Why new connections use what the files of certificates held before; undefined when they use what those hold. */
+  /**
+   * Why new connections use what the files of certificates contained earlier; undefined when they use the present
+   * contents.
+   */
   readonly filesFault: string | undefined;
   /** Milliseconds since the database last answered a poll. */
   readonly lagMs: number;
@@ -78,7 +83,9 @@ export interface DatabaseStatus {
   readonly pool: { readonly open: number; readonly idle: number; readonly waiting: number };
   /** Number of transactions that changed something. */
   readonly commits: number;
-  /** Milliseconds that writes spent on taking numbers from the sequencer, mostly waiting for other commits. */
+  /**
+   * Milliseconds that writes spent on taking numbers (times) from the sequencer's row, mostly waiting for others.
+   */
   readonly sequencerWaitMs: number;
 }
 

@@ -18,18 +18,18 @@ export interface ConditionSql<Value, Id> {
   readonly isNoneOf: (column: TextColumn, texts: readonly string[]) => SqlFragment<Value>;
   readonly contains: (column: TextColumn, part: string) => SqlFragment<Value>;
   readonly isCreated: (operator: '>=' | '<', ms: number) => SqlFragment<Value>;
-  /** That the name contains the text in upper or lower case, or that the row has certain terms. */
+  /** SQL that is true when the name contains the text in upper or lower case, or when the row satisfies `orTerms`. */
   readonly nameContains: (lower: string, orTerms: SqlFragment<Value>) => SqlFragment<Value>;
   readonly hasTerms: (terms: TermSet<Id>) => SqlFragment<Value>;
   /**
-   * That an expression of columns alone (see match-where.ts) holds; undefined when the store cannot write it. The
+   * SQL for an expression of columns alone (see match-where.ts); undefined when the store cannot write it as SQL. The
    * expression has few comparisons, and no pattern that is searched character by character.
    */
   readonly columnsHold: (predicate: Predicate, type: TypeKey) => SqlFragment<Value> | undefined;
 }
 
 /**
- * Gives each lookup of terms that it needs, and is continued with the terms found: undefined when the path has too many
- * values to test.
+ * Compiles a query to SQL. Yields each lookup of terms (labels and indexed values) that it needs, and is resumed with
+ * the terms that were found, or with undefined when the path has too many values to test.
  */
 export type Lookups<Id, Result> = Generator<TermLookup, Result, TermSet<Id> | undefined>;

@@ -1,6 +1,7 @@
 // Turns the conditions of a query for one type into SQL about a row `o` of table `obj`. SQL can test columns and terms
 // only. Conditions on paths that are not indexed for the type are left to a matcher, which tests the object's JSON (its
-// body). Every store brings the SQL of single conditions, and looks up terms: one at once, the other from a server.
+// body). Each store provides the SQL of single conditions, and looks up terms: the SQLite store at once, the PostgreSQL
+// store by a query to the server.
 import { GatewayError } from '../../model/errors.ts';
 import { allOf, type FieldRequirement, type LabelRequirement, type ListQuery } from '../../query/list-query.ts';
 import { compileMatcher, type Matcher } from '../../query/match.ts';

@@ -1,6 +1,6 @@
-// Which terms a condition on a label or an indexed path matches. The meaning of a condition is defined in
-// query/match.ts alone. So each value is tested with it, unless the condition is a plain comparison for equality or
-// existence.
+// Which terms (labels and values of indexed paths) a condition matches. The meaning of a condition is defined in
+// query/match.ts alone. So each value is tested with the code there, unless the condition is a plain comparison for
+// equality or existence.
 import { compileMatcher } from '../../query/match.ts';
 import { allOf, type FieldRequirement, type LabelRequirement } from '../../query/list-query.ts';
 import { fieldPath, labelPath } from './term-paths.ts';
@@ -12,7 +12,8 @@ import { fieldPath, labelPath } from './term-paths.ts';
 export interface TermSet<Id> {
   readonly ids: readonly Id[];
   /**
-   * The sum of rows over all terms. It can be more than the number of rows, since a row may have several of the terms.
+   * The sum, over all terms, of the number of rows that have the term. It can be more than the number of rows, since a
+   * row may have several of the terms.
    */
   readonly postings: number;
   readonly isNegative: boolean;
@@ -83,7 +84,7 @@ export function fieldLookup(indexed: string, { operator, values }: FieldRequirem
   }
 }
 
-/** A row that has a term of any of these sets, which are not negative, has a term of their union. */
+/** Joins sets: a row that has a term of any of them has a term of the result. None of them may be negative. */
 export function unionOf<Id>(sets: readonly TermSet<Id>[]): TermSet<Id> {
   const postings = sets.reduce((sum, set) => sum + set.postings, 0);
   return { ids: [...new Set(sets.flatMap(({ ids }) => ids))], postings, isNegative: false };

@@ -28,13 +28,14 @@ export const labelOperators = {
   NotIn: 'NotIn',
   Exists: 'Exists',
   DoesNotExist: 'DoesNotExist',
-  // Label selectors compare integers, but field conditions compare quantities and times, too. So the JSON is tested.
+  // `Gt` and `Lt` compare integers in label selectors, but quantities and times, too, in conditions on fields. So the
+  // object's JSON is tested.
   Gt: undefined,
   Lt: undefined,
   Contains: undefined,
 } as const;
 
-/** The path of a label in the object. */
+/** The path of a label in an object: `metadata.labels['key']`. */
 export function labelSteps(key: string): readonly PathStep[] {
   return ['metadata', 'labels', key].map((step) => ({ kind: 'key', key: step }));
 }

@@ -1,6 +1,7 @@
-// The expression of `whereSQL` as SQL of a store, as far as columns and terms can answer it. Its texts are always
-// values of the statement, never a part of it. An expression of many comparisons has no SQL, because a statement makes
-// them for each row, and cannot be interrupted. It is tested in bodies, which have a budget.
+// The expression of `whereSQL` as SQL of a store, as far as columns and terms (labels and indexed values) can answer
+// it. Its texts are always values of the statement, never a part of it. An expression of many comparisons has no SQL,
+// because a statement makes them for each row, and cannot be interrupted. It is tested in the JSON of objects (their
+// bodies) instead, of which a question may read a limited number.
 import type { FieldRequirement } from '../../query/list-query.ts';
 import type { TypeKey } from '../../query/types.ts';
 import { isOfColumns } from '../../query/match-where.ts';
@@ -15,7 +16,7 @@ import { unionOf } from './term-lookups.ts';
 /** The most comparisons of an expression that is tested by SQL. */
 const mostComparisons = 32;
 
-/** What an expression is compiled with. */
+/** What is needed to compile an expression to SQL. */
 export interface WhereTools<Value, Id> {
   readonly sql: ConditionSql<Value, Id>;
   readonly type: TypeKey;
@@ -29,7 +30,7 @@ export function isCheap(predicate: Predicate): boolean {
   return leaves.length <= mostComparisons && leaves.every((leaf) => searchedIn(leaf) === 0);
 }
 
-/** A pattern such as `%a_b%` is compared at each character of a text. */
+/** How many characters of a LIKE pattern are compared at each character of a text, as those of `a_b` in `%a_b%`. */
 function searchedIn(leaf: Leaf): number {
   return leaf.kind === 'like' ? searchedCharacters(leaf.pattern) : 0;
 }
@@ -53,7 +54,10 @@ export function* whereSql<Value, Id>(
   return kind === 'or' ? anyPieceHolds(tools.sql, fragments) : allHold(fragments);
 }
 
-/** That any of these conditions holds, one at least. The terms that they look for become one set. */
+/**
+ * SQL that is true when any of these conditions holds, of which there must be at least one. The terms that they look
+ * for are joined into one set.
+ */
 export function anyPieceHolds<Value, Id>(
   sql: ConditionSql<Value, Id>,
   pieces: readonly ConditionPiece<Value, Id>[],

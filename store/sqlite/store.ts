@@ -66,7 +66,7 @@ export interface SqliteOptions {
    * times.
    */
   readonly onBroken?: () => void;
-  /** Called with the types that may not grow because the index is full; with an empty list when none is stopped. */
+  /** Called with the types whose new rows are refused because the index is full; with an empty list for none. */
   readonly onStopped?: (types: readonly TypeKey[]) => void;
 }
 
@@ -138,7 +138,7 @@ export async function startWriter(
   }
 }
 
-/** What reader threads are added to: the calls to the writer, and the properties of the opened file. */
+/** What {@link openReaders} needs besides options: calls to the writer, and properties of the opened file. */
 export interface StoreParts extends Pick<Connections, 'writer' | 'newest'> {
   readonly opened: Opened;
 }

@@ -169,7 +169,7 @@ CIDRs:string | CIDRs defines the IP blocks in CIDR notation (e.g. "192.168.0.0/2
 Age:string | @age`,
     { CIDRs: ({ spec }) => (spec?.cidrs ?? []).join(',') },
   ),
-  // The row of an IPAddress has three cells although the type has two columns, because kube-apiserver sends it so.
+  // The row of an IPAddress has three cells although the type has two columns, because kube-apiserver sends three.
   'ipaddresses.networking.k8s.io': printer<{
     readonly spec?: {
       readonly parentRef?: {

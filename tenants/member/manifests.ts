@@ -40,8 +40,8 @@ export interface Rendering {
 }
 
 /**
- * What every object that is made for one grant (TenantBinding or ClusterPermission) carries in its labels and
- * annotations.
+ * The values in the labels and annotations of every object that is made for one grant (TenantBinding or
+ * ClusterPermission).
  */
 export interface Mark {
   readonly uid: string;

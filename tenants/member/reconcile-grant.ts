@@ -41,7 +41,7 @@ export interface GrantOutcome {
 
 /** Most objects of one grant (TenantBinding or ClusterPermission) in one member. A grant that needs more is refused. */
 const maxObjects = 5_000;
-/** Milliseconds until a member that refused something is asked again. */
+/** Milliseconds until a member cluster that has refused an object is asked again. */
 const refusedMs = 60_000;
 
 interface Checked extends Wanted {

@@ -95,7 +95,7 @@ function whereOf(rbacObject: unknown): Where {
   const namespace = textAt(rbacObject, 'namespace');
   const selector = readSelector(fieldOf(rbacObject, 'namespaceSelector'));
   if ((namespace === '') === (selector === undefined))
-    throw new GrantFault('a role or binding has either namespace or namespaceSelector');
+    throw new GrantFault('a role or binding must have namespace or namespaceSelector, and not both');
   return selector === undefined ? readNamespaces([namespace], false) : { selector };
 }
 

@@ -14,9 +14,15 @@ import type { Modifier } from '../../distribute/stamp/authors.ts';
 export const grantFinalizer = 'gateway.portcullis.io/tenants';
 /** Label of every object that is made in a cluster: the UID of the TenantBinding or ClusterPermission. */
 export const uidLabel = 'gateway.portcullis.io/tenant-uid';
-/** Label of the same objects: the index of the entry in the hub's object that asks for it. */
+/**
+ * Label of every object that is made in a cluster: the index of the entry of the TenantBinding or ClusterPermission
+ * that asks for the object.
+ */
 export const grantLabel = 'gateway.portcullis.io/grant';
-/** Annotation of the same objects: kind and name of the TenantBinding or ClusterPermission, for people. */
+/**
+ * Annotation of every object that is made in a cluster: kind and name of the TenantBinding or ClusterPermission, for
+ * people.
+ */
 export const sourceAnnotation = 'gateway.portcullis.io/granted-by';
 export const fieldManager = 'portcullis-tenants';
 /** Names that begin with this are reserved for the objects that the gateway itself makes in a cluster. */
@@ -36,7 +42,7 @@ export type Where =
 export interface RbacObject {
   readonly kind: 'ClusterRole' | 'ClusterRoleBinding' | 'Role' | 'RoleBinding';
   readonly name: string;
-  /** Undefined for cluster-scoped kinds. */
+  /** The namespaces in which the object is made; undefined for cluster-scoped kinds. */
   readonly where: Where | undefined;
   /** `rules` of a role, `roleRef` and `subjects` of a binding. */
   readonly content: JsonObject;

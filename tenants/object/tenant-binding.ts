@@ -89,7 +89,8 @@ function whereOf(grant: unknown): Where {
   const selector = readSelector(fieldOf(grant, 'namespaceSelector'));
   if (selector !== undefined) return { selector };
   const names = textsAt(grant, 'namespaces');
-  if (names.length === 0) throw new GrantFault('a grant with the scope Namespaces names and selects none');
+  if (names.length === 0)
+    throw new GrantFault('a grant with the scope Namespaces needs namespaces or namespaceSelector');
   return readNamespaces(names, fieldOf(grant, 'createNamespaces') === true);
 }
 

@@ -22,7 +22,10 @@ function listOf(value: Value, budget: Budget): readonly Value[] {
   return value;
 }
 
-/** The map, whose entries are all walked over: they count, however few of them come out. */
+/**
+ * Charges the budget for all entries of a map, because the caller looks at each of them, even when few are in its
+ * result. Returns the map.
+ */
 function walked(map: GoMap, budget: Budget): GoMap {
   budget.step(map.size);
   return map;
@@ -126,7 +129,7 @@ function dug(args: readonly Value[]): Value {
   return at;
 }
 
-/** The entries of a map whose keys are, or are not, among these. */
+/** The entries of a map whose keys are (`areWanted`), or are not, among `keys`. */
 function chosen(map: GoMap, keys: readonly string[], areWanted: boolean, budget: Budget): GoMap {
   const named = new Set(keys);
   budget.step(keys.length);

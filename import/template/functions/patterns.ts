@@ -28,7 +28,8 @@ function matchesOf(pattern: string, text: string, limit: number, budget: Budget)
   const found: Match[] = [];
   let lastEnd = -1;
   while (found.length < limit && matcher.find()) {
-    // Each search may look through the whole rest of the text, as that of `(?:a.*b|a)` does; only the clock knows.
+    // A search may look through the whole rest of the text, as a search for `(?:a.*b|a)` does, and such work is not
+    // counted in steps. So the time limit must end it, which each step checks.
     budget.step();
     const [start, end] = [matcher.start(), matcher.end()];
     // Go ignores an empty match directly after another match.

@@ -27,7 +27,8 @@ function parsed(url: string): ReadonlyMap<string, string> {
 }
 
 function unescaped(text: string): string {
-  if (/%(?![0-9a-fA-F]{2})/.test(text)) throw new TemplateError('the URL cannot be read: a wrong escape');
+  if (/%(?![0-9a-fA-F]{2})/.test(text))
+    throw new TemplateError('the URL cannot be read: a % is not followed by two hexadecimal digits');
   return text.replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 

@@ -13,9 +13,9 @@ export const templateLimits = {
   /** Bytes of all texts that functions create during one rendering, including those that are dropped again. */
   memory: 16 * 1024 * 1024,
   /**
-   * Milliseconds that one rendering may run. The counts above bound it to less. This is the net for whatever costs more
-   * than it is counted for, and is looked at with each step. Time in which the thread waits for a core is not counted,
-   * or a busy gateway would refuse what an idle one prints.
+   * Milliseconds that one rendering may run. The limits above usually end it earlier. This limit is for work that costs
+   * more than the steps and bytes counted for it; it is checked at each step. Time in which the thread waits for a CPU
+   * core is not counted, or a busy gateway would refuse what an idle one renders.
    */
   milliseconds: 200,
   /** How deep parentheses, blocks and calls of templates may be nested. */
@@ -24,14 +24,14 @@ export const templateLimits = {
 
 /** Clocks of a rendering, in milliseconds. */
 export interface Clocks {
-  /** Time that has passed; cheap enough for each step. */
+  /** Elapsed time. It can be read fast enough for each step. */
   readonly now: () => number;
   /** Time that the thread has run. */
   readonly ran: () => number;
 }
 
 const now = (): number => performance.now();
-/** Node before 23.9 does not tell it: what has passed is counted there. */
+/** CPU time of this thread. Node before 23.9 cannot measure it, so elapsed time is used there. */
 const ran = (): number => {
   if ((process as Partial<NodeJS.Process>).threadCpuUsage === undefined) return now();
   const { user, system } = process.threadCpuUsage();
@@ -44,9 +44,12 @@ export class Budget {
   #memory = templateLimits.memory;
   #output = templateLimits.output;
   readonly #clocks: Clocks;
-  /** When the thread has run for too long. */
+  /** The CPU time of the thread at which the rendering has taken too long. */
   readonly #lastMs: number;
-  /** Before it has passed, nothing can have run for too long. */
+  /**
+   * The elapsed time at which the CPU time is measured next. Before then, the rendering cannot have used up its CPU
+   * time.
+   */
   #lookAtMs: number;
 
   constructor(clocks: Clocks = { now, ran }) {

@@ -8,5 +8,8 @@ export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
 
-/** Thrown when a rendering takes more steps or time than one may: whoever renders many objects stops there. */
+/**
+ * Thrown when a rendering takes more steps or time than is allowed. Code that renders a policy's templates for many
+ * objects stops after some of these errors.
+ */
 export class TemplateTooDear extends TemplateError {}

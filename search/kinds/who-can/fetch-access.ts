@@ -16,13 +16,13 @@ import type { WhatCanQuestion, WhoCanQuestion } from '../../api/question.ts';
 import type { Planned } from '../../api/state.ts';
 
 /**
- * The most rows of an answer, where each name in `becomes` counts as one. What comes after them is left out, of all
- * clusters, and these are named as incomplete. A tenant can make the rows of one cluster many with two objects.
+ * The most rows of an answer, where each name in `becomes` counts as one. Further rows are left out, and the clusters
+ * that they belong to are named as incomplete. A tenant can make the rows of one cluster many with two objects.
  */
 const mostRows = 50_000;
-/** The most comparisons of one cluster. A cluster that takes more is named as incomplete. */
+/** The most comparisons of one cluster. A cluster whose RBAC takes more is named as incomplete. */
 const mostComparisons = 5_000_000;
-/** After each such number of clusters or comparisons, the event loop is given to other requests. */
+/** After this number of clusters, or of comparisons (the next constant), other requests may use the event loop. */
 const clustersInOneTurn = 16;
 const comparisonsInOneTurn = 1_000_000;
 
@@ -188,7 +188,7 @@ class Rows {
 
   /**
    * Adds rows until the answer is full.
-   * @param size what each of them counts
+   * @param size how much each row counts towards {@link mostRows}
    * @returns whether there is room for more
    */
   add(rows: Iterable<object>, size = 1): boolean {

@@ -28,7 +28,7 @@ export interface ServerOptions {
 
 /** The settings of every connection, and a name of the server for messages. */
 export interface ServerAddress {
-  /** `ssl` is without certificates and keys: those come from `tls`. */
+  /** The settings for pg. Its `ssl` has no certificates and keys: those come from `tls`. */
   readonly config: ClientConfig;
   /** Undefined without TLS. */
   readonly tls: TlsFiles | undefined;

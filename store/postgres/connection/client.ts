@@ -8,7 +8,7 @@ import type { TlsFiles } from './files.ts';
 export type ClientClass = new (config?: ClientConfig) => Client;
 type Callback = ((error: Error) => void) | ((error: null, client: Client) => void);
 
-/** The class of connections to a database, for pg's pool too. */
+/** The class of the connections to a database, which pg's pool uses, too. */
 export function clientFor(tls: Pick<TlsFiles, 'context'> | undefined): ClientClass {
   if (tls === undefined) return Client;
   return class RenewedClient extends Client {
@@ -28,7 +28,10 @@ export function clientFor(tls: Pick<TlsFiles, 'context'> | undefined): ClientCla
       void this.#connect(callback);
     }
 
-    /** pg must have the callback itself: it adds listeners for errors that may come in the same turn. */
+    /**
+     * Passes the callback on to pg, and does not wait for a promise: the pool's callback adds a listener for errors,
+     * and an error may come in the same turn of the event loop.
+     */
     async #connect(callback: Callback): Promise<void> {
       try {
         await this.#renewed();

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../model/errors.ts';
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Texts by SQLSTATE, for the operator. Each text completes the sentence "the database of the index …". */
+/** Texts for the operator, by SQLSTATE. Each text completes the sentence "the database of the index …". */
 const ofServer: Texts = {
   '28P01': 'refuses the password: give the right one in the URL, the password file or the environment',
   '28000':
@@ -27,7 +27,7 @@ const ofServer: Texts = {
   '55P03': 'has kept a lock for too long: the work is tried again',
 };
 
-/** Such texts by the code of an error of Node or OpenSSL. */
+/** Texts that complete the same sentence, by the code of an error of Node or OpenSSL. */
 const ofConnection: Texts = {
   ECONNREFUSED: 'is not reachable, nothing listens there: start it, or correct the address',
   ENOENT: 'is not reachable, there is no such socket: start it, or correct the directory of the socket',
@@ -50,7 +50,10 @@ const ofConnection: Texts = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate of another name: connect by a name that is in it',
 };
 
-/** Such texts by the end of OpenSSL's error code (its beginning differs between versions) or by pg's error message. */
+/**
+ * Texts that complete the same sentence, by the end of OpenSSL's error code (its beginning differs between versions) or
+ * by pg's error message.
+ */
 const ofText: readonly (readonly [form: RegExp, text: string])[] = [
   [/ALERT_CERTIFICATE_EXPIRED$/, 'says that our client certificate has expired: renew the files of sslcert and sslkey'],
   [/ALERT_UNKNOWN_CA$/, 'does not trust the authority of our client certificate: use another for sslcert'],

@@ -70,7 +70,10 @@ export class TlsFiles {
   }
 }
 
-/** @param last is returned when the files hold the same */
+/**
+ * Reads the files and makes TLS settings of them. @param last the settings made before; returned when the files have
+ * not changed
+ */
 async function load(paths: TlsPaths, last?: Loaded): Promise<Loaded> {
   const [sslrootcert, sslcert, sslkey] = await Promise.all(
     (['sslrootcert', 'sslcert', 'sslkey'] as const).map(async (what) => {
@@ -92,8 +95,8 @@ async function load(paths: TlsPaths, last?: Loaded): Promise<Loaded> {
 }
 
 /**
- * Node takes an empty file for no file at all, and certificates of authorities that end in the middle for fewer of
- * them. So what is half written would be used.
+ * Refuses files that are only half written, and a key that does not belong to the certificate. Node would use a
+ * half-written file: it takes an empty file for no file, and leaves out a certificate that ends in the middle.
  */
 function check(paths: TlsPaths, { sslrootcert, sslcert, sslkey }: TlsTexts): void {
   if (sslrootcert !== undefined) certificatesOf('sslrootcert', paths.sslrootcert!, sslrootcert);
@@ -114,7 +117,7 @@ function certificatesOf(what: string, path: string, text: string): X509Certifica
   try {
     if (whole.length > 0 && whole.length === begun.length) return whole.map((one) => new X509Certificate(one));
   } catch {
-    // The text below says the same of certificates that cannot be parsed.
+    // Certificates that cannot be parsed are refused below, with the same message.
   }
   return refuse(what, path, 'does not hold whole certificates in PEM: write it anew');
 }

@@ -48,7 +48,8 @@ async function bringToForm(database: Database, client: ClientBase): Promise<void
   const form = await formOf(database, client);
   if (form === schemaForm) return;
   if (form === undefined) {
-    // A Citus that is set to distribute new schemas must not distribute this one. PostgreSQL ignores the setting.
+    // A Citus that is set to distribute new schemas must not distribute this one. PostgreSQL without Citus ignores the
+    // setting.
     await client.query('SET LOCAL citus.enable_schema_based_sharding = off');
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${database.schema}`);
     await client.query(`CREATE TABLE form (number int4 NOT NULL); COMMENT ON TABLE form IS '${schemaMark}';
@@ -80,8 +81,9 @@ async function formOf(
     throw unavailable(`has a schema "${schemaText}" with tables of somebody else: name another schema for the index`);
   }
   if (isCitus) {
-    // Citus makes a commit visible on each of its servers at another moment, so a reader of N could miss changes up to
-    // N. Tables without a colocation stay in this database; Citus only knows of them.
+    // Citus makes a commit visible on each of its servers at another moment. A reader who has seen the change with time
+    // N could then miss changes with earlier times. Tables without a colocation id are only on this server, although
+    // Citus lists them.
     const [distributed] = await query(
       `SELECT c.relname FROM pg_catalog.pg_dist_partition d JOIN pg_class c ON c.oid = d.logicalrelid
       JOIN pg_namespace n ON n.oid = c.relnamespace WHERE d.colocationid <> 0 AND n.nspname = ${name}

@@ -1,4 +1,4 @@
-// Which shard the rows of a cluster belong to. At most one process may write a shard at any time.
+// Which shard (group of clusters) the rows of a cluster belong to. At most one process may write a shard at any time.
 import { createHash } from 'node:crypto';
 import { recordUidOf } from '../../../query/types.ts';
 

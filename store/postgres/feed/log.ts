@@ -1,5 +1,6 @@
-// Reads the change log, with the body before and after each change. Entries never change, so they are read in portions,
-// each in its own transaction. After each portion the reader checks whether old entries were dropped meanwhile.
+// Reads the change log, with the body (the object's JSON) before and after each change. Entries never change, so they
+// are read in portions, each in its own transaction. After each portion the reader checks whether old entries were
+// dropped meanwhile.
 import { escapeLiteral } from 'pg';
 
 import { GatewayError } from '../../../model/errors.ts';
@@ -19,7 +20,10 @@ export interface Moment {
   readonly lastUs: number;
   /** Time of the newest change of a role or binding in microseconds; 0 when there is none. */
   readonly rightsUs: number;
-  /** A number that grows with every new type, new incarnation, and type that is followed in another incarnation. */
+  /**
+   * A number that grows with every new type, every new incarnation of a cluster, and every type that begins to be
+   * copied from a further incarnation.
+   */
   readonly catalog: number;
 }
 
@@ -49,7 +53,7 @@ export class ChangeLog {
     return { resourceVersion: this.#versions.make(lastUs), rightsVersion };
   }
 
-  /** Microseconds since 1970. The log contains every change after this time. */
+  /** The time, in microseconds since 1970, after which the log contains every change. */
   async oldestUs(): Promise<number> {
     const [row] = await this.#database.query<[number]>(`SELECT trimmed FROM ${this.#database.schema}.store WHERE one`);
     return row![0];

@@ -1,7 +1,8 @@
-// Leases in PostgreSQL. A living replica renews its own row of table `replica`, and with it all its leases. When a
-// replica has not renewed its row for 15 s, any other replica deletes the row. Then its shards can be taken. If the
-// silent replica is alive after all, its next heartbeat makes a new row, by which it notices that its leases are gone.
-// Until then its writes are refused as soon as a shard has a new owner, because that gives the shard a new epoch.
+// Leases in PostgreSQL: the rights of replicas to write shards (groups of clusters). A living replica renews its own
+// row of table `replica`, and with it all its leases. When a replica has not renewed its row for 15 s, any other
+// replica deletes the row. Then its shards can be taken. If the silent replica is alive after all, its next heartbeat
+// makes a new row, by which it notices that its leases are gone. Until then its writes are refused as soon as a shard
+// has a new owner, because that gives the shard a new epoch.
 import type {
   Assignment,
   Heartbeat,
@@ -17,7 +18,7 @@ import { clockUs } from '../connection/schema.ts';
 import { shardCount, shardOf } from '../connection/shard.ts';
 import { writerKey, type LeaseWrites } from '../write/lease-writes.ts';
 
-/** A replica loses its leases when it has sent no heartbeat for this many milliseconds. */
+/** A replica loses its leases (rights to write shards) when it has sent no heartbeat for this many milliseconds. */
 export const leaseMs = 15_000;
 /**
  * Milliseconds without a heartbeat after which a replica's shards no longer count as followed (`ShardState.isHeld`):

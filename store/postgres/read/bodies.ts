@@ -1,6 +1,6 @@
-// Reads the bodies of a page in chunks, each in its own transaction, as they were when the page's keys were read. A row
-// that has changed since is read from the change log. So a list, and a watch from the list's resourceVersion, together
-// show every change exactly once.
+// Reads the bodies (the JSON of the objects) of a page in chunks, each in its own transaction, as they were when the
+// page's keys were read. A row that has changed since is read from the change log. So a list, and a watch from the
+// list's resourceVersion, together show every change exactly once.
 import type { RowRead } from '../../store.ts';
 import { changeKind } from '../connection/schema.ts';
 import type { CopyRow } from '../connection/script.ts';
@@ -8,7 +8,7 @@ import type { FoundRow } from './key-order.ts';
 import type { Snapshot } from './snapshot.ts';
 import { fragment } from './sql.ts';
 
-/** Ids of rows and, in the same order, the numbers of their incarnations. */
+/** Ids of rows and, in the same order, the numbers of the incarnations to which the rows belong. */
 interface RowIds {
   readonly ids: Float64Array;
   readonly incs: Int32Array;
@@ -28,7 +28,7 @@ export interface BodyChunk {
   readonly done: number;
 }
 
-/** Bytes. A chunk ends with the row that reaches this size. */
+/** A chunk of rows ends with the row with which its bodies reach this number of bytes. */
 export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
 

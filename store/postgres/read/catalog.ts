@@ -1,12 +1,12 @@
-// The types and incarnations of the database with their numbers, in memory. Nothing is removed, and nothing changes but
-// the cluster name of an incarnation.
+// The types and incarnations (a cluster from its creation until it is recreated) of the database with their numbers, in
+// memory. Nothing is removed, and nothing changes but the cluster name of an incarnation.
 import type { TypeKey } from '../../../query/types.ts';
 import { shardOfIncarnation } from '../connection/shard.ts';
 import { fragment, type SqlFragment } from './sql.ts';
 
 export interface IncarnationRecord {
   readonly number: number;
-  /** The incarnation's id, `<record uid>/<uid of kube-system>`. */
+  /** The incarnation's id, `<uid of the cluster record>/<uid of the kube-system Namespace>`. */
   readonly id: string;
   readonly cluster: string;
   /** The shard that holds the rows of the incarnation. */

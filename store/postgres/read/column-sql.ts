@@ -8,7 +8,10 @@ import { anyHolds } from '../../sql/sql-fragment.ts';
 import type { Catalog } from './catalog.ts';
 import { allHold, bytes, fragment, isOneOf, numberFragment, wholeTexts, type SqlFragment } from './sql.ts';
 
-/** SQL for an expression of columns alone, for rows `o` of a type; undefined when SQL cannot say it. */
+/**
+ * SQL for an expression of columns alone, for rows `o` of a type; undefined when the expression cannot be written as
+ * SQL.
+ */
 export function columnsHold(catalog: Catalog, predicate: Predicate, type: TypeKey): SqlFragment | undefined {
   const constant = constantSql(predicate, type);
   if (constant !== undefined) return constant;
@@ -45,22 +48,22 @@ function textSql(leaf: Leaf, column: string): SqlFragment | undefined {
   return part === undefined ? undefined : contains(column, part);
 }
 
-/** That a column of texts has one of these texts. */
+/** SQL that is true when a column of texts has one of these texts. */
 export function isAnyOf(column: string, texts: readonly string[]): SqlFragment {
   return isOneOf(column, 'bytea', wholeTexts(texts));
 }
 
-/** That a column of texts has none of these texts. */
+/** SQL that is true when a column of texts has none of these texts. */
 export function isNoneOf(column: string, texts: readonly string[]): SqlFragment {
   return fragment(`${column} <> ALL(?::bytea[])`, wholeTexts(texts));
 }
 
-/** That a column of texts contains a text. */
+/** SQL that is true when a column of texts contains a text. */
 export function contains(column: string, part: string): SqlFragment {
   return fragment(`position(?::bytea in ${column}) > 0`, bytes(part));
 }
 
-/** That a row was created from a time on, or before it; in Unix milliseconds. */
+/** SQL that is true for rows created at this time or later (`>=`), or before it (`<`). @param ms Unix milliseconds */
 export function isCreated(operator: '>=' | '<', ms: number): SqlFragment {
   const { text, values } = numberFragment(ms);
   return { text: `o.created ${operator} ${text}`, values };
@@ -75,7 +78,10 @@ function timeSql(leaf: Leaf): SqlFragment | undefined {
   ]);
 }
 
-/** The incarnations in which an expression of clusters alone holds. They are the same for all types of a question. */
+/**
+ * The incarnations for which an expression on the column `cluster` alone is true. They are the same for all types of a
+ * question, so they are kept by expression.
+ */
 const incarnationsOf = new WeakMap<Catalog, WeakMap<Predicate, readonly number[]>>();
 
 function isInCluster(catalog: Catalog, predicate: Predicate): SqlFragment {

@@ -10,7 +10,10 @@ import { columnsHold, contains, isAnyOf, isCreated, isNoneOf } from './column-sq
 import { bytes, fragment, type SqlFragment } from './sql.ts';
 import { lookUpTerms, type TermsOf } from './term-sets.ts';
 
-/** Numbers of terms have 64 bits, and are kept as decimal text. */
+/**
+ * The conditions of a query as SQL. Numbers of terms (labels and indexed values) have 64 bits, and are kept as decimal
+ * text.
+ */
 export type Conditions = SqlConditions<unknown, string>;
 
 /**
@@ -40,7 +43,10 @@ function conditionSql(catalog: Catalog): ConditionSql<unknown, string> {
   };
 }
 
-/** Up to this many terms are found through the database index; more are compared through a hash table. */
+/**
+ * When a condition allows up to this many terms (labels or indexed values), rows with them are found through the
+ * database index; more terms are compared through a hash table.
+ */
 const mostInIndex = 100;
 
 function termFragment({ ids, isNegative }: TermSet<string>): SqlFragment {

@@ -53,7 +53,10 @@ export async function countBy(
   return counts;
 }
 
-/** Called with each plan of a question or, when bodies decide which rows match, with the matching rows. */
+/**
+ * Called with each plan (the question compiled for one type) or, when bodies decide which rows match, with the matching
+ * rows.
+ */
 export interface PlanVisitor {
   readonly plan: (plan: TypePlan) => Promise<void>;
   readonly rows: (rows: readonly FoundRow[]) => Promise<void>;
@@ -111,8 +114,8 @@ async function countPlan(snapshot: Snapshot, plan: TypePlan): Promise<number> {
 }
 
 /**
- * The columns to group by. Where a facet groups by only one of incarnation and namespace, the other is a constant that
- * is the same for all rows.
+ * The columns to group by. A facet that groups by cluster or by namespace alone has a constant in place of the other
+ * column.
  */
 const groupColumns: Readonly<Record<Exclude<NamedFacet, 'type'>, string>> = {
   cluster: `o.inc, ''::bytea AS namespace`,

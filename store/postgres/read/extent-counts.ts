@@ -3,14 +3,17 @@ import { partsOf, type Extent } from './extents.ts';
 import { selectRows } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** The number of rows in the extents of these plans, which are the rows that the user may see. */
+/** The number of rows in the extents of these plans: the rows of each type that the query may examine. */
 export async function countExtents(snapshot: Snapshot, plans: readonly { readonly extent: Extent }[]): Promise<number> {
   let sum = 0;
   for (const { extent } of plans) sum += await countExtent(snapshot, extent);
   return sum;
 }
 
-/** The number of rows in an extent: the sum of the stored counters, plus the rows granted by name. */
+/**
+ * The number of rows in an extent (the rows of one type that the query may examine): the sum of the stored counters,
+ * plus the rows granted by name.
+ */
 export async function countExtent(snapshot: Snapshot, extent: Extent): Promise<number> {
   const { text, values } = selectRows('o.n', partsOf(snapshot, extent, 'counter'));
   const sum = { text: `SELECT coalesce(sum(o.n), 0)::int8 FROM (${text}) o`, values };
@@ -18,7 +21,7 @@ export async function countExtent(snapshot: Snapshot, extent: Extent): Promise<n
   return n + extent.singles.length;
 }
 
-/** Whether the extent consists only of rows granted by name. */
+/** Whether the query may examine only rows granted by name, and no whole namespace or cluster. */
 export function isWithoutParts({ whole, places }: Extent): boolean {
   return whole.length === 0 && places.length === 0;
 }

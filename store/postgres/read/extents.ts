@@ -119,7 +119,7 @@ interface NamedObject {
   readonly name: string;
 }
 
-/** Those of the objects granted by name that exist, each once. */
+/** Finds the objects granted by name that exist. Each is returned once. */
 async function findNamed(snapshot: Snapshot, t: number, named: readonly NamedObject[]): Promise<readonly SingleRow[]> {
   const found = new Map<number, SingleRow>();
   const find = async (some: readonly NamedObject[], on: string, namespaces: readonly Buffer[]): Promise<void> => {
@@ -140,7 +140,7 @@ async function findNamed(snapshot: Snapshot, t: number, named: readonly NamedObj
   return [...found.values()];
 }
 
-/** A source of rows `o` for an SQL statement: the text after FROM, and conditions. */
+/** A source of rows `o` (an object's row) for an SQL statement: the text after FROM, and conditions. */
 export interface Part {
   readonly from: SqlFragment;
   readonly where: readonly SqlFragment[];
@@ -173,7 +173,10 @@ export function partsOf(snapshot: Snapshot, extent: Extent, table: 'obj' | 'coun
   return parts;
 }
 
-/** With more shards than this, nearly every partition has one of them. Then a condition on shards excludes none. */
+/**
+ * The most shards in a condition on shards. With more, nearly every partition has one of them, so the condition would
+ * exclude no partition.
+ */
 const mostShards = 32;
 
 /** A condition on shards that lets the planner leave out partitions without rows of these incarnations. */
@@ -182,7 +185,7 @@ function inShards({ catalog }: Snapshot, incs: readonly number[]): readonly SqlF
   return shards.size > mostShards ? [] : [isOneOf('o.shard', 'int2', [...shards])];
 }
 
-/** A source of the rows with these ids, named `o`. */
+/** A source (the text after FROM) of the rows with these ids, named `o`. */
 export function rowsById(
   { catalog }: Snapshot,
   rows: readonly { readonly id: number; readonly inc: number }[],

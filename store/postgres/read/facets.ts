@@ -84,7 +84,10 @@ async function countValues(
   return counts;
 }
 
-/** The values of one path with the number of rows that have each: among the rows of a statement, or all of a type. */
+/**
+ * The values of one path (its terms) with the number of rows that have each: among the rows of a statement, or among
+ * all rows of a type.
+ */
 async function countTerms(
   snapshot: Snapshot,
   t: number,

@@ -20,7 +20,7 @@ export interface FoundRow extends KeyRow<FoundPlace> {
 interface SqlKey {
   readonly by: SqlFragment;
   readonly isDescending: boolean;
-  /** SQL for the value that a given row has for this expression. */
+  /** SQL for the value that this sort expression has for a given row, as a constant. */
   readonly of: (row: KeyRow) => SqlFragment;
 }
 
@@ -96,12 +96,16 @@ function compared(one: SqlFragment, operator: string, other: SqlFragment): SqlFr
 }
 
 /**
- * When the numbers of incarnations have gaps larger than this on average, SQL looks up a rank by searching a list. With
- * smaller gaps the rank is the element of an array at the incarnation's number.
+ * SQL compares clusters by the rank of their incarnation among the sorted names. When the numbers of incarnations have
+ * gaps larger than this on average, SQL finds the rank by searching a list. With smaller gaps the rank is the element
+ * of an array at the incarnation's number.
  */
 const mostGap = 64;
 
-/** Ranks of incarnations in the order of their clusters' names, as SQL and for a given row. */
+/**
+ * The ranks of incarnations when they are sorted by the names of their clusters, as SQL for a column and for a given
+ * row.
+ */
 class ClusterRanks {
   readonly #sorted: readonly IncarnationRecord[];
   readonly fragment: SqlFragment;
@@ -120,8 +124,8 @@ class ClusterRanks {
   }
 
   /**
-   * The rank of a row's incarnation: even for an incarnation of the list, odd for one that would stand between two of
-   * them.
+   * The rank of a row's incarnation. It is even for an incarnation of the list, and odd for one that is not in the list
+   * and would stand between two of them.
    */
   of({ slot }: KeyRow): SqlFragment {
     const { incarnation } = slot;

@@ -21,7 +21,7 @@ export interface RowSource {
 /** Which rows of a plan are wanted, and in which order. */
 export interface SourceOptions {
   readonly order: RowOrder;
-  /** Only rows after this one are wanted. */
+  /** Only rows that come after this row in the order are wanted; undefined: all rows. */
   readonly after: KeyRow | undefined;
   /** The most rows that the caller needs. Infinite when it needs all, or when it leaves out rows later. */
   readonly most: number;
@@ -47,8 +47,8 @@ const columns = 'o.id, o.inc, o.namespace, o.name, o.created, o.rv, o.bytes';
 const wholeColumns = `${columns}, o.uid, o.shard`;
 
 /**
- * When fewer rows than this have a required term, all of them are read and then sorted. When more rows have it, rows
- * are read in order and tested.
+ * When fewer rows than this have a term (label or indexed value) that the query requires, all of them are read and then
+ * sorted. When more rows have it, rows are read in order and tested.
  */
 const mostCollected = 20_000;
 /** The most rows that one statement returns. For more, a database cursor is used. */
@@ -64,7 +64,10 @@ export async function keySource(snapshot: Snapshot, plan: TypePlan, options: Sou
   return statementSource(snapshot, { ...plan, isPassed }, options, order);
 }
 
-/** A plan. With `isPassed`, all rows of the type are read in order, and those that the user may not see are skipped. */
+/**
+ * A plan (the question compiled for one type). With `isPassed`, all rows of the type are read in order, and those that
+ * the user may not see are skipped.
+ */
 type ScannedPlan = TypePlan & { readonly isPassed?: boolean };
 
 /** When the user sees fewer namespaces than this, the rows of all of them are read and sorted. */

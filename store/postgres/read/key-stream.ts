@@ -1,5 +1,5 @@
-// All rows of a question in order. It merges the sorted rows of each type, and reads bodies where a condition needs
-// them.
+// All rows of a question in order. It merges the sorted rows of each type, and reads bodies (the JSON of objects) where
+// a condition needs them.
 import { printPath } from '../../../query/path.ts';
 import type { BodyAllowance } from '../../body-budget.ts';
 import type { Wanted } from '../../page-keys.ts';
@@ -20,9 +20,9 @@ interface MergeInput {
   isOver: boolean;
 }
 
-/** How many rows are taken at a time when their bodies must be tested. */
+/** How many rows are read at a time when a condition must be tested in their bodies (stored JSON). */
 const recheckedAtOnce = 64;
-/** The clock is read after every 16 bodies that were tested. */
+/** The time spent on testing bodies is measured after every 16 bodies that were tested. */
 const checkedAtOnce = 16;
 /** Rows. A larger offset is skipped by the database; up to this many rows are read and dropped here. */
 const mostDropped = 2000;
@@ -86,13 +86,14 @@ export class KeyStream {
     for (const { conditions } of plans) budget.isFor(conditions.rechecked);
     const isOfBodies = plans.some(({ conditions }) => conditions.recheck !== undefined);
     const isByPaths = this.order.paths.length > 0;
-    // When rows are sorted by paths, their bodies are tested when they are read for sorting.
+    // When rows are sorted by paths, conditions on their bodies are tested while the bodies are read for sorting.
     this.#isRechecked = isOfBodies && !isByPaths;
     const isPassed = plans.length === 1 && !isOfBodies && !isByPaths && this.#offset > mostDropped;
     const offset = isPassed ? this.#offset : 0;
     if (isPassed) this.#given = offset;
     const most = this.#isRechecked ? Number.POSITIVE_INFINITY : this.#wanted - offset;
-    // With several types, or when rows are skipped here, bodies would be read of rows that are not on the page.
+    // Whether bodies are read together with the keys. With several types, or when rows are skipped in this process,
+    // that would read bodies of rows that are not on the page.
     const isWhole = plans.length === 1 && !isOfBodies && this.#offset === offset && most <= mostWithBodies;
     const options = { order: this.order, after: this.#after, most, offset, shown: isWhole ? most - 1 : undefined };
     const inputs: MergeInput[] = [];
@@ -161,7 +162,7 @@ export class KeyStream {
   }
 
   /**
-   * Whether the time for testing bodies is over.
+   * Whether bodies have been tested for so long that the page should end early.
    * @param fromMs when the present round of tests began
    */
   #isLate(fromMs: number): boolean {

@@ -1,5 +1,5 @@
 // Follows owner references downwards: from an owner to the objects it owns, and on to the objects that these own. The
-// user must be allowed to see every object in between. A uid identifies an object only together with its incarnation,
+// user must be allowed to see every object in between. A uid identifies an object only together with its cluster,
 // because a cluster restored from a backup has the same uids as the original.
 import type { OwnerQuery } from '../../../query/list-query.ts';
 import { grantAllows, noGrant } from '../../../query/scope/grants.ts';

@@ -1,5 +1,5 @@
-// Reads a page: first the keys of its rows, then the bodies. The first chunk of bodies is read in the same transaction
-// as the keys.
+// Reads a page: first the keys of its rows, then the bodies (the JSON of the objects). The first chunk of bodies is
+// read in the same transaction as the keys.
 import type { PageRequest, RowRead } from '../../store.ts';
 import type { BodyLimits } from '../../body-budget.ts';
 import { PageKeys, type PageEnd } from '../../page-keys.ts';

@@ -52,7 +52,10 @@ export async function planTypes(snapshot: Snapshot, { query, grants }: Question)
   return plans;
 }
 
-/** Whether all rows of the plan's extent match, as far as SQL can tell. A condition on bodies may remain. */
+/**
+ * Whether all rows that the query may examine (the extent) match, as far as SQL can tell. A condition on bodies may
+ * remain.
+ */
 export function isExtentOnly({ conditions, only }: TypePlan): boolean {
   return conditions.fragments.length === 0 && only === undefined;
 }
@@ -79,7 +82,7 @@ export function selectRows(columns: string, parts: readonly Part[], and: readonl
   return join(selects, ' UNION ALL ');
 }
 
-/** A source that reads all rows of the type, with a condition that keeps only the rows of the plan. */
+/** A source of the plan's rows that reads all rows of the type, and tests for each whether it belongs to the plan. */
 export function passedPart({ extent, conditions }: TypePlan): Part {
   return {
     from: fragment('obj o'),

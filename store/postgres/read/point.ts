@@ -16,15 +16,19 @@ export interface PointRead {
   readonly rows: readonly RowRead[];
 }
 
-/** In which incarnation an object is looked up, and by which number of its type. */
+/**
+ * Where an object is looked up: its incarnation (a cluster from its creation until it is recreated), and the number of
+ * its type.
+ */
 interface Place {
   readonly incarnation: IncarnationRecord;
   readonly t: number;
 }
 
 /**
- * Looks up an object. Undefined when the question must be answered as any other: the catalog is outdated, the cluster
- * has several incarnations or none that the user may see, or several objects have the name.
+ * Looks up an object. Undefined when the question must be answered in a transaction, as other questions are: the
+ * catalog is outdated, the cluster has several incarnations or none that the user may see, or several objects have the
+ * name.
  */
 export async function readPoint(
   database: Pick<Database, 'reading' | 'schema'>,

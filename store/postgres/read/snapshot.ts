@@ -11,7 +11,9 @@ import { TermCounts } from './term-counts.ts';
 /** A transaction, and the state of the index that it sees. */
 export interface Snapshot {
   readonly catalog: Catalog;
-  /** What state of the index the transaction sees. When called before any other statement, it costs a round trip. */
+  /**
+   * The state of the index that the transaction sees. When called before any other statement, it costs a round trip.
+   */
   readonly moment: () => Promise<Moment>;
   /** Runs a statement. Each row is an array of its columns; bytea is a Buffer and int8 a number. */
   rows<Row extends readonly unknown[]>(statement: SqlFragment): Promise<readonly Row[]>;
@@ -44,7 +46,10 @@ export interface WorkOptions {
 /** Runs `work` in a transaction of its own. `work` may be called several times; only its last result is returned. */
 export type InSnapshot = <T>(work: (snapshot: Snapshot) => Promise<T>, options?: WorkOptions) => Promise<T>;
 
-/** Thrown when the work must be done again: the catalog was outdated, or the transaction has already ended. */
+/**
+ * Thrown when the work must be done again in a new transaction: the catalog was outdated, or the transaction has
+ * already ended.
+ */
 class AgainError extends Error {}
 
 /** The newest catalog that was read; undefined before the first time. */
@@ -64,7 +69,8 @@ export function snapshotsOf(
     database.reading(async (session) => {
       const attempt = async <T>(of: Transaction, all: (snapshot: Snapshot) => Promise<T>): Promise<T> => {
         const result = await all(of);
-        // Work that has run no statement may have relied on an outdated catalog. This compares the catalog's version.
+        // Work that has run no statement may have relied on an outdated catalog. `moment` compares the catalog's
+        // version with that in the database.
         await of.moment();
         return result;
       };
@@ -81,7 +87,7 @@ export function snapshotsOf(
       }
       const transaction = new Transaction({ session, point, termCounts }, known ?? emptyCatalog, false);
       const read = await transaction.begin();
-      // Another question may have put a newer one there meanwhile, and go on to ask by it.
+      // Another question may have stored a newer catalog meanwhile, which must not be replaced by an older one.
       const { catalog } = memory;
       if (catalog === undefined || catalog === known || catalog.version < read.version) memory.catalog = read;
       return attempt(transaction, work);
@@ -128,7 +134,7 @@ class Transaction implements Snapshot {
     return this.#catalog;
   }
 
-  /** Whether the transaction sees the version of the catalog that it was made with. */
+  /** Whether the catalog with which the transaction was made is the one that the transaction sees. */
   async isCurrent(): Promise<boolean> {
     try {
       await this.moment();

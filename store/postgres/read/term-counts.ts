@@ -1,6 +1,10 @@
-// Remembers how many rows have a term, so that a question by label need not ask the database for it first.
+// Remembers how many rows have a term (a label or the value of an indexed path), so that a question by label need not
+// ask the database for this number first.
 
-/** Milliseconds for which the number of rows with a term is kept. It only decides in which way rows are searched. */
+/**
+ * Milliseconds for which the number of rows with a term (a label or indexed value) is kept. The number only decides how
+ * rows are searched, so an old one gives no wrong results.
+ */
 const rememberedMs = 30_000;
 const mostRemembered = 10_000;
 

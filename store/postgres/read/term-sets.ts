@@ -1,11 +1,11 @@
-// Looks up the terms that a condition on a label or an indexed path matches.
+// Looks up the terms (labels and values of indexed paths) that a condition matches.
 import { mostEnumerated, termSet, type TermLookup, type TermSet } from '../../sql/term-lookups.ts';
 import { indexedPathBytes } from '../connection/schema.ts';
 import { termId } from '../write/terms.ts';
 import type { Snapshot } from './snapshot.ts';
 import { allHold, bytes, fragment, type SqlFragment } from './sql.ts';
 
-/** What terms are looked up for: a transaction, and the type with the number `t`. */
+/** A transaction, and the number `t` of the type whose terms are looked up. */
 export interface TermsOf {
   readonly snapshot: Snapshot;
   readonly t: number;
@@ -13,7 +13,7 @@ export interface TermsOf {
 
 type TermRow = readonly [id: string, n: number, value: Buffer];
 
-/** Looks up terms. Undefined when the path has too many values to test. */
+/** Looks up the terms of a condition. Undefined when the path has too many values to test each of them. */
 export async function lookUpTerms(of: TermsOf, lookup: TermLookup): Promise<TermSet<string> | undefined> {
   if ('text' in lookup) return textTerms(of, lookup.text);
   const { path, values, isNegative } = lookup;

@@ -1,5 +1,5 @@
 // Statements that update what is stored about rows together: the number of rows by namespace, the number of rows by
-// term, and how types are followed.
+// term (label or indexed value), and up to which resourceVersion the types of clusters were copied.
 import { byteas, int2s, int4s, int8s, texts } from './arrays.ts';
 import { targetArrays } from './find.ts';
 import type { Statement } from './pipeline.ts';
@@ -56,7 +56,7 @@ function gainTerms(gained: readonly Required<TermCount>[]): Statement {
   };
 }
 
-/** Statements that lower the numbers of rows of terms, and delete terms that no row has any more. */
+/** Statements that lower the number of rows of each term, and delete terms that no row has any more. */
 function loseTerms(shard: number, some: readonly TermCount[]): readonly Statement[] {
   const ids = int8s(some.map(({ id }) => id));
   return [
@@ -72,7 +72,7 @@ function loseTerms(shard: number, some: readonly TermCount[]): readonly Statemen
   ];
 }
 
-/** Statements that write the rows of table `follow`. */
+/** Statements that write the rows of table `follow`, which says up to where each type of a cluster was copied. */
 export function writeFollows({ follows }: WriteSet): readonly Statement[] {
   const changes = [...follows.values()];
   if (changes.length === 0) return [];

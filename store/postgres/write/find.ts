@@ -1,5 +1,5 @@
-// Reads what a write must know before its changes can be computed: the rows as they are stored now, and how their types
-// are followed.
+// Reads what a write must know before its changes can be computed: the rows as they are stored now, and up to which
+// resourceVersion their types were copied.
 import type { ClientBase } from 'pg';
 
 import { byteas, int2s, int4s } from './arrays.ts';
@@ -16,7 +16,10 @@ export interface SoughtKey {
 export interface Found {
   /** The rows that exist. A key of the map is the position of the row's key in the list that was searched. */
   readonly rows: ReadonlyMap<number, FoundRow>;
-  /** The rows of table `follow`, by {@link followKey}. Types that were never followed are missing. */
+  /**
+   * The rows of table `follow` (how far a type of a cluster was copied), by {@link followKey}. Types that were never
+   * copied are missing.
+   */
   readonly follows: ReadonlyMap<string, FollowedType>;
   /** The server's time when the rows were read, in microseconds since 1970; 0 when no row was found. */
   readonly atUs: number;
@@ -29,7 +32,10 @@ export interface Found {
 export const nowUs = `(SELECT greatest(last, (extract(epoch FROM statement_timestamp()) * 1000000)::int8)
   FROM sequencer WHERE one)`;
 
-/** Looks up rows by their keys, and the rows of table `follow` of their types. */
+/**
+ * Looks up rows by their keys, and the rows of table `follow` (up to where a type of a cluster was copied) for their
+ * types.
+ */
 export async function find(client: ClientBase, keys: readonly SoughtKey[], targets: readonly Target[]): Promise<Found> {
   const [follows, rows = []] = await run(client, [findFollows(targets), ...(keys.length > 0 ? [findRows(keys)] : [])]);
   return {

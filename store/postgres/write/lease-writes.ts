@@ -19,7 +19,10 @@ export function writerKey({ shard, epoch }: ShardWriter): string {
 const anything: WriteBounds = { least: 0, most: Number.MAX_SAFE_INTEGER };
 
 export class LeaseWrites {
-  /** For each shard, the newest lease that this process has written with. */
+  /**
+   * For each shard, the newest lease (right to write the shard) that this process has written with, and its
+   * transactions.
+   */
   readonly #leases = new Map<number, WriteBounds & { readonly epoch: number }>();
 
   of({ shard, epoch }: ShardWriter): WriteBounds {

@@ -1,6 +1,7 @@
 // Gives numbers to types and incarnations, and ids to new rows. Numbers are inserted outside of write transactions, so
-// that no writer waits for another one. The database can lose inserted numbers when a standby takes over, so each write
-// checks the numbers that it uses (seal.ts). The id of an incarnation never changes, but the name of its cluster can.
+// that no writer waits for another one. The database can lose inserted numbers when a standby server that was behind
+// takes over, so each write checks the numbers that it uses (seal.ts). The id of an incarnation never changes, but the
+// name of its cluster can.
 import type { ClientBase } from 'pg';
 
 import type { Incarnation, TypeKey } from '../../../query/types.ts';
@@ -26,7 +27,7 @@ export class Numbers {
   }
 
   /**
-   * Finds the number of an incarnation, or gives it one.
+   * Finds the number of an incarnation (a cluster from its creation until it is recreated), or gives it one.
    * @returns the number; `isRenamed` when the table may hold another name for the cluster
    */
   async ofIncarnation({ id, cluster }: Incarnation): Promise<{ readonly number: number; readonly isRenamed: boolean }> {
@@ -42,7 +43,7 @@ export class Numbers {
     return { number: known.number, isRenamed: known.cluster !== cluster };
   }
 
-  /** Notes that a transaction with the new name of a cluster was committed. */
+  /** To be called after a transaction that stored the new name of a cluster was committed. */
   renamed({ id, cluster }: Incarnation): void {
     const known = this.#incarnations.get(id);
     if (known !== undefined) known.cluster = cluster;

@@ -1,6 +1,6 @@
-// Statements that write rows and their bodies. Each is for all rows of a transaction, with an array for each column.
-// Existing rows are updated by INSERT … ON CONFLICT on their id, because that uses the primary key whatever the
-// planner's statistics say. Many new rows are written by COPY.
+// Statements that write rows and their bodies (the JSON of the objects). Each is for all rows of a transaction, with an
+// array for each column. Existing rows are updated by INSERT … ON CONFLICT on their id, because that uses the primary
+// key whatever the planner's statistics say. Many new rows are written by COPY.
 import type { ClientBase } from 'pg';
 
 import { byteas, int2s, int4s, int8s, texts } from './arrays.ts';

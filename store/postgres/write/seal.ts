@@ -1,8 +1,8 @@
-// The last statement of a write. It checks that each writer still holds the lease of its shard, and that the database
-// has lost no commit that it had acknowledged. It takes numbers (times) for the changes from the sequencer, and writes
-// the change log. The sequencer's row is locked until the commit is visible, so whoever sees a number also sees every
-// change up to it. All values, and the COMMIT after this statement, are sent to the server before the lock is taken. So
-// no other writer waits for this process.
+// The last statement of a write. It checks that each writer still holds the lease of its shard (a group of clusters),
+// and that the database has lost no commit that it had acknowledged. It takes numbers (times) for the changes from the
+// sequencer, and writes the change log. The sequencer's row is locked until the commit is visible, so whoever sees a
+// number also sees every change up to it. All values, and the COMMIT after this statement, are sent to the server
+// before the lock is taken. So no other writer waits for this process.
 import type { ClientBase, DatabaseError } from 'pg';
 
 import type { TypeKey } from '../../../query/types.ts';
@@ -18,8 +18,8 @@ import { run, type Statement } from './pipeline.ts';
 import type { LogRow } from './write-set.ts';
 
 /**
- * Some writers of a transaction have lost the leases of their shards. The batches of the other writers can be written
- * without theirs.
+ * Thrown when some writers of a transaction have lost the leases of their shards. The batches of the other writers can
+ * be written when the transaction is tried again without the lost ones.
  */
 export class ShardsLostError extends FencedError {
   /** The shards whose leases are lost, each as `shard/epoch`. */
@@ -36,7 +36,7 @@ export interface Seal {
   /** The types and incarnations that the transaction refers to, by their numbers in the database. */
   readonly types: ReadonlyMap<number, TypeKey>;
   readonly incarnations: ReadonlyMap<number, string>;
-  /** Microseconds since 1970. The changes of this write get later times. */
+  /** The changes of this write get times (microseconds since 1970) after this time. */
   readonly afterUs: number;
   readonly log: readonly LogRow[];
   /** Microseconds since 1970: the time under which the bodies before these changes were stored in `change_body`. */
@@ -127,7 +127,7 @@ const fence = `w AS (SELECT * FROM unnest($1::int2[], $2::int8[], $3::int8[], $4
   )`;
 const written = `(SELECT string_agg(id || '/' || epoch || ' ' || writes, ',') FROM fence)`;
 
-/** The last statement. When only the catalog changes, it takes no number from the sequencer. */
+/** The text of the last statement. When only the catalog changes, it takes no number from the sequencer. */
 const sealText = `WITH ${fence}, clock AS MATERIALIZED (SELECT ${clockUs} AS us), seq AS (
     UPDATE sequencer q SET
       last = CASE WHEN $9::int8 = 0 THEN q.last ELSE greatest(q.last + $9::int8, $21::int8 + $9::int8, clock.us) END,

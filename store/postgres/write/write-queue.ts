@@ -1,6 +1,6 @@
-// Queues writes and combines them into transactions. Each shard belongs to one lane (queue), and each lane runs one
-// transaction at a time. So writes of a shard take effect in the order in which they came. What arrives during a
-// transaction goes into the next one.
+// Queues writes and combines them into transactions. Each shard (group of clusters) belongs to one lane (queue), and
+// each lane runs one transaction at a time. So writes of a shard take effect in the order in which they came. What
+// arrives during a transaction goes into the next one.
 import type { Commit, ShardWriter, WriteBatch } from '../../store.ts';
 import { FencedError } from '../../fenced-error.ts';
 import { piecesOf, withLeftOut } from '../../left-out.ts';
@@ -31,9 +31,12 @@ interface WaitingForget extends Answer {
 type Waiting = WaitingBatch | WaitingForget;
 
 export interface QueueOptions {
-  /** How many transactions run at the same time, each for the shards of one lane. */
+  /** How many transactions run at the same time. Each writes the shards (groups of clusters) of one queue (lane). */
   readonly lanes: number;
-  /** Called after each commit, before its writes are answered, with the time of its last change in microseconds. */
+  /**
+   * Called after each commit, before the callers of its writes get their answers, with the time of its last change in
+   * microseconds.
+   */
   readonly onCommit: (lastUs: number) => void;
   /** Makes the resourceVersion of a change at this time; for undefined, that of a commit that changed nothing. */
   readonly versionOf: (lastUs: number | undefined) => string;

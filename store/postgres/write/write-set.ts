@@ -23,7 +23,7 @@ export interface FoundRow {
   readonly digest: Buffer;
   /** Length of the body in bytes. */
   readonly bytes: number;
-  /** The terms as the text of a PostgreSQL int8[]. */
+  /** The numbers of the row's terms (labels and indexed values), as the text of a PostgreSQL int8[]. */
   readonly terms: string;
 }
 
@@ -75,7 +75,7 @@ export interface NamespaceCount {
   n: number;
 }
 
-/** A row of table `follow`: what a type in an incarnation is, and up to which resourceVersion it was followed. */
+/** A row of table `follow`: what a type of a cluster is, and up to which resourceVersion its objects were copied. */
 export interface FollowedType {
   /** The type's `TypeInfo` as JSON. */
   readonly info: string;
@@ -87,8 +87,8 @@ export interface FollowedType {
 }
 
 /**
- * The new row of table `follow` for a type in an incarnation. `objects` and `bytes` are differences, which are added to
- * the stored numbers.
+ * The new row of table `follow`, which says how far a type of a cluster was copied. `objects` and `bytes` are
+ * differences, which are added to the stored numbers.
  */
 export interface FollowChange {
   readonly target: Target;
@@ -131,7 +131,7 @@ export class WriteSet {
   }
 
   /**
-   * The change of table `follow` for a type in an incarnation. All batches of the type share one object.
+   * The change of the row of table `follow` for a type of a cluster. All batches of the type share one object.
    * @param before the row of table `follow` as it is stored now
    */
   follow(target: Target, info: string, before?: FollowedType): FollowChange {

@@ -1,5 +1,6 @@
-// Writes batches, several in one transaction, and deletes incarnations in several transactions. The changes are
-// computed first (write-set.ts), so a transaction has the same number of statements however many batches it contains.
+// Writes batches, several in one transaction, and deletes the rows of incarnations (a cluster from its creation until
+// it is recreated) in several transactions. The changes are computed first (write-set.ts), so a transaction has the
+// same number of statements however many batches it contains.
 import type { ClientBase } from 'pg';
 
 import { typeKey, type TypeKey } from '../../../query/types.ts';
@@ -33,7 +34,7 @@ export interface Written {
 /** The most rows that one transaction deletes when an incarnation is deleted. */
 const forgottenAtOnce = 2000;
 
-/** Those parts of a write's last statement (seal.ts) that do not come from the changed rows. */
+/** The parts of a write's last statement (seal.ts) that are not computed from the changed rows. */
 interface SealedRest {
   readonly writers: readonly ShardWriter[];
   /** Ids of incarnations by their numbers in the database. */
@@ -117,8 +118,8 @@ export class Writer {
       const changes = new Map<number, FollowChange>();
       for (const [t, { key, follow }] of followed) {
         const change = set.follow({ shard, inc, t, type: key }, follow.info, follow);
-        // While rows are being deleted, the type is stored as never listed. So it is listed again if the deletion is
-        // interrupted.
+        // While rows are being deleted, the type is stored as if it had never been listed. If the deletion is
+        // interrupted, the type is then listed again.
         change.version = '';
         change.confirmedMs = 0;
         change.resume = '';
@@ -253,7 +254,8 @@ function rename({ target, batch }: Planned): Statement {
 }
 
 /**
- * The followed types of an incarnation by their numbers.
+ * The types of an incarnation (a cluster from its creation until it is recreated) that have a row in table `follow`, by
+ * their numbers.
  * @param only undefined: all types; otherwise only this one
  */
 async function followedTypes(

@@ -1,6 +1,6 @@
-// Reads the bodies of a page in chunks, each in its own transaction, as they were when the page's keys were read. A row
-// that has changed since is read from the change log. So a list, and a watch from the list's resourceVersion, together
-// show every change exactly once.
+// Reads the bodies (the JSON of the objects) of a page in chunks, each in its own transaction, as they were when the
+// page's keys were read. A row that has changed since is read from the change log. So a list, and a watch from the
+// list's resourceVersion, together show every change exactly once.
 import type { TypeKey } from '../../../query/types.ts';
 import type { RowRead } from '../../store.ts';
 import { changeKind, metaKey } from '../tables/schema.ts';
@@ -34,7 +34,7 @@ export interface BodyChunk {
 
 export type ChunkSlot = readonly [cluster: string, incarnation: string, namespace: string];
 
-/** Bytes. A chunk ends with the row that reaches this size. */
+/** A chunk of rows ends with the row with which its bodies reach this number of bytes. */
 export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
 const comma = 0x2c;
@@ -46,7 +46,10 @@ const firstHeads = 64;
 const firstRows = 16;
 const mostRows = 256;
 
-/** Some rows as columns without the bodies: the numbers of types and slots, lengths of bodies, names and uids. */
+/**
+ * The columns of some rows without their bodies: the numbers of types and namespace slots, lengths of bodies, names and
+ * uids.
+ */
 interface Heads {
   readonly t: readonly number[];
   readonly slot: readonly number[];
@@ -89,7 +92,8 @@ function readNow(session: Session, ids: Float64Array): BodyChunk {
     const count = Math.min(ids.length - done, countOfNext(packer, firstHeads));
     const heads = readHeads(session, ids.subarray(done, done + count));
     const wanted = countUpTo(chunkBytes - packer.bytes, heads.bytes);
-    // When some rows were deleted it is unknown which ones, so the columns cannot be cut at an id.
+    // When fewer rows were found than asked for, some were deleted. It is unknown which ones, so the columns cannot be
+    // cut at an id.
     const isCut = wanted < count && heads.t.length === count;
     packer.add(isCut ? firstOf(heads, wanted) : heads);
     done += isCut ? wanted : count;
@@ -214,7 +218,7 @@ function countOfNext({ rows, bytes }: Packer, first: number): number {
 
 /** Columns of the rows in the order of the ids. Deleted rows are left out. */
 function readHeads({ sql }: Session, ids: Float64Array): Heads {
-  // SQLite makes one JSON list of each column, which is cheaper than fetching single values.
+  // SQLite makes a JSON list of each column, because fetching each value by itself takes longer.
   const [t, slot, bytes, names, uids] = sql.first<[string, string, string, string, string]>(
     `SELECT json_group_array(o.t), json_group_array(o.place), json_group_array(length(b.raw)), json_group_array(o.name),
     json_group_array(o.uid) FROM json_each(?) j
@@ -265,7 +269,7 @@ function changesSince({ sql }: Session, ids: Float64Array, sequence: number): Re
   return new Map(rows);
 }
 
-/** The row before a change; undefined when the change has added the row. */
+/** The row as it was before a change; undefined when the change has added the row. */
 function rowBefore({ sql }: Session, change: number): StoredRow | undefined {
   const [kind, t, slot, name, uid] = sql.first<[number, number, number, string, string]>(
     'SELECT kind, t, place, name, uid FROM change WHERE sequence = ?',

@@ -66,7 +66,10 @@ export async function countBy(
   return counts;
 }
 
-/** Called with each plan of a question or, when bodies decide which rows match, with each matching row. */
+/**
+ * Called with each plan (the question compiled for one type) or, when bodies decide which rows match, with each
+ * matching row.
+ */
 export interface PlanVisitor {
   readonly plan: (session: Session, plan: TypePlan) => unknown;
   readonly row: (session: Session, row: SlotRow) => unknown;

@@ -17,8 +17,8 @@ import { unpackTerms } from '../tables/terms.ts';
 /** How many bodies one statement reads. */
 const bodiesAtOnce = 64;
 /**
- * For fewer rows than this, the terms of each row are read and counted. From this number on, the rows of each term are
- * counted in table `posting`.
+ * For fewer rows than this, the terms (labels and indexed values) of each row are read and counted. From this number
+ * on, the rows of each term are counted in table `posting`.
  */
 const manyRows = 20_000;
 /** From this many rows on, the counts that a reader thread keeps in memory are used. */
@@ -94,7 +94,9 @@ async function prepareCounts(timeSlices: TimeSlices<Session>, question: Question
   for (const { extent } of types) await memory.prepareTermCounts(timeSlices, extent.t, path);
 }
 
-/** Whether the counts in memory can answer the plan: it consists of complete slots, and has enough rows. */
+/**
+ * Whether the counts in memory can answer the plan: it has no conditions beside cluster and namespace, and enough rows.
+ */
 function isOfSlots(plan: TypePlan): boolean {
   const isTold = isExtentOnly(plan) && plan.conditions.recheck === undefined;
   return isTold && !plan.extent.isWhole && plan.extent.rows >= leastRemembered;
@@ -158,7 +160,10 @@ function countTermsOfRows(session: Session, rows: readonly Uint8Array[], range: 
   return valuesOf(session, countIds(rows, new Map(), undefined), range);
 }
 
-/** Counts the rows of each term, by the term's number. With `known`, only terms that may belong to its path. */
+/**
+ * Counts the rows of each term (label or indexed value), by the term's number. With `known`, only terms that may belong
+ * to the path of these counts.
+ */
 function countIds(
   rows: readonly Uint8Array[],
   byId: Map<number, number>,

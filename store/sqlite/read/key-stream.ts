@@ -1,6 +1,6 @@
-// All rows of a question in order. It merges the sorted rows of each type, and reads bodies where a condition needs
-// them. The rows of a type come from a scan: an iterator that reads rows in order, but only inside a transaction. After
-// a pause the scan continues in the next transaction.
+// All rows of a question in order. It merges the sorted rows of each type, and reads bodies (the JSON of objects) where
+// a condition needs them. The rows of a type come from a scan: an iterator that reads rows in order, but only inside a
+// transaction. After a pause the scan continues in the next transaction.
 import type { SlotRow } from '../tables/catalog.ts';
 import type { Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';
@@ -36,11 +36,11 @@ interface MergeInput {
   spentMs: number;
 }
 
-/** How many rows are read ahead at first when their bodies must be tested. */
+/** How many rows a scan reads ahead at first when conditions must be tested in the bodies (JSON) of its rows. */
 const recheckedAtOnce = 64;
 /** The CPU time is measured after every 16 bodies that were tested. */
 const checkedAtOnce = 16;
-/** Rows. Smaller offsets are skipped by reading the rows one by one. */
+/** A smaller offset than this number of rows is skipped by reading the rows one by one. */
 const leastSkipped = 20;
 /** The most rows that a scan reads ahead at a time. */
 const mostReadAhead = 2000;
@@ -48,11 +48,11 @@ const mostReadAhead = 2000;
 const unevenness = 20;
 /** Cost of a row that is collected and sorted, relative to a row that a scan reads in order. */
 const collectCost = 1.5;
-/** Cost of one more statement for an incarnation, as a number of rows read. */
+/** Cost of one more SQL statement for a cluster, as a number of rows that could be read instead. */
 const perIncarnation = 4;
 /**
- * Milliseconds. When a scan whose condition is a part of a name has found no row for this long, a scan of all names
- * replaces it.
+ * When a scan that searches for a part of a name has found no row for this many milliseconds, it is replaced by a scan
+ * of all names.
  */
 const patienceMs = 20;
 
@@ -137,7 +137,8 @@ export class KeyStream {
    */
   next(session: Session): readonly SlotRow[] | undefined {
     if (this.#isCut) return undefined;
-    // When rows are sorted by paths, their bodies were tested when they were read for sorting.
+    // When rows are sorted by paths, conditions on their bodies were already tested while the bodies were read for
+    // sorting.
     const isRechecked = this.#rechecks.size > 0 && this.order.paths.length === 0;
     const wanted = Math.max(1, this.#wanted - this.#given);
     const rows = isRechecked
@@ -183,8 +184,8 @@ export class KeyStream {
   }
 
   /**
-   * Takes the next rows of all inputs in order; undefined at the end. Fewer than wanted, or none, when a scan has found
-   * none for some time, so that other questions are not held up by conditions that few rows satisfy.
+   * Takes the next rows of all inputs in order; undefined at the end. Returns fewer rows than wanted, or none, when a
+   * scan has found no row for some time, so that other questions are not held up by conditions that few rows satisfy.
    * @param readAhead how many rows a scan reads when it has none left
    */
   #merged(session: Session, want: number, readAhead: number): readonly SlotRow[] | undefined {
@@ -204,7 +205,7 @@ export class KeyStream {
     return rows;
   }
 
-  /** Lets the scan of an input that has no rows left go on once. */
+  /** Has the scan of an input read more rows once, when all rows that it had read ahead are used. */
   #fill(session: Session, input: MergeInput, want: number): void {
     if (input.at < input.rows.length || input.isOver) return;
     const plan = this.#plans.get(input.type);
@@ -267,7 +268,10 @@ export class KeyStream {
     return [input(sortedScan(sorted), 'singles')];
   }
 
-  /** Whether there are so many rows that those of the first incarnations are likely to fill the page. */
+  /**
+   * Whether there are so many rows that those of the first clusters are likely to fill the page, so that clusters are
+   * read one after the other.
+   */
   #goesByIncarnation(plan: TypePlan, access: Access): boolean {
     if (!access.isOfPostings && access.isOfExtent !== true) return false;
     if (!isByIncarnation(this.order) || this.#wanted === Number.POSITIVE_INFINITY) return false;

@@ -1,5 +1,6 @@
-// Reads a page: first the keys of its rows, then the bodies. The keys of a long list take several transactions, and
-// other questions run between these. The page's resourceVersion is that of the first transaction.
+// Reads a page: first the keys of its rows, then the bodies (the JSON of the objects). The keys of a long list take
+// several transactions, and other questions run between these. The page's resourceVersion is that of the first
+// transaction.
 import type { SlotRow } from '../tables/catalog.ts';
 import type { PageRequest } from '../../store.ts';
 import type { BodyLimits } from '../../body-budget.ts';

@@ -1,6 +1,6 @@
 // Looks up one object by its complete key, on the main thread. That takes some ten microseconds, less than sending a
 // message to another thread. The main thread must not be blocked, so nothing here waits for a lock, reads a large body
-// or sorts. Other questions go to the reader threads.
+// (an object's JSON) or sorts. Other questions go to the reader threads.
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
 import type { ListQuery } from '../../../query/list-query.ts';
@@ -147,7 +147,10 @@ class PointConnection implements PointReader {
     }
   }
 
-  /** Undefined when its statements saw different states of the index, or when a reader thread must be asked. */
+  /**
+   * Looks up the object. Undefined when the statements saw different states of the index, or when a reader thread must
+   * be asked.
+   */
   #look(point: Point, scope: RowScope): PointRead | undefined {
     const t = this.#catalog.types.get(point.type) ?? none;
     let sequence: number | undefined;
@@ -157,7 +160,8 @@ class PointConnection implements PointReader {
       const grant = scope.grants.get(incarnation.id)?.get(point.type) ?? noGrant;
       const isOutside = point.namespace !== undefined && !grantAllows(grant, point.namespace, point.name);
       const found = this.#lookUp(isOutside ? none : t, incarnation, point);
-      // When these differ, the catalog is outdated, or something was committed between two statements.
+      // When the version or the sequence differs, the catalog is outdated, or something was committed between two
+      // statements.
       const [foundAt, rightsAt, catalogVersion] = found[0]!;
       if (catalogVersion !== this.#catalog.version || (sequence ??= foundAt) !== foundAt) return undefined;
       rights = rightsAt;

@@ -174,8 +174,8 @@ class ReaderConnection {
   readonly #memory = new ReaderMemory();
   #catalog = new Catalog();
   /**
-   * Read with the first question and not when the file is opened. An error of the file then occurs inside an answer,
-   * where it is recognised as damage.
+   * The functions for the resourceVersions of this store. The store's id is read with the first question and not when
+   * the file is opened, because an error of the file inside an answer is recognised as damage.
    */
   #versions: IndexVersions | undefined;
 
@@ -197,7 +197,8 @@ class ReaderConnection {
       const [catalog, versions] = [this.#catalog, this.#versions];
       return work({ sql, catalog, sequence, rights, versions, tests: this.#tests, memory: this.#memory });
     } catch (error) {
-      // The catalog may have been read only in part. That is not so when the error is a GatewayError.
+      // The catalog may have been read only in part, and must then be read again. A GatewayError cannot come from that
+      // reading.
       if (!(error instanceof GatewayError)) this.#catalog = new Catalog();
       throw error;
     } finally {

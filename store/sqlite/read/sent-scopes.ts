@@ -1,5 +1,6 @@
 // Sends the grants of a scope to each reader thread once, and later only their number, because the grants of a user in
-// many clusters are large. Only the grants for the requested types are sent. So other types make another number.
+// many clusters are large. Only the grants for the requested types are sent. So a request for other types gets another
+// number.
 import { LRUCache } from 'lru-cache';
 
 import type { ListQuery } from '../../../query/list-query.ts';

@@ -1,6 +1,6 @@
-// A scan that reads rows incarnation by incarnation: all rows, or those that have a certain term. So the first page of
-// rows sorted by cluster reads only the first clusters. All rows of one incarnation are read and sorted before the next
-// one is begun.
+// A scan that reads rows incarnation by incarnation (a cluster from its creation until it is recreated): all rows, or
+// those that have a certain term (label or indexed value). So the first page of rows sorted by cluster reads only the
+// first clusters. All rows of one incarnation are read and sorted before the next one is begun.
 import { incarnationOf, type SlotRow } from '../tables/catalog.ts';
 import { compareSlotClusters, type KeyRow, type RowOrder } from '../../row-order.ts';
 import type { Session, TypePlan } from '../session/session.ts';

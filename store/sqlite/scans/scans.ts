@@ -39,7 +39,7 @@ export function keyRow({ catalog }: Session, plan: TypePlan, [id, slot, name, cr
 }
 
 /**
- * All rows of an access after the row `after`, sorted.
+ * Reads all rows that come after the row `after` through an access path (sources.ts), and sorts them.
  * @param budget given when rows are sorted by paths of the object: then every body is read, and rows whose body does
  *   not match are dropped
  */
@@ -98,8 +98,8 @@ export function sortedScan(rows: readonly SlotRow[]): Scan {
 }
 
 /**
- * What rows in this order can be read along, without reading all of them: namespace slots, or a column. Undefined when
- * all must be read and sorted.
+ * How rows can be read in this order without reading all of them: by namespace slots, or along a column. Undefined when
+ * all rows must be read and sorted.
  */
 export function scanOf(order: RowOrder): 'slots' | Column | undefined {
   if (order.paths.length > 0) return undefined;

@@ -1,7 +1,7 @@
-// A scan that reads rows by namespace slot, in the order of clusters and namespaces. Most pages are read like this. One
-// statement reads several slots: that halves the CPU time of a page of 50 rows for users with 3,000 namespaces, from
-// 1.4 to 0.7 ms (docs/performance.md). When a slot holds more rows than are wanted at a time, the scan continues within
-// the slot in the next transaction.
+// A scan that reads rows by namespace slot (a namespace of one cluster), in the order of clusters and namespaces. Most
+// pages are read like this. One statement reads several slots: that halves the CPU time of a page of 50 rows for users
+// with 3,000 namespaces, from 1.4 to 0.7 ms (docs/performance.md). When a slot holds more rows than are wanted at a
+// time, the scan continues within the slot in the next transaction.
 import { incarnationOf, type Catalog, type NamespaceSlot, type SlotRow } from '../tables/catalog.ts';
 import { compareText } from '../../../lib/text/compare-text.ts';
 import { compareSlotClusters, type KeyRow, type RowOrder, type RowPlace, type SortKey } from '../../row-order.ts';
@@ -11,10 +11,13 @@ import { allHold } from '../../sql/sql-fragment.ts';
 import type { SqlFragment } from '../tables/sql.ts';
 import { atOnceMs, columnsOf, keyRow, type KeyColumns, type Scan } from './scans.ts';
 
-/** How many slots one statement reads: at first (`firstBatch`), and at most (`mostInBatch`). */
+/**
+ * How many namespace slots (a namespace of one cluster) one statement reads: at first (`firstBatch`), and at most
+ * (`mostInBatch`).
+ */
 const firstBatch = 4;
 const mostInBatch = 256;
-/** Milliseconds. When a statement takes longer than this, the next statement reads half as many slots. */
+/** When a statement takes more milliseconds than this, the next statement reads half as many namespace slots. */
 const batchMs = 3;
 
 /**
@@ -42,7 +45,7 @@ export function slotScan(order: RowOrder, after: KeyRow | undefined): Scan {
   };
   const readOne = (session: Session, plan: TypePlan, slot: NamespaceSlot, want: number): readonly SlotRow[] => {
     const isAfterSlot = isFirst && sameSlot(slot, after!);
-    // The last row of the page before may share its name with rows of other types that come behind it. So the scan
+    // The last row of the previous page may have the same name as rows of other types, which come after it. So the scan
     // begins at this name, not behind it.
     if (isAfterSlot && isByName) from ??= { name: after!.name, isAfter: false };
     const limit = want + 1;
@@ -90,12 +93,17 @@ function sameSlot(slot: NamespaceSlot, { slot: other }: KeyRow): boolean {
 
 interface NameRange {
   readonly direction: 1 | -1;
-  /** The name at which to begin; with `isAfter`, the first name after it. Undefined: the first name of the slot. */
+  /**
+   * The name at which to begin; with `isAfter`, the first name after it. Undefined: the first name of the namespace
+   * slot.
+   */
   readonly from: { readonly name: string; readonly isAfter: boolean } | undefined;
   readonly limit: number;
 }
 
-/** Rows of several slots, by slot and then by name. The database index obj_key has this order. */
+/**
+ * Reads rows of several namespace slots, sorted by slot and then by name. The database index obj_key has this order.
+ */
 function rowsOfSlots(
   session: Session,
   plan: TypePlan,
@@ -146,7 +154,7 @@ function rowsOfSlot(
   return rows.map((row) => keyRow(session, plan, row));
 }
 
-/** The slots to read, from the slot of `after` on. Objects granted by name are not included. */
+/** The namespace slots to read, from that of the row `after` on. Objects granted by name are not included. */
 function slotsInOrder(
   session: Session,
   plan: TypePlan,
@@ -176,16 +184,16 @@ function listed(catalog: Catalog, { extent }: TypePlan): readonly NamespaceSlot[
   return extent.slots.map((number) => catalog.slot(number));
 }
 
-/** One incarnation, as the scan visits it. */
+/** An incarnation (a cluster from its creation until it is recreated) that the scan reads. */
 interface Stop {
   readonly incarnation: number;
-  /** Numbers of the slots to visit, in order; undefined for all slots of the incarnation. */
+  /** Numbers of the namespace slots to read, in order; undefined for all namespaces of the incarnation. */
   readonly listed: readonly number[] | undefined;
 }
 
 /**
- * Cached results of {@link stopsOf}, by the extent's list of slots and then by direction. The list is the same array
- * for all questions of a user about the same slots.
+ * Cached results of {@link stopsOf}, by the list of namespace slots that the user may see, and then by sort direction.
+ * The list is the same array for all questions of a user about the same namespaces.
  */
 const knownStops = new WeakMap<readonly number[], Map<string, readonly Stop[]>>();
 
@@ -222,7 +230,10 @@ interface SlotOrder {
   readonly ascending: boolean;
 }
 
-/** Gives the slots incarnation by incarnation. The slots of an incarnation are looked up when the scan reaches it. */
+/**
+ * Gives the namespace slots one incarnation after the other. The slots of an incarnation are looked up when the scan
+ * reaches it.
+ */
 function* perIncarnation(session: Session, plan: TypePlan, order: SlotOrder): Generator<NamespaceSlot> {
   const { catalog, sql } = session;
   const { t, except } = plan.extent;

@@ -10,8 +10,8 @@ import { anyHolds } from '../../sql/sql-fragment.ts';
 import type { TermSet } from '../../sql/term-lookups.ts';
 
 /**
- * `FROM` and conditions of a statement. The statement is about rows `o` of table `obj`. When nothing of the row is
- * needed, it is about entries `x` of table `posting`.
+ * `FROM` and conditions of a statement. The statement is about rows `o` of table `obj`. When no column of the row is
+ * needed, it is about entries `x` of table `posting` (one entry for each term of a row).
  */
 export interface AccessPath {
   readonly from: SqlFragment;
@@ -21,7 +21,8 @@ export interface AccessPath {
 }
 
 /**
- * A condition for rows or postings inside the extent; undefined when all rows of the type are inside.
+ * A condition for rows or postings that are inside the extent (the rows that the query may examine); undefined when all
+ * rows of the type are.
  * @param alias the name of the row or posting in the statement
  */
 export function inExtent(extent: Extent, alias: 'o' | 'x'): SqlFragment | undefined {
@@ -42,8 +43,8 @@ function anyOf(any: readonly SqlFragment[]): SqlFragment {
 }
 
 /**
- * Conditions on `place` (the slot), written so that SQLite uses no index for them. With an index SQLite would read a
- * list of thousands of slots once for each term.
+ * Conditions on `place` (the number of a row's namespace slot), written so that SQLite uses no index for them. With an
+ * index SQLite would read a list of thousands of slots once for each term.
  */
 function slotsPieces(extent: Extent, alias: 'o' | 'x'): SqlFragment[] {
   const { incarnations, incarnationsJson, except, exceptJson, slots, slotsJson } = extent;
@@ -123,13 +124,13 @@ export interface Access {
   /** Conditions of the query that the paths do not check. The statement must add them. */
   readonly rest: readonly SqlFragment[];
   readonly cost: number;
-  /** True when the paths read postings only. {@link joined} adds the rows to them. */
+  /** True when the paths read only postings (pairs of term and row). {@link joined} adds the rows to them. */
   readonly isOfPostings: boolean;
   /** True when the paths reach every row of the extent. */
   readonly isOfExtent?: boolean;
 }
 
-/** Cost of looking up the row of a posting, relative to reading the next row of an index. */
+/** Cost of looking up the row of a posting (pair of term and row), relative to reading the next row of an index. */
 const lookUpCost = 2;
 
 /** The cheapest access to all rows of a plan. */
@@ -187,7 +188,10 @@ export function rowsOfIncarnation({ extent, conditions }: TypePlan, incarnation:
   return { paths: [accessPath(from, all, ...(except.size === 0 ? [] : [not]))], rest, cost: rows, isOfPostings: false };
 }
 
-/** The access to the rows of one incarnation that have one of the terms of `best`, without objects granted by name. */
+/**
+ * The access to the rows of one incarnation that have one of the terms `best` (labels or indexed values that a
+ * condition requires), without objects granted by name.
+ */
 export function termsInIncarnation(
   { extent, conditions }: TypePlan,
   best: TermSet<number>,
@@ -210,7 +214,7 @@ export function termsInIncarnation(
   return { paths: [path], rest, cost: best.postings, isOfPostings: false };
 }
 
-/** Whether an extent consists only of objects granted by name. */
+/** Whether the query may examine only objects granted by name, and no whole namespace or cluster. */
 export function isOfSingles({ incarnations, slots }: Extent): boolean {
   return incarnations.length === 0 && slots.length === 0;
 }
@@ -234,7 +238,7 @@ export function accessToSingles({ extent, conditions }: TypePlan, rows: readonly
   return { paths, rest: fragments.filter(({ terms }) => terms !== best), cost, isOfPostings: false };
 }
 
-/** The access paths with the rows `o` added, when they read postings only. */
+/** Returns the access paths; those that read postings only get the rows `o` of table `obj` joined to them. */
 export function joined(access: Access): readonly AccessPath[] {
   if (!access.isOfPostings) return access.paths;
   return access.paths.map(({ from, where, repeats }) => ({

@@ -1,6 +1,6 @@
-// Reads the change log, with the body before and after each change. The log stores only bodies before changes. The body
-// after a change is the body before the object's next change, or else the current body. So all entries of one answer
-// must be read in one transaction.
+// Reads the change log, with the body (the object's JSON) before and after each change. The log stores only bodies
+// before changes. The body after a change is the body before the object's next change, or else the current body. So all
+// entries of one answer must be read in one transaction.
 import { GatewayError } from '../../../model/errors.ts';
 import type { TypeKey } from '../../../query/types.ts';
 import type { LogEntry } from '../../store.ts';

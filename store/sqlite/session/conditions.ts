@@ -27,7 +27,7 @@ export interface RowTests {
   readonly addColumns: (test: ColumnTest) => number;
 }
 
-/** What conditions are compiled with. */
+/** What is needed to compile conditions to SQL. */
 export interface Tools {
   readonly sql: Sql;
   readonly tests: RowTests;
@@ -35,8 +35,8 @@ export interface Tools {
 }
 
 /**
- * Up to this many terms of a condition are looked up for each row in table `posting`. More terms are compared with the
- * row's own list of terms.
+ * Up to this many terms (labels or indexed values) of a condition are looked up for each row in table `posting`. More
+ * terms are compared with the row's own list of terms.
  */
 const mostProbed = 8;
 

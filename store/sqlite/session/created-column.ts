@@ -1,7 +1,8 @@
-// The creation time and namespace slot of every object of a type, sorted by time, in memory. With this, the rows before
-// an offset need not be read from the file. For the 50 newest rows after an offset of 10,000 the CPU time falls from
-// 14.6 to 3.0 ms for users with 3,000 namespaces, and from 46.5 to 2.1 ms with 600 (docs/performance.md). Rows with the
-// same creation time are skipped together or not at all, because other sort keys decide their order.
+// The creation time and namespace slot (a namespace of one cluster) of every object of a type, sorted by time, in
+// memory. With this, the rows before an offset need not be read from the file. For the 50 newest rows after an offset
+// of 10,000 the CPU time falls from 14.6 to 3.0 ms for users with 3,000 namespaces, and from 46.5 to 2.1 ms with 600
+// (docs/performance.md). Rows with the same creation time are skipped together or not at all, because other sort keys
+// decide their order.
 import type { SlotNumbers } from './slot-numbers.ts';
 import type { Remembered } from './remembered.ts';
 import type { Transaction } from '../tables/transaction.ts';
@@ -14,8 +15,8 @@ const rowsAtOnce = 5000;
 type Row = readonly [created: number, slot: number, id: number];
 
 /**
- * Where the rows that were skipped end: the first creation time whose rows were not all skipped (undefined when all
- * rows were), and how many rows come before that time.
+ * Where the skipped rows end: the first creation time of which not all rows were skipped (undefined when all rows were
+ * skipped), and how many rows come before that time.
  */
 export interface Passed {
   readonly created: number | undefined;
@@ -70,8 +71,9 @@ export class CreatedColumn implements Remembered {
   }
 
   /**
-   * Skips `count` rows, but no part of the rows with one creation time.
-   * @param members from {@link SlotNumbers.among}: only rows in these slots are counted
+   * Skips up to `count` rows: all rows of a creation time or none, because other sort keys decide the order of rows
+   * with equal times.
+   * @param members from {@link SlotNumbers.among}: only rows in these namespace slots are counted
    */
   at(members: Uint8Array, count: number, isAscending: boolean): Passed {
     const created = this.#created;

@@ -1,15 +1,18 @@
 // Skips the rows before an offset in memory instead of in the file, for lists sorted by creation time (measurements are
 // in created-column.ts). This is possible only when the query has no conditions and the user sees all objects of the
-// slots concerned, none of them granted by name.
+// namespaces concerned, and no further objects that are granted by name.
 import { isExtentOnly } from './session.ts';
 import type { CreatedColumn, Passed } from './created-column.ts';
 import { rowOrder, type RowOrder } from '../../row-order.ts';
 import { type TimeSlices } from '../tables/transaction.ts';
 import { planTypes, type Question, type Session, type TypePlan } from './session.ts';
 
-/** The column of creation times is not built for a smaller offset than this number of rows, or for fewer rows. */
+/**
+ * The column of creation times is built only for an offset of at least this many rows, and when the query may examine
+ * more rows than this.
+ */
 const leastPrepared = 100;
-/** For a smaller offset than this number of rows, rows are read from the file and skipped. */
+/** Up to this offset, the skipped rows are read from the file. */
 const leastPassed = 20;
 
 /** Builds the column of creation times that {@link passInMemory} needs, if the question can use it. */
@@ -23,7 +26,7 @@ export async function prepareSkip(timeSlices: TimeSlices<Session>, question: Que
   await found?.memory.prepareCreatedColumn(timeSlices, found.t);
 }
 
-/** Whether {@link passInMemory} can skip `count` rows of a plan. */
+/** Whether {@link passInMemory} can skip `count` rows of a plan (the question compiled for one type). */
 export function isPassedInMemory(session: Session, plan: TypePlan, order: RowOrder, count: number): boolean {
   return count >= leastPassed && columnOf(session, plan, order) !== undefined;
 }

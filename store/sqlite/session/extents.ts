@@ -1,6 +1,6 @@
 // The extent of a question: the namespace slots and single objects of one type that a query may examine for one user.
-// It combines the user's grants with the query's conditions on cluster and namespace, as numbers. A slot that is
-// granted twice is included once; otherwise its rows would be counted twice.
+// It combines the user's grants with the query's conditions on cluster and namespace, as numbers. A slot (a namespace
+// of one cluster) that is granted twice is included once; otherwise its rows would be counted twice.
 import { LRUCache } from 'lru-cache';
 
 import { among } from '../../narrow-namespaces.ts';
@@ -90,7 +90,7 @@ export function extentRows(session: Transaction, extent: Extent): number {
   return countRows(session, extent.t, extent, extent.slots) + extent.ids.length;
 }
 
-/** For this many slots or more, the counts are taken from memory; for fewer slots from table `counter`. */
+/** For this many namespace slots or more, the counts are taken from memory; for fewer slots from table `counter`. */
 const manySlots = 50;
 
 /** The number of rows of each slot. Slots without rows may be missing. */

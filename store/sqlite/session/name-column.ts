@@ -35,7 +35,7 @@ export class NameColumn implements Remembered {
   #text = Buffer.alloc(rowsAtOnce);
   /** For each row, where its name ends in #text. */
   #ends = new Uint32Array(rowsAtOnce);
-  /** For each row, the number of its slot, as given by {@link SlotNumbers}. */
+  /** For each row, the number of its namespace slot, as given by {@link SlotNumbers}. */
   #slots = new Uint32Array(rowsAtOnce);
   #ids = new Float64Array(rowsAtOnce);
   /** Ids of deleted objects. Their names are still in the buffer, and are ignored. */
@@ -79,7 +79,8 @@ export class NameColumn implements Remembered {
     if (changes === undefined) return false;
     for (const { kind, name, slot, id } of changes) {
       if (kind === changeKind.deleted) this.#gone.add(id);
-      // The id of a deleted object was given to another object, so the id no longer tells which row was deleted.
+      // The id of a deleted object now belongs to another object, so ids no longer tell which names must be ignored.
+      // The names must be read again.
       else if (this.#gone.has(id)) return false;
       else this.#append([name, slot, id]);
     }

@@ -13,7 +13,8 @@ import { mostPostings, TermCounts } from './term-counts.ts';
 import type { Remembered } from './remembered.ts';
 
 /**
- * The most numbers that all structures keep together; each takes about 16 bytes. Beyond, the least recently used go.
+ * The most numbers that all structures keep together; each takes about 16 bytes. Beyond this limit the least recently
+ * used structures are dropped.
  */
 const mostKept = 2 * mostPostings;
 /** Milliseconds after which building a structure that was too large is tried again. */
@@ -34,7 +35,7 @@ export class ReaderMemory {
   }
 
   /**
-   * The number of rows by slot and value, for one path.
+   * The number of rows for each namespace slot and each value of one path.
    * @returns undefined when it was not built
    */
   termCounts(session: Transaction, t: number, path: string): TermCounts | undefined {
@@ -73,7 +74,8 @@ export class ReaderMemory {
   }
 
   /**
-   * The number of rows of a type by slot. It has one number for each slot at most, so it is built at once when missing.
+   * The number of rows of a type in each namespace slot. It is one number for each slot at most, so it is built at once
+   * when it is missing.
    */
   rowCounts(session: Transaction, t: number): RowCounts {
     const known = this.#current(session, countsKey(t)) as RowCounts | undefined;

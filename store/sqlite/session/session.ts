@@ -1,5 +1,5 @@
-// One read transaction, and a question compiled for it. Numbers of terms are valid in one transaction only, so an
-// answer that takes several transactions compiles its question again in each of them.
+// One read transaction, and a question compiled for it. Numbers of terms (labels and indexed values) are valid in one
+// transaction only, so an answer that takes several transactions compiles its question again in each of them.
 import type { ListQuery } from '../../../query/list-query.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../../query/types.ts';
 import { compileConditions, type Conditions } from './conditions.ts';
@@ -44,7 +44,10 @@ export function planTypes(session: Session, { query, grants }: Question): readon
   });
 }
 
-/** Whether all rows of the plan's extent match, as far as SQL can tell. A condition on bodies may remain. */
+/**
+ * Whether all rows that the query may examine (the extent) match, as far as SQL can tell. A condition on bodies may
+ * remain.
+ */
 export function isExtentOnly({ conditions, only }: TypePlan): boolean {
   return conditions.fragments.length === 0 && only === undefined;
 }

@@ -50,7 +50,8 @@ export class SingleList {
   }
 
   /**
-   * The packed terms of each object, in the order of `ids`. They are read from the file once.
+   * The terms (labels and indexed values) of each object as bytes, in the order of `ids`. They are read from the file
+   * once.
    * @param session the transaction from which this list was made
    */
   terms({ sql }: Transaction): readonly Uint8Array[] {
@@ -64,7 +65,7 @@ export class SingleList {
     return this.ids.map((id) => this.#terms.get(id)!);
   }
 
-  /** A new list in which the objects whose ids are in `changed` are replaced by `rows`. */
+  /** Makes a new list without the objects whose ids are in `changed`, and with `rows` in their place. */
   replaced(changed: { readonly has: (id: number) => boolean }, rows: readonly SlotRow[]): SingleList {
     const terms = new Map([...this.#terms].filter(([id]) => !changed.has(id)));
     return new SingleList([...this.rows.filter(({ id }) => !changed.has(id)), ...rows], terms);

@@ -1,5 +1,6 @@
-// Gives namespace slots consecutive numbers from 0. So the slots that a user may see fit into an array with one byte
-// for each slot, indexed by this number. Such an array has no byte for a slot that got its number later.
+// Gives namespace slots (a namespace of one cluster) consecutive numbers from 0. So the slots that a user may see fit
+// into an array with one byte for each slot, indexed by this number. Such an array has no byte for a slot that got its
+// number later.
 import { incarnationOf } from '../tables/catalog.ts';
 import type { Extent } from './extents.ts';
 
@@ -19,8 +20,8 @@ export class SlotNumbers {
   }
 
   /**
-   * An array with 1 at the number of each slot whose rows are all in the extent, and 0 at the others. Objects granted
-   * by name are not considered.
+   * An array with 1 at the number of each namespace slot whose rows are all in the extent (the rows that the query may
+   * examine), and 0 at the others. Objects granted by name are not considered.
    */
   among({ isWhole, incarnations, except, slots }: Extent): Uint8Array {
     const members = new Uint8Array(this.#numbers.size);

@@ -1,4 +1,4 @@
-// Looks up the terms that a condition on a label or an indexed path matches.
+// Looks up the terms (labels and values of indexed paths) that a condition matches.
 import { mostEnumerated, termSet, type TermLookup, type TermSet } from '../../sql/term-lookups.ts';
 import type { Sql } from '../tables/sql.ts';
 

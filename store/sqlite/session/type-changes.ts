@@ -4,7 +4,7 @@ import { oldestSequence } from './change-reader.ts';
 import { changeKind } from '../tables/schema.ts';
 import type { Transaction } from '../tables/transaction.ts';
 
-/** Those fields of a change log entry that structures in memory need. */
+/** The fields of a change log entry that the structures in memory need. */
 export interface TypeChange {
   /** One of the values of {@link changeKind}. */
   readonly kind: number;

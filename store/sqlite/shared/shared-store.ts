@@ -23,8 +23,8 @@ export interface SharedStoreOptions extends SqliteOptions {
 }
 
 /**
- * Milliseconds between two checks for commits in a process that only reads. They only serve to call listeners: answers
- * are always up to date.
+ * Milliseconds between two checks for commits in a process that only reads. The checks only serve to call listeners;
+ * answers are up to date without them.
  */
 const commitsEveryMs = 25;
 /** Milliseconds between two checks whether there is no writer, and whether the file was replaced. */

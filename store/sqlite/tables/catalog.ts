@@ -1,6 +1,7 @@
-// The catalog: types, incarnations and namespace slots with their numbers, in memory. It translates the numbers in rows
-// to names, and grants (which namespaces a user may see) to ranges of numbers. Nothing is removed while the index is
-// open, because the change log still contains the numbers of deleted types and incarnations.
+// The catalog: types, incarnations (a cluster from its creation until it is recreated) and namespace slots (a namespace
+// of an incarnation) with their numbers, in memory. It translates the numbers in rows to names, and grants (which
+// namespaces a user may see) to ranges of numbers. Nothing is removed while the index is open, because the change log
+// still contains the numbers of deleted types and incarnations.
 import type { DatabaseSync } from 'node:sqlite';
 
 import type { TypeKey } from '../../../query/types.ts';
@@ -10,7 +11,7 @@ import { slotsPerIncarnation } from './schema.ts';
 
 export interface IncarnationRecord {
   readonly number: number;
-  /** The incarnation's id, `<record uid>/<uid of kube-system>`. */
+  /** The incarnation's id, `<uid of the cluster record>/<uid of the kube-system Namespace>`. */
   readonly id: string;
   readonly cluster: string;
 }
@@ -120,7 +121,7 @@ interface PlaceRow {
   readonly namespace: string;
 }
 
-/** The number of the incarnation that a slot belongs to. */
+/** The number of the incarnation to which a namespace slot belongs. @param slot the number of the slot */
 export function incarnationOf(slot: number): number {
   return Math.floor(slot / slotsPerIncarnation);
 }

@@ -1,6 +1,6 @@
-// The messages between the main thread and the worker threads. The bodies of a batch are sent in one transferred
-// buffer, and its other columns as one JSON text. Cloning thousands of small arrays would cost the main thread more
-// time than the write costs the worker.
+// The messages between the main thread and the worker threads. The bodies (JSON of objects) of a batch are sent in one
+// transferred buffer, and its other columns as one JSON text. Cloning thousands of small arrays would cost the main
+// thread more time than the write costs the worker.
 import type { ObjectKey, TypeInfo, Incarnation } from '../../../query/types.ts';
 import type { RowWrite, SyncPosition, WriteBatch } from '../../store.ts';
 import { compareKeys } from '../../compare-keys.ts';
@@ -23,7 +23,7 @@ export interface PackedBatch {
   readonly type: TypeInfo;
   /** A JSON list of {@link PackedRow}s. */
   readonly rows: string;
-  /** The bodies one after the other, in the order of the rows. */
+  /** The bodies (JSON of the objects) one after the other, in the order of the rows. */
   readonly bodies: Uint8Array;
   readonly deletes: readonly ObjectKey[];
   readonly position: SyncPosition | undefined;
@@ -78,7 +78,7 @@ export type AnswerMessage =
   | { readonly id: number; readonly failure: Failure }
   | { readonly id: 0; readonly event: WorkerEvent };
 
-/** The events that a worker reports without having been called. */
+/** The events that a worker thread reports by itself, without being asked. */
 export type WorkerEvent =
   | { readonly kind: 'set-aside'; readonly message: string }
   | { readonly kind: 'trouble'; readonly message: string }

@@ -1,6 +1,7 @@
-// The tables of the index in SQLite: a small row for each object, its body in another table, the rows of each term
-// (`posting`), counters, and the change log. There are no statistics for SQLite's planner, so every query names the
-// database index that it uses (../session/conditions.ts, ../scans/scans.ts).
+// The tables of the index in SQLite: a small row for each object, its body (the object's JSON) in another table, the
+// rows of each term (`posting`; a term is a label or indexed value), counters, and the change log. There are no
+// statistics for SQLite's planner, so every query names the database index that it uses (../session/conditions.ts,
+// ../scans/scans.ts).
 import type { DatabaseSync } from 'node:sqlite';
 
 import { newStoreId } from '../../index-version.ts';
@@ -13,7 +14,7 @@ export const schemaVersion = 4;
 
 /** How many slot numbers each incarnation has. The n-th slot is `incarnation * slotsPerIncarnation + n`. */
 export const slotsPerIncarnation = 2 ** 20;
-/** By how many bits a slot number is shifted right to get the number of its incarnation. */
+/** By how many bits a slot number is shifted right to get the number of the slot's incarnation. */
 export const incarnationShift = Math.log2(slotsPerIncarnation);
 
 /** Values of `change.kind`. */
@@ -108,8 +109,8 @@ export function createSchema(db: DatabaseSync, startUs: number, pathsDigest: str
 export const migrations: readonly ((db: DatabaseSync) => void)[] = [
   // Version 1 had no store id. The new id makes the resourceVersions given out before expire.
   (db) => void db.prepare('INSERT INTO meta (key, value) VALUES (?, ?)').run(metaKey.store, newStoreId()),
-  // Version 2 did not store when rights or types last changed. The time of the last change of any row is taken for the
-  // rights, since no change of rights is newer.
+  // Version 2 did not store when rights or types last changed. The time of the last change of any row stands in for
+  // that of rights, since no change of rights is newer.
   (db) =>
     void db.exec(
       `INSERT INTO meta SELECT '${metaKey.rights}', value FROM meta WHERE key = '${metaKey.sequence}';

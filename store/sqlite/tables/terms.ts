@@ -8,7 +8,9 @@ import { fieldPath, labelPath } from '../../sql/term-paths.ts';
 
 const mostRemembered = 200_000;
 
-/** The numbers of terms as bytes, in the form of `obj.terms`: each as four bytes, ascending. */
+/**
+ * The numbers of terms (labels and indexed values) as bytes, in the form of `obj.terms`: each as four bytes, ascending.
+ */
 export function packTerms(ids: Iterable<number>): Uint8Array {
   const sorted = Int32Array.from(new Set(ids)).toSorted();
   return new Uint8Array(sorted.buffer, sorted.byteOffset, sorted.byteLength);

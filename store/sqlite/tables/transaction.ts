@@ -1,5 +1,6 @@
-// One read transaction: its statements, and the state of the index that it sees. Numbers of terms are valid in one
-// transaction only, so an answer that takes several transactions reads the numbers again in each of them.
+// One read transaction: its statements, and the state of the index that it sees. Numbers of terms (labels and indexed
+// values) are valid in one transaction only, so an answer that takes several transactions reads the numbers again in
+// each of them.
 import type { DatabaseSync } from 'node:sqlite';
 
 import type { IndexVersions } from '../../index-version.ts';
@@ -10,7 +11,10 @@ import { unpackTerms } from './terms.ts';
 /** Tests the columns of a row: its slot, name, uid and time of creation in Unix milliseconds. */
 export type ColumnTest = (slot: number, name: string, uid: string, createdAtMs: number) => boolean;
 
-/** The tests of the SQL functions `holds` and `columns_hold`. Those of each are numbered in the order of the calls. */
+/**
+ * The tests that the SQL functions `holds` (terms) and `columns_hold` (columns) run. SQL names a test by its number,
+ * which `addTerms` and `addColumns` return.
+ */
 export class RowTestRegistry {
   readonly #terms: ReadonlySet<number>[] = [];
   readonly #columns: ColumnTest[] = [];
@@ -27,7 +31,7 @@ export class RowTestRegistry {
     this.#terms.length = this.#columns.length = 0;
   }
 
-  /** Makes the SQL functions of a connection, which take the number of a test first or last. */
+  /** Adds both SQL functions to a connection. One of their arguments is the number of a test. */
   register(db: DatabaseSync): void {
     const options = { deterministic: true };
     db.function('holds', options, (packed, number) => (this.#hasTerm(packed as Uint8Array, Number(number)) ? 1 : 0));
@@ -69,7 +73,10 @@ export interface RowCountMemory {
 /** Runs `work` in a transaction of its own, and returns its result. */
 export type Slice<S extends Transaction = Transaction> = <T>(work: (session: S) => T) => T;
 
-/** How a question shares its reader thread with other questions: it works in slices, with pauses between them. */
+/**
+ * Lets a question share its reader thread with other questions: the question works in transactions of limited time,
+ * with pauses between them.
+ */
 export interface TimeSlices<S extends Transaction = Transaction> {
   readonly slice: Slice<S>;
   /** Lets other questions run. No transaction is open meanwhile. */

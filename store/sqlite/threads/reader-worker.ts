@@ -1,5 +1,5 @@
-// The program of a reader thread, with its own connection. Buffers with bodies are transferred and not copied, so they
-// must not be used after they were sent.
+// The program of a reader thread, with its own connection. Buffers with bodies (the JSON of objects) are transferred
+// and not copied, so they must not be used after they were sent.
 import { workerData } from 'node:worker_threads';
 
 import type { BodyChunk } from '../read/bodies.ts';

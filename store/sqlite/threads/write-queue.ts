@@ -1,6 +1,7 @@
-// Queues writes in the order in which they came. Deleting an incarnation takes many transactions, and other
-// incarnations are written in between. Within one incarnation the order is kept: batches that came before the deletion
-// are committed before it, and batches that came after it wait until the deletion is complete.
+// Queues writes in the order in which they came. Deleting the rows of an incarnation (a cluster from its creation until
+// it is recreated) takes many transactions, and other incarnations are written in between. Within one incarnation the
+// order is kept: batches that came before the deletion are committed before it, and batches that came after it wait
+// until the deletion is complete.
 import type { Commit } from '../../store.ts';
 import type { Result, Writer } from '../write/writer.ts';
 import type { PackedBatch } from '../tables/messages.ts';
@@ -111,7 +112,7 @@ export class WriteQueue {
     try {
       results = this.#writer.apply(batches.map(({ batch }) => batch));
     } catch (error) {
-      // Not even the rollback worked, so the file must be badly damaged. All batches are rejected.
+      // The rollback has failed, too, so the file must be badly damaged. All batches are rejected.
       results = batches.map(() => ({ error }));
     }
     for (const [i, result] of results.entries()) {

@@ -1,5 +1,6 @@
-// The change log, as the writer keeps it: one entry for each change, with the body from before the change. Old entries
-// are deleted. The body before a change is copied from the object's row, so an entry must be written before the row is.
+// The change log, as the writer keeps it: one entry for each change, with the body (the object's JSON) from before the
+// change. Old entries are deleted. The body before a change is copied from the object's row, so an entry must be
+// written before the row is.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import { changeKind, metaKey } from '../tables/schema.ts';
@@ -7,14 +8,14 @@ import { changeKind, metaKey } from '../tables/schema.ts';
 /** How much of the log is kept. The oldest entries are deleted when one of these limits is exceeded. */
 export interface LogLimits {
   readonly entries: number;
-  /** Total size of the bodies in the entries. */
+  /** Total size of the bodies (JSON of objects before their changes) in the entries. */
   readonly bytes: number;
   readonly ageMs: number;
 }
 
 export const defaultLogLimits: LogLimits = { entries: 100_000, bytes: 64 << 20, ageMs: 24 * 3600_000 };
 
-/** By how many entries the limit of entries must be exceeded before old ones are deleted. */
+/** Entries beyond the limit of entries are deleted only when there are more of them than this number. */
 const leastTrimmed = 500;
 
 export interface ChangedRow {
@@ -79,7 +80,7 @@ export class ChangeLog {
     this.#trim();
   }
 
-  /** Reads these times from the file, at the start and after a rollback. */
+  /** Reads the times of the last changes from the file, at the start and after a rollback. */
   reset(): void {
     const one = (sql: string): number => Number(Object.values(this.#db.prepare(sql).get()!)[0] ?? 0);
     this.#sequence = one(`SELECT value FROM meta WHERE key = '${metaKey.sequence}'`);

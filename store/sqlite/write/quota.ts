@@ -8,9 +8,9 @@ export interface QuotaState {
    */
   readonly usedBytes: number;
   readonly maxBytes: number;
-  /** Total length of the bodies of each type. Keys are type numbers. */
+  /** Total length of the bodies (stored JSON) of each type. Keys are type numbers. */
   readonly bytesByType: ReadonlyMap<number, number>;
-  /** Numbers of the types that may not grow at present. */
+  /** Numbers of the types whose new rows are refused at present. */
   readonly stopped: ReadonlySet<number>;
 }
 

@@ -1,6 +1,6 @@
-// Writes single rows with their bodies, postings, counters and log entries. The log entry comes first, because it
-// copies the old body. Changes of postings and counters are collected, and written in sorted order at the end of the
-// transaction.
+// Writes single rows with their bodies (the JSON of the objects), postings (pairs of label or indexed value and row),
+// counters and log entries. The log entry comes first, because it copies the old body. Changes of postings and counters
+// are collected, and written in sorted order at the end of the transaction.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import type { RowWrite } from '../../store.ts';
@@ -15,7 +15,7 @@ interface FoundRow {
   readonly terms: Uint8Array;
   /** Length of the stored body in bytes. */
   readonly bytes: number;
-  /** 1 when the stored body equals the new one. */
+  /** 1 when the stored body equals the new one, otherwise 0. */
   readonly same: number;
 }
 
@@ -29,7 +29,7 @@ interface Posting {
 /** What a write did to a row. */
 export type Outcome = 'unchanged' | 'written' | 'deleted';
 
-/** By how much a write makes a type in an incarnation larger; negative when smaller. */
+/** By how much a write changes the size of a type in a cluster; negative when the type becomes smaller. */
 export interface Growth {
   readonly objects: number;
   readonly bytes: number;

@@ -25,9 +25,14 @@ export interface WriterOptions {
   /** Size limit of the file in bytes; undefined means none. */
   readonly maxBytes: number | undefined;
   readonly nowUs: () => number;
-  /** The most namespaces of a cluster, counting those that are gone; by default as many as there are numbers for. */
+  /**
+   * The most namespaces that a cluster may ever have had, including deleted ones; by default as many as there are slot
+   * numbers.
+   */
   readonly slots?: number;
-  /** Called with the types that may not grow from now on; with an empty list when all may grow again. */
+  /**
+   * Called with the types whose new rows are refused from now on; with an empty list when all rows are accepted again.
+   */
   readonly onStopped: (types: readonly string[]) => void;
   /** Called with a message about a problem that does not make a commit fail. */
   readonly onTrouble: (message: string) => void;
@@ -88,7 +93,7 @@ export class Writer {
   }
 
   /**
-   * A number that grows when a type in an incarnation was added, removed or described differently, or when its first
+   * A number that grows when a type of a cluster was added, removed or described differently, or when its first
    * complete list was stored or lost.
    */
   get typesVersion(): number {
@@ -290,7 +295,8 @@ export class Writer {
       this.#statements.follow.run(t, inc, info);
       this.#typesChanged = true;
     }
-    // Readers that keep an extent of the whole type in memory must make it again, because it lacks this incarnation.
+    // Readers that keep in memory that a user may see all rows of the type must check that again: the user may not see
+    // those of this incarnation.
     if (known === undefined) this.#catalogGrew = true;
     if (position === undefined) return;
     const { resourceVersion, confirmedAtMs, resume = '' } = position;
