@@ -1,5 +1,5 @@
 // Sends one access review to each of several clusters, and answers with a List of the clusters' reviews. A review is a
-// POST, but it changes nothing, so it needs no cluster selector.
+// POST, but it changes nothing, so it needs no cluster selector. Its body is limited to 64 KiB.
 import type { ClusterSpec } from '../../model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
 import { readBody } from '../../request/answer/request-body.ts';

@@ -1,6 +1,6 @@
-// Parses a compact JWT without verifying it. Header and claims must be JSON that cannot be understood in two ways.
-// Header fields with keys or their addresses (`jku`, `jwk`, `x5u`, `x5c`) are ignored, because the sender controls
-// them.
+// Parses a compact JWT without verifying it, and lists the signature algorithms that a header may name. Header and
+// claims must be JSON that cannot be understood in two ways. Header fields with keys or their addresses (`jku`, `jwk`,
+// `x5u`, `x5c`) are ignored, because the sender controls them.
 import { decodeHeaderText } from '../callers/header-values.ts';
 import { isJsonObject, readStrictJson } from '../../lib/json/strict-json.ts';
 import type { JsonObject } from '../../lib/json/strict-json.ts';

@@ -41,7 +41,7 @@ const wanted: ReadonlySet<string> = new Set(['name', 'namespace', 'uid', 'resour
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Reads the four strings directly below the top-level `metadata` of a JSON object; ignores the rest of the body. */
+/** Reads the strings of {@link wanted} directly below the top-level `metadata` of a JSON object; ignores the rest. */
 class JsonReader implements BodyMetadataReader {
   readonly #found: Record<string, string> = {};
   #done = false;
@@ -51,7 +51,7 @@ class JsonReader implements BodyMetadataReader {
   #key = '';
   #inString = false;
   #escaped = false;
-  /** Bytes of the JSON string that is being read; undefined when this string is not one of the four. */
+  /** Bytes of the JSON string that is being read; undefined when this string is not {@link wanted}. */
   #text: number[] | undefined;
 
   feed(chunk: Buffer): void {

@@ -1,5 +1,6 @@
-// The part of a gateway that accepts connections and answers them: limits, metrics, the request chain and the listener.
-// Clusters and users are made elsewhere and passed in. The listener opens last, when nothing else can fail.
+// The part of a gateway that accepts connections and answers them: limits, metrics, the interval of bookmarks, the
+// request chain and the listener. Clusters and users are made elsewhere and passed in. The listener opens last, when
+// nothing else can fail.
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import type { ApiClient } from '../../kube/types.ts';
 import type { ClusterReader } from '../../model/store.ts';

@@ -102,7 +102,7 @@ export class ValueReader {
       const arrow = (['->>', '->', '#>>', '#>'] as const).find((sign) => this.#tokens.takes(sign));
       if (arrow === undefined) return value;
       if (value.kind !== 'path' || value.type !== 'jsonb')
-        throw this.#tokens.fault(`${arrow} needs object, or JSON that -> gives`, at);
+        throw this.#tokens.fault(`before ${arrow} there must be object, or another ->`, at);
       value = this.#step(value.path, arrow);
     }
   }

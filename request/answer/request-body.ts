@@ -1,5 +1,6 @@
-// Reads the whole body of a request that the gateway answers itself. Size and time are limited here, because the
-// listener's own limits are meant for bodies that are streamed to a member and are too generous for this.
+// Reads the whole body of a request that the gateway answers itself. Size (256 KiB, unless the caller gives another
+// limit) and time are limited here, because the listener's own limits are meant for bodies that are streamed to a
+// member and are too generous for this.
 import { GatewayError } from '../../model/errors.ts';
 import { headerValues } from '../../http/raw-headers.ts';
 import type { Inbound } from '../../http/inbound.ts';

@@ -1,6 +1,7 @@
-// A circuit breaker: decides when to stop sending requests to a cluster that does not respond. It opens after one
-// connect timeout, after three failed connects in a row, or when the probe gets no answer. Only connect failures count:
-// a member that answers 500 is alive, and a client that disconnects says nothing about the member.
+// A circuit breaker: decides when to stop sending requests to a cluster that does not respond, and how long it stays
+// open before a request may try the cluster again. It opens after one connect timeout, after three failed connects in a
+// row, or when the probe gets no answer. Only connect failures count: a member that answers 500 is alive, and a client
+// that disconnects says nothing about the member.
 import { GatewayError } from '../../model/errors.ts';
 
 /** Settings of a breaker; times in milliseconds. The breaker opens after `failuresToOpen` failed connects in a row. */

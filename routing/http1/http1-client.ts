@@ -1,5 +1,6 @@
 // The pool of HTTP/1.1 connections to one endpoint. A waiting request takes the first connection that is available: one
-// that has become idle, or a new one. So a slow connect does not delay a request that an idle connection can serve.
+// that has become idle, or a new one. So a slow connect does not delay a request that an idle connection can serve. A
+// GET or HEAD that broke on a connection that was used before is sent again (retried) on a new one.
 import type { Socket } from 'node:net';
 import type { GatewayError } from '../../model/errors.ts';
 import type { Dialer, Protocols } from '../dial/connect.ts';

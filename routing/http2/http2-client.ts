@@ -1,7 +1,7 @@
 // Sends long-running requests to one endpoint: over HTTP/2 where the member speaks it, because a stream costs a sixth
 // of a TLS connection, otherwise over HTTP/1.1 connections that short requests do not use. Which protocol a member
 // speaks is only known once a connection is open, so calls wait for the first connection and do not each open their
-// own.
+// own. A GET or HEAD that broke on a connection that was used before is sent again (retried) on a new one.
 import type { GatewayError } from '../../model/errors.ts';
 import { maxUpstreamStreamsPerSession } from '../../lib/limits.ts';
 import type { Call } from '../call/call.ts';

@@ -1,6 +1,6 @@
-// Looks up everything that a request to a cluster needs: record, credential, connections, breaker. The record is read
-// once per request, so that the credential of one record is never sent to the address of another (rule "records swap
-// whole" in docs/rules.md).
+// Looks up everything that a request to a cluster needs: record, credential, connections, breaker. Refuses clusters
+// that are not registered, with 404. The record is read once per request, so that the credential of one record is never
+// sent to the address of another (rule "records swap whole" in docs/rules.md).
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterRecord, ClusterSpec, Credential } from '../../model/records.ts';

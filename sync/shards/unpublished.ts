@@ -34,7 +34,8 @@ export class Unpublished {
   }
 
   /**
-   * Notes which clusters lack a published state. Call it each time the states of all shards were read.
+   * Notes of which clusters no replica has published a state in the present epoch, and since when. Call it each time
+   * the states of all shards were read.
    * @param uids the UIDs of the clusters that other replicas shall follow
    * @param states the states of all shards, by shard number
    */

@@ -1,6 +1,6 @@
-// Sends requests to one cluster through the gateway, over a few connections that stay open, and sends failed requests
-// again. Every request here may be sent twice without harm: reads, server-side apply, and deletes that name the UID of
-// the object.
+// Sends the requests of `apply`, `delete` and `works diff` to one cluster through the gateway, over a few connections
+// that stay open. Each has a timeout, and failed ones are sent again. Every request here may be sent twice without
+// harm: reads, server-side apply, and deletes that name the UID of the object.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '../../connection/gateway-connection.ts';
 import { statusMessage } from '../../connection/explain.ts';

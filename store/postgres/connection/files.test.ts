@@ -45,7 +45,7 @@ function unfinished(): readonly (readonly [Readonly<Record<string, string | unde
     [{ sslcert: pair.certPem.slice(0, -40) }, /sslcert file .* whole certificates/],
     [{ sslcert: pair.certPem.replace(/\nM.../, '\nAAAA') }, /sslcert file .* whole certificates/],
     [{ sslcert: undefined }, /sslcert file .* cannot be read: ENOENT/],
-    [{ sslkey: '' }, /sslkey file .* does not hold a private key in PEM, without a passphrase: write it anew$/],
+    [{ sslkey: '' }, /sslkey file .* does not hold a private key in PEM that is not encrypted: write it anew$/],
     [{ sslkey: pair.keyPem.slice(0, -40) }, /sslkey file .* does not hold a private key/],
     [{ sslkey: undefined }, /sslkey file .* cannot be read: ENOENT/],
     [{ sslkey: other.keyPem }, /sslkey file .* is not the key of the certificate in .*\/sslcert: put both of one pair/],

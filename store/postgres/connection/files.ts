@@ -126,7 +126,7 @@ function keyOf(path: string, text: string): KeyObject {
   try {
     return createPrivateKey(text);
   } catch {
-    return refuse('sslkey', path, 'does not hold a private key in PEM, without a passphrase: write it anew');
+    return refuse('sslkey', path, 'does not hold a private key in PEM that is not encrypted: write it anew');
   }
 }
 

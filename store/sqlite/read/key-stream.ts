@@ -62,7 +62,7 @@ export class KeyStream {
   readonly #after: KeyRow | undefined;
   readonly #wanted: number;
   readonly #offset: number;
-  /** The budget of bodies, which all types share. */
+  /** How many bodies (stored JSON) this question may still read, for all its types together. */
   readonly #allowance: BodyAllowance;
   /** How many rows of the query come before the first row of this stream, as its cursor says. */
   readonly rowsBefore: number;
