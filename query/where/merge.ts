@@ -12,18 +12,19 @@ export function mergeComparisons(predicate: Predicate): Predicate {
   const { kind } = predicate;
   const of = predicate.of.map(mergeComparisons).flatMap((one) => (one.kind === kind ? one.of : [one]));
   const merged: Predicate[] = [];
-  const sets = new Map<string, { readonly at: number; readonly texts: Set<string> }>();
+  const sets = new Map<string, { readonly at: number; readonly left: Reference; readonly texts: Set<string> }>();
   for (const one of of) {
     const set = setOf(one, kind === 'and');
-    if (set === undefined) {
-      merged.push(one);
+    const known = set && sets.get(set.name);
+    if (known !== undefined) {
+      for (const text of set!.texts) known.texts.add(text);
       continue;
     }
-    const { at, texts } = sets.get(set.name) ?? { at: merged.length, texts: new Set<string>() };
-    for (const text of set.texts) texts.add(text);
-    sets.set(set.name, { at, texts });
-    merged[at] = { kind: 'in', left: set.left, texts: [...texts], isNegated: kind === 'and' };
+    if (set !== undefined) sets.set(set.name, { at: merged.length, left: set.left, texts: new Set(set.texts) });
+    merged.push(one);
   }
+  for (const { at, left, texts } of sets.values())
+    merged[at] = { kind: 'in', left, texts: [...texts], isNegated: kind === 'and' };
   return merged.length === 1 ? merged[0]! : { kind, of: merged };
 }
 
