@@ -4,6 +4,7 @@ import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import { readStatus } from '../status.ts';
 import { missingRule, resourceLabel } from '../paths.ts';
 import type { ApiAnswer, ApiStream, WatchedResource } from '../types.ts';
+import { needsList } from '../watch.ts';
 import type { ReflectorFault } from './reflector-types.ts';
 
 /**
@@ -58,8 +59,7 @@ export function refusalOf(answer: ApiAnswer, verb: 'list' | 'watch', { url, reso
     return new Setback('Forbidden', `the gateway may not ${verb} ${where}; grant it ${missingRule(resource)}`, after);
   }
   const { reason } = readStatus(body);
-  // Repeating the watch would fail again, since the hub does not accept its resourceVersion. So a new list follows.
-  const next = status === 400 || status === 422 || status === 504 ? 'list' : after;
+  const next = needsList(status) ? 'list' : after;
   const message = `the hub ${url} answered ${status}${reason === '' ? '' : ` ${reason}`} to a ${verb} of ${label}`;
   return new Setback('Refused', message, next, status === 429 ? retryAfterMs : undefined);
 }

@@ -6,6 +6,7 @@ import { readPage, readWatchLine, type Page } from '../events.ts';
 import { collectionPath, resourceLabel } from '../paths.ts';
 import { hubUnavailable } from '../faults.ts';
 import type { ApiObject, ApiObjects, ApiStream, WatchedResource } from '../types.ts';
+import { ExpiryAfterList, isExpired, readWatch, watchLength, watchQuery } from '../watch.ts';
 import { isOlder, makeObjectSet, type ObjectChange } from './object-set.ts';
 import {
   Expired,
@@ -70,13 +71,10 @@ class HubReflector implements Reflector {
   #resourceVersion = '';
   /** When the hub last answered, in Unix milliseconds. */
   #lastConfirmedAtMs: number | undefined;
-  /** When the last list was complete, in milliseconds of `performance.now()`. */
-  #listedAtMs = Number.NEGATIVE_INFINITY;
+  readonly #expiry: ExpiryAfterList;
   #closeLookUntilMs = Number.NEGATIVE_INFINITY;
   #wake: () => void = () => undefined;
   #missingSeen = 0;
-  /** True after a watch that began right after a list was answered 410, until a watch succeeds. */
-  #expiredAtOnce = false;
   /** True when the last paged list got 410 between two pages. The next list is then requested without paging. */
   #unpaged = false;
 
@@ -93,6 +91,7 @@ class HubReflector implements Reflector {
     this.#waits = makeBackoff(firstBackoffMs, maxBackoffMs, this.#random);
     this.#unreachable = makeBackoff(firstBackoffMs, maxUnreachableBackoffMs, this.#random);
     this.#busy = makeBusyWaits(firstBackoffMs, busyGraceMs, this.#random);
+    this.#expiry = new ExpiryAfterList(this.#timing);
   }
 
   get objects(): ApiObjects {
@@ -160,7 +159,7 @@ class HubReflector implements Reflector {
     this.#missingSeen = 0;
     this.#busy.reset();
     this.#resourceVersion = listed;
-    this.#listedAtMs = performance.now();
+    this.#expiry.listed();
     this.#lastConfirmedAtMs = this.#now();
     const changes = this.#objects.swap(items);
     this.#setState('watching', undefined, true);
@@ -196,35 +195,39 @@ class HubReflector implements Reflector {
   }
 
   async #watch(): Promise<Step> {
-    const { watchSecondsMin, watchSecondsMax } = this.#timing;
-    const seconds = watchSecondsMin + this.#random() * (watchSecondsMax - watchSecondsMin);
-    const timeoutMs = Math.round(seconds * 1000);
-    const stream = await this.#openWatch(timeoutMs);
-    const openedAtMs = performance.now();
+    const lastsMs = watchLength(this.#timing, this.#random);
+    const stream = await this.#openWatch(lastsMs);
     this.#busy.reset();
     this.#lastConfirmedAtMs = this.#now();
     this.#setState('watching');
-    const lines = await this.#readWatch(stream, openedAtMs, timeoutMs);
-    const livedMs = performance.now() - openedAtMs;
-    if (livedMs < 1000 && lines === 0) {
-      throw new Setback('Refused', `the hub ${this.#url} ends every watch of ${this.#label} at once`, 'check');
+    const { lastedMs, isHealthy, isRefused, isStalled, error } = await readWatch(linesOf(stream.chunks), {
+      timing: this.#timing,
+      lastsMs,
+      cancel: () => stream.close(),
+      take: (line) => {
+        this.#lastConfirmedAtMs = this.#now();
+        this.#follow(line);
+      },
+    });
+    if (isHealthy) {
+      this.#waits.reset();
+      this.#unreachable.reset();
+      this.#expiry.healthy();
     }
+    if (isStalled) throw new Setback('Stalled', `the watch of ${this.#label} on ${this.#url} went silent`, 'check');
+    if (error !== undefined) throw watchFault(error, this.#followed());
+    if (isRefused)
+      throw new Setback('Refused', `the hub ${this.#url} ends every watch of ${this.#label} at once`, 'check');
     this.#lastConfirmedAtMs = this.#now();
     // A watch that ends long before its timeout hints that the API server restarts, or that its storage was restored
     // from a backup.
-    return livedMs < timeoutMs - 2000 ? 'check' : 'watch';
+    return lastedMs < lastsMs - 2000 ? 'check' : 'watch';
   }
 
-  async #openWatch(timeoutMs: number): Promise<ApiStream> {
-    const path = collectionPath(this.resource, {
-      watch: 'true',
-      allowWatchBookmarks: 'true',
-      resourceVersion: this.#resourceVersion,
-      timeoutSeconds: String(Math.max(1, Math.round(timeoutMs / 1000))),
-    });
+  async #openWatch(lastsMs: number): Promise<ApiStream> {
     const stream = await this.#options.client.open({
       method: 'GET',
-      path,
+      path: collectionPath(this.resource, watchQuery(this.#resourceVersion, lastsMs)),
       accept: this.#accept(''),
       timeoutMs: this.#timing.openTimeoutMs,
       signal: this.#stopping.signal,
@@ -233,40 +236,11 @@ class HubReflector implements Reflector {
     return stream;
   }
 
-  /** Applies events until the stream ends. Returns how many events came. */
-  async #readWatch(stream: ApiStream, openedAtMs: number, timeoutMs: number): Promise<number> {
-    let stalled = false;
-    const deadline = setTimeout(() => {
-      stalled = true;
-      stream.close();
-    }, timeoutMs + this.#timing.stallGraceMs);
-    let lines = 0;
-    try {
-      for await (const line of linesOf(stream.chunks)) {
-        this.#lastConfirmedAtMs = this.#now();
-        this.#follow(line);
-        lines += 1;
-      }
-      return lines;
-    } catch (error) {
-      if (!stalled) throw watchFault(error, this.#followed());
-      throw new Setback('Stalled', `the watch of ${this.#label} on ${this.#url} went silent`, 'check');
-    } finally {
-      clearTimeout(deadline);
-      stream.close();
-      if (lines > 0 || performance.now() - openedAtMs >= this.#timing.healthyMs) {
-        this.#waits.reset();
-        this.#unreachable.reset();
-        this.#expiredAtOnce = false;
-      }
-    }
-  }
-
   #follow(line: string): void {
     const event = readWatchLine(line);
     if (event.type === 'ERROR') {
+      if (isExpired(event.status)) throw new Expired();
       const { code, reason } = event.status;
-      if (code === 410 || reason === 'Expired' || reason === 'Gone') throw new Expired();
       const message = `the hub ${this.#url} ended the watch of ${this.#label} (${reason || code})`;
       throw new Setback('Refused', message, 'list');
     }
@@ -293,19 +267,13 @@ class HubReflector implements Reflector {
     return this.#resourceVersion === '' ? 'list' : setback.next;
   }
 
-  /**
-   * After a 410, the first new list is made at once. When the watch after this list gets 410 within `healthyMs`, the
-   * reflector waits before it lists again. One such answer is no fault: an API server that has just begun to serve a
-   * kind may list it from etcd before its watch cache is as new.
-   */
   async #recoverExpired(): Promise<Step> {
-    if (performance.now() - this.#listedAtMs >= this.#timing.healthyMs) return 'list';
-    if (this.#expiredAtOnce) {
+    const next = this.#expiry.next();
+    if (next === 'fail') {
       const message = `the hub ${this.#url} answers 410 to the watch of ${this.#label} right after each list`;
       this.#setState('failing', { reason: 'Refused', message });
     }
-    this.#expiredAtOnce = true;
-    await this.#pause(this.#waits.next());
+    if (next !== 'list') await this.#pause(this.#waits.next());
     return 'list';
   }
 

@@ -2,6 +2,7 @@
 // them. When RBAC forbids that watch, changes are noticed by the regular discovery instead.
 import { makeBackoff } from '../../lib/backoff.ts';
 import { byteLinesOf } from '../../lib/watch-lines.ts';
+import { readWatch, watchLength, watchQuery } from '../../kube/watch.ts';
 import { pause } from './bounds.ts';
 import { refusalOf, SyncSetback } from '../member/member-faults.ts';
 import { currentVersion } from './relist.ts';
@@ -34,36 +35,34 @@ export async function watchApiServices(options: {
   const { ask, cluster, timing, random, signal } = options;
   const waits = makeBackoff(timing.firstBackoffMs, timing.maxBackoffMs, random);
   while (!signal.aborted) {
-    let waitMs = 0;
+    let isForbidden = false;
     try {
       await watchOnce();
-      waits.reset();
-      waitMs = timing.firstBackoffMs;
     } catch (error) {
-      const isRefused = error instanceof SyncSetback && ['Forbidden', 'Missing'].includes(error.fault.reason);
-      waitMs = isRefused ? timing.discoveryMs : waits.next();
+      isForbidden = error instanceof SyncSetback && ['Forbidden', 'Missing'].includes(error.fault.reason);
     }
-    await pause(waitMs, signal);
+    await pause(isForbidden ? timing.discoveryMs : waits.next(), signal);
   }
 
   async function watchOnce(): Promise<void> {
     const incarnation = { id: '', cluster };
     const resourceVersion = await currentVersion({ ask, incarnation, type, filter: {}, timing, signal });
-    const seconds = Math.round(timing.watchSecondsMin + random() * (timing.watchSecondsMax - timing.watchSecondsMin));
-    const query = { watch: 'true', resourceVersion, timeoutSeconds: String(Math.max(1, seconds)) };
-    const path = typePath(type, {}, query);
+    const lastsMs = watchLength(timing, random);
+    const path = typePath(type, {}, watchQuery(resourceVersion, lastsMs));
     const answer = await ask({ path, headTimeoutMs: timing.headTimeoutMs, isWatch: true, signal });
     if (answer.status !== 200) throw await refusalOf(answer, cluster, 'watch of apiservices');
-    const deadline = setTimeout(() => answer.cancel(), seconds * 1000 + timing.stallGraceMs);
-    try {
-      for await (const line of byteLinesOf(answer.chunks)) {
+    const { isHealthy, error } = await readWatch(byteLinesOf(answer.chunks), {
+      timing,
+      lastsMs,
+      cancel: () => answer.cancel(),
+      take(line) {
         const event = readMemberEvent(line);
-        if (event.type === 'ERROR') return;
+        if (event.type === 'ERROR')
+          throw new SyncSetback('Refused', `cluster "${cluster}" ended the watch of apiservices with an error`);
         if (event.type !== 'BOOKMARK') options.onChange();
-      }
-    } finally {
-      clearTimeout(deadline);
-      answer.cancel();
-    }
+      },
+    });
+    if (isHealthy) waits.reset();
+    if (error !== undefined) throw error;
   }
 }

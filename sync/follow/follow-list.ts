@@ -61,5 +61,6 @@ async function listNow(following: Following): Promise<void> {
   following.objects = found.objects;
   following.seen = found.newest;
   following.busy.reset();
+  following.expiry.listed();
   following.rewrites = false;
 }

@@ -2,6 +2,7 @@
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import { byteLinesOf } from '../../lib/watch-lines.ts';
+import { isExpired, needsList, readWatch, watchLength, watchQuery } from '../../kube/watch.ts';
 import type { ObjectKey } from '../../query/types.ts';
 import { Expired, refusalOf, SyncSetback } from '../member/member-faults.ts';
 import { passes, typePath } from '../member/member-paths.ts';
@@ -12,78 +13,58 @@ import { seenOf } from './relist.ts';
 import { readMemberEvent } from './watch-event.ts';
 
 /**
- * A watch that ends sooner than this, without an event, counts as refused although its status was 200. In milliseconds.
- */
-const shortestWatchMs = 1000;
-
-/**
  * Watches the type until the watch ends, and returns the next step.
  * @throws SyncSetback, GatewayError, MalformedAnswer, Expired (rejects)
  */
 export async function watch(following: Following): Promise<Step> {
   const { options, what, signal } = following;
-  const { watchSecondsMin, watchSecondsMax, headTimeoutMs } = options.timing;
-  const seconds = Math.max(1, Math.round(watchSecondsMin + options.random() * (watchSecondsMax - watchSecondsMin)));
+  const { timing, random, type, filter } = options;
+  const lastsMs = watchLength(timing, random);
   const answer = await options.ask({
-    path: typePath(options.type, options.filter, {
-      watch: 'true',
-      allowWatchBookmarks: 'true',
-      resourceVersion: following.resourceVersion,
-      timeoutSeconds: String(seconds),
-    }),
-    headTimeoutMs,
+    path: typePath(type, filter, watchQuery(following.resourceVersion, lastsMs)),
+    headTimeoutMs: timing.headTimeoutMs,
     isWatch: true,
     signal,
   });
   if (answer.status !== 200) {
     const refusal = await refusalOf(answer, options.incarnation.cluster, `watch of ${what}`);
-    // The member cluster does not accept this resourceVersion, so repeating the watch would fail again. A list is
-    // needed.
-    if (answer.status === 400 || answer.status === 422 || answer.status === 504) following.resourceVersion = '';
+    if (needsList(answer.status)) following.resourceVersion = '';
     throw refusal;
   }
   following.enter('watching');
   following.busy.reset();
-  await readEvents(following, answer, seconds * 1000);
+  await readEvents(following, answer, lastsMs);
   return 'check';
 }
 
-/**
- * Applies the events of an open watch until it ends.
- * @param lastsMs the `timeoutSeconds` of the watch, in milliseconds
- */
+/** Applies the events of an open watch until it ends. @param lastsMs how long the member cluster keeps it open */
 async function readEvents(following: Following, answer: MemberAnswer, lastsMs: number): Promise<void> {
   const { options, what, waits } = following;
   const { cluster } = options.incarnation;
-  const openedAtMs = performance.now();
-  let isStalled = false;
-  let lines = 0;
+  let hasLines = false;
   following.watching = answer;
-  const endQuestions = confirmWhileQuiet(following, () => lines > 0);
-  const deadline = setTimeout(() => {
-    isStalled = true;
-    answer.cancel();
-  }, lastsMs + options.timing.stallGraceMs);
-  try {
-    for await (const line of byteLinesOf(answer.chunks)) {
-      lines += 1;
+  const endQuestions = confirmWhileQuiet(following, () => hasLines);
+  const { isHealthy, isRefused, isStalled, error } = await readWatch(byteLinesOf(answer.chunks), {
+    timing: options.timing,
+    lastsMs,
+    cancel: () => answer.cancel(),
+    async take(line) {
+      hasLines = true;
       following.isTaking = true;
       await take(following, line);
       following.isTaking = false;
-    }
-  } catch (error) {
-    if (isStalled) throw new SyncSetback('Stalled', `the watch of ${what} of cluster "${cluster}" went silent`);
-    throw error;
-  } finally {
-    following.isTaking = false;
-    endQuestions();
-    clearTimeout(deadline);
-    following.watching = undefined;
-    answer.cancel();
-    if (lines > 0 || performance.now() - openedAtMs >= options.timing.healthyMs) waits.reset();
+    },
+  });
+  following.isTaking = false;
+  following.watching = undefined;
+  endQuestions();
+  if (isHealthy) {
+    waits.reset();
+    following.expiry.healthy();
   }
-  if (lines === 0 && performance.now() - openedAtMs < shortestWatchMs)
-    throw new SyncSetback('Refused', `cluster "${cluster}" ends every watch of ${what} at once`);
+  if (isStalled) throw new SyncSetback('Stalled', `the watch of ${what} of cluster "${cluster}" went silent`);
+  if (error !== undefined) throw error;
+  if (isRefused) throw new SyncSetback('Refused', `cluster "${cluster}" ends every watch of ${what} at once`);
 }
 
 async function take(following: Following, line: Buffer): Promise<void> {
@@ -91,12 +72,14 @@ async function take(following: Following, line: Buffer): Promise<void> {
   const event = readMemberEvent(line);
   const atMs = options.now();
   if (event.type === 'ERROR') {
-    const { code, reason } = event.status;
-    if (code === 410 || reason === 'Expired' || reason === 'Gone') throw new Expired();
+    if (isExpired(event.status)) throw new Expired();
     // After an error of an unknown kind, changes may be missing, so the type is listed again.
     following.resourceVersion = '';
     const { cluster } = options.incarnation;
-    throw new SyncSetback('Refused', `cluster "${cluster}" ended the watch of ${what} with an error (${code})`);
+    throw new SyncSetback(
+      'Refused',
+      `cluster "${cluster}" ended the watch of ${what} with an error (${event.status.code})`,
+    );
   }
   if (event.type === 'BOOKMARK') {
     if (!isVersion(event.resourceVersion)) throw new MalformedAnswer('a bookmark without resourceVersion');

@@ -213,7 +213,7 @@ describe('a follower', () => {
     fill(member, 2);
     let deaf = true;
     const follower = await start({
-      timing: { ...timing, watchSecondsMin: 0, watchSecondsMax: 0, stallGraceMs: -990 },
+      timing: { ...timing, watchSecondsMin: 0, watchSecondsMax: 0, stallGraceMs: 10 },
       async ask(question) {
         const answer = await member.ask(question);
         if (!question.path.includes('watch=') || !deaf) return answer;

@@ -57,14 +57,7 @@ async function run(following: Following): Promise<void> {
 async function recover(following: Following, error: unknown, doing: Step): Promise<Step> {
   const { options, batcher, signal, what, waits, busy } = following;
   const { cluster } = options.incarnation;
-  if (error instanceof Expired) {
-    following.resourceVersion = '';
-    if (doing !== 'list') return 'list';
-    const message = `cluster "${cluster}" forgets lists of ${what} while they are read`;
-    following.enter('failing', { reason: 'Refused', message });
-    await pause(waits.next(), signal);
-    return 'list';
-  }
+  if (error instanceof Expired) return await recoverExpired(following, doing);
   if (error instanceof OtherIncarnation || batcher.failure instanceof FencedError) {
     // Another process writes this cluster now (FencedError), or the cluster was set up anew. In both cases this
     // follower is about to be closed, so it waits for that.
@@ -87,4 +80,22 @@ async function recover(following: Following, error: unknown, doing: Step): Promi
   // The changes after an unreadable event are unknown as well, so a list is needed.
   if (setback.fault.reason === 'Malformed' && doing === 'watch') following.resourceVersion = '';
   return following.resourceVersion === '' || doing === 'list' ? 'list' : 'check';
+}
+
+/** After a 410, the type is listed again. Lists or watches that are answered so one after the other must wait. */
+async function recoverExpired(following: Following, doing: Step): Promise<Step> {
+  const { options, signal, what, waits, expiry } = following;
+  const { cluster } = options.incarnation;
+  following.resourceVersion = '';
+  const next = doing === 'list' ? 'fail' : expiry.next();
+  if (next === 'list') return 'list';
+  if (next === 'fail') {
+    const message =
+      doing === 'list'
+        ? `cluster "${cluster}" forgets lists of ${what} while they are read`
+        : `cluster "${cluster}" answers 410 to the watch of ${what} right after each list`;
+    following.enter('failing', { reason: 'Refused', message });
+  }
+  await pause(waits.next(), signal);
+  return 'list';
 }

@@ -1,6 +1,7 @@
 // The state of copying one type of one cluster into the index. The functions that list, check, watch and recover all
 // use it.
 import { makeBackoff, makeBusyWaits } from '../../lib/backoff.ts';
+import { ExpiryAfterList } from '../../kube/watch.ts';
 import type { FencedError } from '../../store/fenced-error.ts';
 import type { Commit, IndexStore, ShardWriter, StoredType, SyncPosition, WriteBatch } from '../../store/store.ts';
 import type { Incarnation, TypeInfo } from '../../query/types.ts';
@@ -81,6 +82,7 @@ export class Following {
   readonly batcher: Batcher;
   readonly waits: ReturnType<typeof makeBackoff>;
   readonly busy: ReturnType<typeof makeBusyWaits>;
+  readonly expiry: ExpiryAfterList;
   /** The resourceVersion of the last event that was read; '' when a list is needed. */
   resourceVersion: string;
   /**
@@ -125,6 +127,7 @@ export class Following {
     this.busy = makeBusyWaits(timing.firstBackoffMs, timing.busyGraceMs, random);
     const resume = readResume(stored?.position.resume);
     const listsAnew = options.listsAnew === true || resume.leavesOut;
+    this.expiry = new ExpiryAfterList(timing);
     this.resourceVersion = isSameForm && !listsAnew ? stored.position.resourceVersion : '';
     this.rewrites = stored !== undefined && !isSameForm;
     this.isOtherInfo = stored !== undefined && JSON.stringify(stored.type) !== JSON.stringify(type);

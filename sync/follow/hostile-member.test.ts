@@ -4,8 +4,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readIncarnation } from '../member/incarnation.ts';
 import { makeGate, makeSharedGate } from './bounds.ts';
-import { fill, pods, site, timing, type, until } from './follow.fixture.ts';
+import { fill, lists, pods, site, timing, type, until } from './follow.fixture.ts';
 import type { FakeStore } from '../fake-store.fixture.ts';
+import type { AskMember } from '../member/sync-types.ts';
+import type { Follower } from './follow.ts';
 
 /** resourceVersions that PostgreSQL cannot store in a position, or that make it grow without bound. */
 const odd = ['1\0', '7'.repeat(10_000), 'x\ud800'];
@@ -121,4 +123,74 @@ describe('a member that is hostile', () => {
       await Promise.all(held);
     }
   });
+
+  for (const [how, status] of [
+    ['a status', 410],
+    ['an event', undefined],
+    ['an event without a code', undefined],
+  ] as const) {
+    it(`is listed twice, not without end, when it forgets at once what it listed, by ${how}`, async (t) => {
+      const { member, start } = site(t);
+      fill(member, 2);
+      const code = how === 'an event' ? 410 : 0;
+      member.fault = ({ path }) => (path.includes('watch=') ? status : undefined);
+      let listsThen = 0;
+      let follower: Follower | undefined;
+      follower = await start({
+        timing: { ...timing, firstBackoffMs: 200, maxBackoffMs: 400, healthyMs: 60_000 },
+        ask: status === undefined ? eachWatchBegins(member.ask, errorOf(code, 'Expired')) : member.ask,
+        onState() {
+          if (follower?.state().phase === 'failing' && listsThen === 0) listsThen = lists(member).length;
+        },
+      });
+      await until(() => assert.ok(listsThen > 0));
+      assert.equal(listsThen, 2, 'it was told after the second');
+      assert.match(
+        follower.state().fault?.message ?? '',
+        /^cluster "m1" answers 410 to the watch of pods right after each/,
+      );
+    });
+  }
+
+  it('is listed ever more rarely when each watch begins with an error', async (t) => {
+    const { member, start } = site(t);
+    fill(member, 2);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    await start({
+      timing: { ...timing, firstBackoffMs: 1, maxBackoffMs: 60_000, quietMs: 60_000 },
+      ask: eachWatchBegins(member.ask, errorOf(500, 'InternalError')),
+    });
+    for (let ms = 0; ms < 100; ms += 1) {
+      t.mock.timers.tick(1);
+      for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+    }
+    const { length } = lists(member);
+    assert.ok(length >= 3 && length <= 8, `${length} lists in 100 ms, whose waits double from 1 ms`);
+  });
 });
+
+function errorOf(code: number, reason: string): string {
+  return `{"type":"ERROR","object":{"kind":"Status","code":${code},"reason":"${reason}"}}\n`;
+}
+
+/** The member, but each watch brings this line and then nothing. */
+function eachWatchBegins(ask: AskMember, line: string): AskMember {
+  return async (question) => {
+    const answer = await ask(question);
+    if (!question.path.includes('watch=')) return answer;
+    const { promise, reject } = Promise.withResolvers<never>();
+    promise.catch(() => undefined);
+    async function* chunks(): AsyncGenerator<Buffer> {
+      yield Buffer.from(line);
+      await promise;
+    }
+    return {
+      ...answer,
+      chunks: chunks(),
+      cancel() {
+        answer.cancel();
+        reject(new Error('cut'));
+      },
+    };
+  };
+}

@@ -100,7 +100,8 @@ describe('followMember', () => {
 
   it('is over when the version is too old, in an event or as an answer, and when rights are lost', async () => {
     const tooOld = '{"type":"ERROR","object":{"kind":"Status","code":410}}\n';
-    for (const answer of [answerOf(200, [tooOld]), answerOf(410, []), answerOf(403, [])]) {
+    const expired = '{"type":"ERROR","object":{"kind":"Status","reason":"Expired"}}\n';
+    for (const answer of [answerOf(200, [tooOld]), answerOf(200, [expired]), answerOf(410, []), answerOf(403, [])]) {
       const { reported } = await follow('5', [answer]);
       assert.match(reported.at(-1)!, /^expired/);
     }

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makeBackoff } from '../../../lib/backoff.ts';
 import { GatewayError } from '../../../model/errors.ts';
 import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
+import { isExpired } from '../../../kube/watch.ts';
 import { byteLinesOf } from '../../../lib/watch-lines.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import { readMemberEvent } from '../../../sync/follow/watch-event.ts';
@@ -118,7 +119,7 @@ class MemberRun {
       const event = readMemberEvent(line);
       if (event.type === 'ERROR') {
         answer.cancel();
-        if (event.status.code === 410) this.#expire('the version of a cluster is too old');
+        if (isExpired(event.status)) this.#expire('the version of a cluster is too old');
         return;
       }
       if (event.type === 'BOOKMARK') {
