@@ -12,7 +12,10 @@ export interface WatchTiming {
   readonly healthyMs: number;
 }
 
-/** A watch that ends sooner than this without an event counts as refused, although its status was 200. */
+/**
+ * A watch that ends sooner than this is not opened again at once. Without an event it counts as refused, although its
+ * status was 200.
+ */
 const shortestWatchMs = 1000;
 
 /** Returns for how many milliseconds the next watch lasts. The length is random, so that watches end apart. */
@@ -36,8 +39,13 @@ export function watchQuery(resourceVersion: string, lastsMs: number): Readonly<R
 /** How a watch has ended. */
 export interface WatchEnd {
   readonly lastedMs: number;
-  /** True when it brought an event that could be taken, or lasted `healthyMs`. */
+  /** True when it lasted `healthyMs`, or brought an event that could be taken and did not end too soon. */
   readonly isHealthy: boolean;
+  /**
+   * True when it ended within a second, and sooner than it was asked for. Events are no excuse: a server that ends each
+   * watch after one would be asked without a pause.
+   */
+  readonly isShort: boolean;
   /** True when it ended at once, without an event and without an error. */
   readonly isRefused: boolean;
   /** True when it was closed here because nothing ended it in time. */
@@ -81,9 +89,11 @@ export async function readWatch<Line>(
     cancel();
   }
   const lastedMs = performance.now() - openedAtMs;
+  const isShort = lastedMs < Math.min(shortestWatchMs, lastsMs);
   return {
     lastedMs,
-    isHealthy: taken > 0 || lastedMs >= timing.healthyMs,
+    isHealthy: (taken > 0 && !isShort) || lastedMs >= timing.healthyMs,
+    isShort,
     isRefused: error === undefined && taken === 0 && lastedMs < shortestWatchMs,
     isStalled: isOverdue && error !== undefined,
     error,
