@@ -1,6 +1,6 @@
 // What every client that lists and watches decides alike: how long a watch lasts, when a silent one counts as dead,
-// which answers need a new list, and when lists that help nothing must wait. Whoever keeps what is read (a reflector,
-// the index) has a loop of its own around it.
+// which answers need a new list, and when the next list must wait. Whoever keeps what is read (a reflector, the index)
+// has a loop of its own around it.
 
 /** How long a watch lasts, and when it is healthy. `…Ms` are milliseconds. */
 export interface WatchTiming {
@@ -13,8 +13,8 @@ export interface WatchTiming {
 }
 
 /**
- * A watch that ends sooner than this is not opened again at once. Without an event it counts as refused, although its
- * status was 200.
+ * A watch that ends sooner than this counts as refused, although its status was 200. Events are no excuse: a server
+ * that ends each watch after one event would be asked without a pause.
  */
 const shortestWatchMs = 1000;
 
@@ -41,12 +41,7 @@ export interface WatchEnd {
   readonly lastedMs: number;
   /** True when it lasted `healthyMs`, or brought an event that could be taken and did not end too soon. */
   readonly isHealthy: boolean;
-  /**
-   * True when it ended within a second, and sooner than it was asked for. Events are no excuse: a server that ends each
-   * watch after one would be asked without a pause.
-   */
-  readonly isShort: boolean;
-  /** True when it ended at once, without an event and without an error. */
+  /** True when it ended without an error within a second, and sooner than it was asked for. */
   readonly isRefused: boolean;
   /** True when it was closed here because nothing ended it in time. */
   readonly isStalled: boolean;
@@ -93,8 +88,7 @@ export async function readWatch<Line>(
   return {
     lastedMs,
     isHealthy: (taken > 0 && !isShort) || lastedMs >= timing.healthyMs,
-    isShort,
-    isRefused: error === undefined && taken === 0 && lastedMs < shortestWatchMs,
+    isRefused: error === undefined && isShort,
     isStalled: isOverdue && error !== undefined,
     error,
   };

@@ -30,13 +30,12 @@ for (const how of ['status', 'event'] as const) {
     collection.put('stays');
     collection.put('goes');
     // Every list counts as old, so that the next one is made at once.
-    const reflector = start({ timing: { healthyMs: 0 } });
+    // The watch ends here because its time is over: one that ends sooner would count as refused.
+    const reflector = start({ timing: { healthyMs: 0, watchSecondsMin: 0, watchSecondsMax: 0 } });
     await reflector.synced;
     await until(() => collection.watches.size === 1);
     const stays = reflector.objects.get('ns/stays');
     const listed = lists();
-    // After a bookmark the end of this watch is no reason to wait.
-    collection.bookmark();
     // The object goes while nobody watches. The version is still known, so only the 410 leads to a list.
     fault((url, response) => {
       if (!isWatch(url)) return false;
@@ -270,6 +269,20 @@ test('text that is not an event, an unknown event and an object without uid lead
   assert.deepEqual([...reflector.objects.keys()], ['ns/a']);
 });
 
+test('a watch that ends when its time is over is opened again at once', async (t) => {
+  const { collection, start, states, watches } = await scene(t);
+  start({ timing: { firstBackoffMs: 60_000, maxBackoffMs: 60_000, watchSecondsMin: 0, watchSecondsMax: 0 } });
+  for (const nth of [1, 2, 3]) {
+    await until(() => collection.watches.size === 1 && watches() === nth);
+    for (const response of collection.watches) {
+      collection.watches.delete(response);
+      response.end();
+    }
+  }
+  await until(() => watches() === 4);
+  assert.deepEqual(states, ['watching']);
+});
+
 test('a hub whose storage went back to a backup is listed anew, although it takes the old version', async (t) => {
   const { collection, start, hub } = await scene(t);
   for (const name of ['a', 'b', 'c']) collection.put(name);
@@ -287,16 +300,21 @@ test('a hub whose storage went back to a backup is listed anew, although it take
   await until(() => reflector.objects.has('ns/d'));
 });
 
-test('a watch that ends in good order is opened again at once, one that ends as soon as it starts is not', async (t) => {
-  const { collection, fault, start, watches, states } = await scene(t);
-  collection.put('a');
-  fault((url, response) => {
-    if (!isWatch(url)) return false;
-    response.end();
-    return true;
+for (const [when, lines] of [
+  ['as soon as it starts', ''],
+  ['as soon as it has brought an event', '{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}\n'],
+] as const) {
+  test(`a watch that ends ${when} is told as a fault and not opened again at once`, async (t) => {
+    const { collection, fault, start, watches, states } = await scene(t);
+    collection.put('a');
+    fault((url, response) => {
+      if (!isWatch(url)) return false;
+      response.end(lines);
+      return true;
+    });
+    const reflector = start({ timing: { firstBackoffMs: 100, maxBackoffMs: 100 } });
+    await until(() => states.includes('failing Refused'));
+    assert.equal(watches(), 1);
+    assert.match(reflector.state().fault?.message ?? '', /ends every watch of things/);
   });
-  const reflector = start({ timing: { firstBackoffMs: 100, maxBackoffMs: 100 } });
-  await until(() => states.includes('failing Refused'));
-  assert.equal(watches(), 1);
-  assert.match(reflector.state().fault?.message ?? '', /ends every watch of things/);
-});
+}

@@ -200,7 +200,7 @@ class HubReflector implements Reflector {
     this.#busy.reset();
     this.#lastConfirmedAtMs = this.#now();
     this.#setState('watching');
-    const { lastedMs, isHealthy, isRefused, isShort, isStalled, error } = await readWatch(linesOf(stream.chunks), {
+    const { lastedMs, isHealthy, isRefused, isStalled, error } = await readWatch(linesOf(stream.chunks), {
       timing: this.#timing,
       lastsMs,
       cancel: () => stream.close(),
@@ -219,7 +219,6 @@ class HubReflector implements Reflector {
     if (isRefused)
       throw new Setback('Refused', `the hub ${this.#url} ends every watch of ${this.#label} at once`, 'check');
     this.#lastConfirmedAtMs = this.#now();
-    if (isShort) await this.#pause(this.#waits.next());
     // A watch that ends long before its timeout hints that the API server restarts, or that its storage was restored
     // from a backup.
     return lastedMs < lastsMs - 2000 ? 'check' : 'watch';

@@ -6,7 +6,6 @@ import { isExpired, needsList, readWatch, watchLength, watchQuery } from '../../
 import type { ObjectKey } from '../../query/types.ts';
 import { Expired, refusalOf, SyncSetback } from '../member/member-faults.ts';
 import { passes, typePath } from '../member/member-paths.ts';
-import { pause } from './bounds.ts';
 import { confirmWhileQuiet } from './follow-check.ts';
 import type { Following, Step } from './following.ts';
 import { isVersion } from './list-items.ts';
@@ -45,7 +44,7 @@ async function readEvents(following: Following, answer: MemberAnswer, lastsMs: n
   let hasLines = false;
   following.watching = answer;
   const endQuestions = confirmWhileQuiet(following, () => hasLines);
-  const { isHealthy, isRefused, isShort, isStalled, error } = await readWatch(byteLinesOf(answer.chunks), {
+  const { isHealthy, isRefused, isStalled, error } = await readWatch(byteLinesOf(answer.chunks), {
     timing: options.timing,
     lastsMs,
     cancel: () => answer.cancel(),
@@ -66,7 +65,6 @@ async function readEvents(following: Following, answer: MemberAnswer, lastsMs: n
   if (isStalled) throw new SyncSetback('Stalled', `the watch of ${what} of cluster "${cluster}" went silent`);
   if (error !== undefined) throw error;
   if (isRefused) throw new SyncSetback('Refused', `cluster "${cluster}" ends every watch of ${what} at once`);
-  if (isShort) await pause(waits.next(), following.signal);
 }
 
 async function take(following: Following, line: Buffer): Promise<void> {

@@ -157,6 +157,18 @@ describe('a member that is hostile', () => {
     });
   }
 
+  it('is not current while it waits after a watch that ended as soon as it had brought an event', async (t) => {
+    const { member, start } = site(t);
+    fill(member, 2);
+    const follower = await start({
+      timing: { ...timing, firstBackoffMs: 60_000, maxBackoffMs: 60_000 },
+      ask: eachWatchBegins(member.ask, changed),
+    });
+    await until(() => assert.match(follower.state().fault?.message ?? '', /^cluster "m1" ends every watch of pods/));
+    assert.equal(follower.isCurrent(), false);
+    assert.equal(watches(member).length, 1);
+  });
+
   for (const [what, line, asked] of [
     ['listed ever more rarely when each watch begins with an error', errorOf(500, 'InternalError'), lists],
     ['watched ever more rarely when each watch ends after an event', changed, watches],
