@@ -88,16 +88,18 @@ export function contendersOf(targets: readonly Target[]): Contender[] {
 
 /**
  * Calls `measure` once for each item in each round. The items have a new random order in every round; rounds are
- * counted from 1.
+ * counted from `first`.
  */
 export async function interleave<T>(
   bench: Bench,
   items: readonly T[],
   rounds: number,
   measure: (item: T, round: number) => Promise<void>,
+  first = 1,
 ): Promise<void> {
-  for (let round = 1; round <= rounds; round += 1) {
-    bench.progress(`round ${round} of ${rounds}`);
+  const last = first + rounds - 1;
+  for (let round = first; round <= last; round += 1) {
+    bench.progress(`round ${round} of ${last}`);
     for (const item of shuffled(items, bench.random)) await measure(item, round);
   }
 }
