@@ -2,6 +2,7 @@
 // the hub refuses the watch. Error messages show exactly this rule, so that an operator grants no more than needed.
 import { isGroup, isLabel, isName } from '../lib/objects/api-names.ts';
 import type { WatchedResource } from './types.ts';
+import { shortened } from '../lib/text/shortened.ts';
 
 /**
  * Thrown when a path would contain a group, version or name that Kubernetes does not allow. Such values may come from
@@ -73,7 +74,7 @@ export function pathOf(kind: PlacedType, namespace: string, name?: string): stri
 
 function requireForm(what: string, text: string, isUsable: (text: string) => boolean): void {
   if (isUsable(text)) return;
-  const shown = JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
+  const shown = JSON.stringify(shortened(text, 100));
   throw new UnusableName(text === '' ? `the ${what} is empty` : `${shown} cannot be a ${what}`);
 }
 

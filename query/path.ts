@@ -3,6 +3,7 @@
 // needs quotes.
 import { GatewayError } from '../model/errors.ts';
 import type { PathStep } from '../lib/json/raw-json.ts';
+import { shortened } from '../lib/text/shortened.ts';
 
 /** The most steps of a path; longer paths are refused. No Kubernetes type is nested this deep. */
 export const maxPathSteps = 32;
@@ -19,7 +20,7 @@ const digits = /^\d{1,9}$/;
  * @throws GatewayError BAD_REQUEST that says where the path is invalid
  */
 export function parsePath(text: string, mayEndInList = false): readonly PathStep[] {
-  if (text.length > maxPathLength) refuse(`${text.slice(0, 60)}…`, `is longer than ${maxPathLength} characters`);
+  if (text.length > maxPathLength) refuse(shortened(text, 60), `is longer than ${maxPathLength} characters`);
   const steps: PathStep[] = [];
   let at = text.startsWith('.') ? 1 : 0;
   let wantsKey = true;

@@ -6,6 +6,7 @@ import { GatewayError } from '../model/errors.ts';
 import { typeKey, type ResourceType } from '../query/types.ts';
 import { indexedPaths } from './indexed-paths.ts';
 import type { PageRequest } from './store.ts';
+import { shortened } from '../lib/text/shortened.ts';
 
 /** The limits of what one question may read. */
 export interface BodyLimits {
@@ -156,9 +157,7 @@ export class BodyBudget {
   }
 
   #why(): string {
-    const paths = [...this.#paths.keys()].map((path) => {
-      return `"${path.length > longestNamed ? `${path.slice(0, longestNamed)}…` : path}"`;
-    });
+    const paths = [...this.#paths.keys()].map((path) => `"${shortened(path, longestNamed)}"`);
     const verb = paths.length === 1 ? 'is' : 'are';
     return `${listed(paths, mostNamed)} ${verb} not indexed, so that each object has to be read`;
   }

@@ -2,6 +2,8 @@
 // tokens and terminal escape sequences. Everything that looks like a secret is replaced, even if some harmless text is
 // replaced with it.
 
+import { shortened } from '../../lib/text/shortened.ts';
+
 /** Longest line that is returned, in characters; a longer one is cut. */
 const maxLineLength = 200;
 
@@ -27,7 +29,7 @@ export function lastLineRedacted(output: string, secrets: readonly string[]): st
     )
     .replaceAll(/\/\/[^/@\s]+@/g, '//[redacted]@')
     .replaceAll(/[A-Za-z0-9+/=_.~-]{20,}/g, (run) => (looksRandom(run) ? '[redacted]' : run));
-  return text.length > maxLineLength ? `${text.slice(0, maxLineLength - 1)}…` : text;
+  return shortened(text, maxLineLength);
 }
 
 /**

@@ -5,6 +5,7 @@ import { printable } from '../terminal/failure.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { ClusterReport } from './cluster/cluster-outcomes.ts';
 import { summaryOf } from './run-report.ts';
+import { shortened } from '../../lib/text/shortened.ts';
 
 /** The progress display of a run. */
 export interface Progress {
@@ -57,11 +58,11 @@ function liveLines(terminal: Terminal, reports: readonly ClusterReport[]): Progr
     clearTimeout(timer);
     timer = undefined;
     const shown = [...running].slice(0, mostLines);
-    const lines = shown.map(([{ cluster }, text]) => `${cut(cluster.name, nameWidth).padEnd(nameWidth)} ${text}`);
+    const lines = shown.map(([{ cluster }, text]) => `${shortened(cluster.name, nameWidth).padEnd(nameWidth)} ${text}`);
     const hidden = running.size - shown.length;
     if (hidden > 0) lines.push(`and ${hidden} more`);
     lines.push(barOver(reports));
-    terminal.note(`${erase()}${above}${lines.map((line) => `${cut(printable(line), width())}\n`).join('')}`);
+    terminal.note(`${erase()}${above}${lines.map((line) => `${shortened(printable(line), width())}\n`).join('')}`);
     drawn = lines.length;
   };
   const later = (): void => void (timer ??= setTimeout(() => draw(''), redrawMs).unref());
@@ -93,12 +94,6 @@ function barOver(reports: readonly ClusterReport[]): string {
   const filled = Math.floor((over / reports.length) * barWidth);
   const bar = '#'.repeat(filled) + '-'.repeat(barWidth - filled);
   return `[${bar}] ${over} of ${reports.length} clusters${failed === 0 ? '' : `, ${failed} failed`}`;
-}
-
-/** Shortens a text to a width in columns; a shortened text ends in `…`. */
-export function cut(text: string, width: number): string {
-  const characters = [...text];
-  return characters.length <= width ? text : `${characters.slice(0, width - 1).join('')}…`;
 }
 
 /**

@@ -4,6 +4,7 @@ import { printRows } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { HubWorks } from './hub-works.ts';
 import { summaryOf, type WorkSummary } from './work-state.ts';
+import { shortened } from '../../lib/text/shortened.ts';
 
 /**
  * Width in columns to which a line is cut. The message keeps at least `shortestMessage` columns, even if the line is
@@ -52,11 +53,6 @@ function shortTable(works: readonly WorkSummary[], ageOf: AgeOf): string {
   const room = Math.max(shortestMessage, lineWidth - widths.reduce((sum, width) => sum + width, 0));
   return printRows(
     [...headings, 'message'],
-    rows.map((row, index) => [...row, shortened(works[index]!.message, room)]),
+    rows.map((row, index) => [...row, shortened(works[index]!.message.replaceAll(/\s+/g, ' ').trim(), room)]),
   );
-}
-
-function shortened(message: string, room: number): string {
-  const line = message.replaceAll(/\s+/g, ' ').trim();
-  return line.length <= room ? line : `${line.slice(0, room - 1)}…`;
 }

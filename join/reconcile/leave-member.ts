@@ -18,6 +18,7 @@ import { clusterJoins, isMadeFor, joinFinalizer, joinSpecOf, type InstalledObjec
 import { objectsFor, type JoinParts } from './join-parts.ts';
 import type { JoinStatus } from './join-status.ts';
 import { isLast, removeInOrder } from './remove-made.ts';
+import { shortened } from '../../lib/text/shortened.ts';
 
 /**
  * Finalizers of OCM's own controllers, which remove them once ManifestWorks and add-ons are gone. Leaving must not wait
@@ -152,7 +153,7 @@ async function tellLeftBehind({ client, log }: JoinParts, join: ApiObject, statu
     involvedObject: { apiVersion: fieldOf(join, 'apiVersion'), kind: 'ClusterJoin', name, uid },
     type: 'Warning',
     reason: 'LeftBehind',
-    message: `the cluster could not be reached; in it stay: ${left.join(', ')}`.slice(0, 1024),
+    message: shortened(`the cluster could not be reached; in it stay: ${left.join(', ')}`, 1024),
     source: { component: 'portcullis' },
     firstTimestamp: now,
     lastTimestamp: now,

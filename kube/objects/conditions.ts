@@ -2,6 +2,7 @@
 // same while its status stays the same, so that an unchanged object is not written again.
 import type { ApiObject } from '../types.ts';
 import { fieldOf } from '../../lib/objects/json-object.ts';
+import { shortened } from '../../lib/text/shortened.ts';
 
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
@@ -53,7 +54,7 @@ export function withConditions(
     const old = index < 0 ? undefined : after[index];
     const condition: Condition = {
       ...finding,
-      message: cut(finding.message),
+      message: shortened(finding.message, maxMessageLength),
       lastTransitionTime: old?.status === finding.status ? old.lastTransitionTime : now(),
       ...(generation === undefined ? {} : { observedGeneration: generation }),
     };
@@ -67,10 +68,6 @@ export function withConditions(
 export function generationOf(object: ApiObject): number | undefined {
   const generation = fieldOf(object, 'metadata', 'generation');
   return typeof generation === 'number' ? generation : undefined;
-}
-
-function cut(message: string): string {
-  return message.length > maxMessageLength ? `${message.slice(0, maxMessageLength - 1)}…` : message;
 }
 
 function now(): string {

@@ -1,5 +1,7 @@
 // Makes text that others wrote safe to show in messages, conditions and table cells.
 
+import { shortened } from './shortened.ts';
+
 /**
  * Longest text that is kept, in characters; a longer one is cut. metav1.Condition permits 32768 characters in a
  * message, which are too long for a table cell.
@@ -13,5 +15,5 @@ export function oneLine(value: unknown): string {
     .slice(0, maxLength * 2)
     .replaceAll(/[\p{C}\s]+/gu, ' ')
     .trim();
-  return plain.length > maxLength ? `${plain.slice(0, maxLength - 1)}…` : plain;
+  return shortened(plain, maxLength);
 }

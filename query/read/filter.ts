@@ -4,6 +4,7 @@ import { readColumnPath } from '../columns.ts';
 import { checkOperand } from '../selectors/field-selector.ts';
 import type { FieldRequirement } from '../list-query.ts';
 import { bad } from '../parameters.ts';
+import { shortened } from '../../lib/text/shortened.ts';
 
 const longestFilter = 32 * 1024;
 const mostTerms = 256;
@@ -154,7 +155,6 @@ class Scanner {
   }
 
   #fault(why: string): Error {
-    const shown = this.#text.length > 200 ? `${this.#text.slice(0, 200)}…` : this.#text;
-    return bad(`filter "${shown}" cannot be read at character ${this.#at + 1}: ${why}`);
+    return bad(`filter "${shortened(this.#text, 200)}" cannot be read at character ${this.#at + 1}: ${why}`);
   }
 }

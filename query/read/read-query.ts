@@ -16,6 +16,7 @@ import type { SearchLabels } from '../selectors/search-labels.ts';
 import { readTimeMs } from '../times.ts';
 import { queryOfTypes, type AskedConditions } from './query-of-types.ts';
 import { readWhere } from './where.ts';
+import { shortened } from '../../lib/text/shortened.ts';
 
 /** The conditions that the request's URL path contains. */
 export interface PathTarget {
@@ -235,7 +236,7 @@ function wholeNumber(name: string, text: string | undefined): number | undefined
 }
 
 function shown(text: string): string {
-  return goQuote(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+  return goQuote(shortened(text, 60));
 }
 
 function projection(parameters: readonly string[]): ListOptions['fields'] {

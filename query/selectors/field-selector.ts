@@ -7,6 +7,7 @@ import { goQuote, maxRequirements, maxSelectorLength, operators as labelOperator
 import { SelectorError, parseRequirements, type WrittenRequirement } from './lexer.ts';
 import type { FieldRequirement } from '../list-query.ts';
 import { parsePath } from '../path.ts';
+import { shortened } from '../../lib/text/shortened.ts';
 
 /** The requirements in the order in which the client wrote them: each as written, and as a condition on objects. */
 export type FieldSelector = readonly {
@@ -49,7 +50,7 @@ function toRequirement({ key, operator, values }: WrittenRequirement): FieldRequ
 /** Checks the operand of `>` or `<`. @throws GatewayError BAD_REQUEST when it is not a number, a quantity or a time */
 export function checkOperand(key: string, operand: string): void {
   if (readComparable(operand) === undefined) {
-    const shown = goQuote(operand.length > 100 ? `${operand.slice(0, 100)}…` : operand);
+    const shown = goQuote(shortened(operand, 100));
     const message = `${key}: ${shown} cannot be compared with > or <: give a number, a quantity (100m, 1Gi) or an RFC 3339 time`;
     throw new GatewayError('BAD_REQUEST', message);
   }

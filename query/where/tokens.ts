@@ -1,6 +1,7 @@
 // Splits the text of `whereSQL` into tokens. Texts are as in standard SQL: a quote inside is doubled, a backslash means
 // nothing. So no text can be read in two ways.
 import { bad } from '../parameters.ts';
+import { shortened } from '../../lib/text/shortened.ts';
 
 /** One token. `at` is the number of the character at which it begins, from 1. */
 export interface Token {
@@ -128,5 +129,5 @@ export class TokenReader {
 
 /** A text of the expression, for a message. */
 export function shownText(text: string): string {
-  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+  return JSON.stringify(shortened(text, 60));
 }

@@ -7,6 +7,7 @@ import { ResponseFault } from '../../http/http1/chunked-body.ts';
 import { addressRefusal, certificateRefused, errorCode, fail } from '../call/member-faults.ts';
 import type { MemberLabel } from '../call/member-faults.ts';
 import { addressRefused } from '../call/sockets.ts';
+import { shortened } from '../../lib/text/shortened.ts';
 
 /** Thrown when a proxy refused to open a tunnel, or its settings cannot be used; the message says why. */
 export class ProxyRefusal extends Error {
@@ -48,5 +49,5 @@ export function refusalReason(body: Buffer, contentType: string, secrets: readon
   const text = body.toString('latin1');
   if (secrets.some((secret) => secret !== '' && text.includes(secret))) return '';
   const line = text.replaceAll(/[^\x20-\x7e]+/g, ' ').trim();
-  return line.length > maxReasonLength ? `${line.slice(0, maxReasonLength)}…` : line;
+  return shortened(line, maxReasonLength);
 }

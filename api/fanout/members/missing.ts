@@ -10,6 +10,7 @@ import { readWhole } from '../../../routing/members/member-call.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import { refusedImpersonation, warningHeader } from '../../../routing/forward/warning.ts';
 import { statusObject } from '../../../request/answer/status.ts';
+import { shortened } from '../../../lib/text/shortened.ts';
 
 /** A cluster from which there is no usable answer, and why. */
 export interface Missing {
@@ -48,7 +49,8 @@ export function missingByError(cluster: string, error: unknown): Missing {
   // When the hub cannot be asked, it is unknown what the caller may do. So the whole request fails, not just the part
   // for this cluster.
   if (error.code === 'HUB_UNAVAILABLE') throw error;
-  return { cluster, code: error.status, reason: error.reason, message: shortened(error.message), warnings: [] };
+  const message = shortened(oneLine(error.message), maxMessageLength);
+  return { cluster, code: error.status, reason: error.reason, message, warnings: [] };
 }
 
 /**
@@ -66,18 +68,9 @@ export async function missingByAnswer(cluster: string, answer: MemberAnswer): Pr
     cluster,
     code: answer.status,
     reason: reason.slice(0, 100) || 'Unknown',
-    message: shortened((isStatus && message) || `it answered with status ${answer.status}`),
+    message: shortened(oneLine((isStatus && message) || `it answered with status ${answer.status}`), maxMessageLength),
     warnings: answer.status === 403 ? refusedImpersonation(cluster, body) : [],
   };
-}
-
-/**
- * The message of a cluster's error, cut to one line of limited length without control characters. The cluster wrote the
- * message, and clients print it in a terminal.
- */
-function shortened(text: string): string {
-  const line = oneLine(text);
-  return line.length > maxMessageLength ? `${line.slice(0, maxMessageLength)}…` : line;
 }
 
 /** `Warning` headers that name each missing cluster, as a flat list of names and values. */
