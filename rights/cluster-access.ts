@@ -17,7 +17,7 @@ import { rbacGroup } from '../lib/objects/api-names.ts';
 import type { RbacView } from './rbac/rbac-view.ts';
 import type { RowScopes } from './row-scopes.ts';
 import type { StoredIncarnation, StoredIncarnations } from './stored-incarnations.ts';
-import type { KnownRbac } from './access/who-can.ts';
+import type { AskedClusters, KnownRbac } from './access/who-can.ts';
 
 /** Why an answer about a cluster may lack something. */
 export interface AccessGap {
@@ -58,16 +58,17 @@ export interface AccessParts extends Pick<
   readonly clusters: { list(): readonly ClusterRecord[] };
 }
 
-/** Finds what a user may know of the RBAC of some clusters, or of all. Rejects as `Scopes.scope` does. */
-export type FindAccess = (user: User, clusters: readonly string[] | undefined) => Promise<AccessAnswer>;
+/** Finds what a user may know of the RBAC of some clusters. Rejects as `Scopes.scope` does. */
+export type FindAccess = (user: User, asked: AskedClusters) => Promise<AccessAnswer>;
 
 export function makeAccess(parts: AccessParts): FindAccess {
-  return async (user, clusters) => {
+  return async (user, { clusters, clusterSelector }) => {
     const answer = await parts.scopes.scope(user, 'list', rightsTypes, clusters);
     const stored = Map.groupBy((await parts.stored.all()).values(), ({ incarnation }) => recordUidOf(incarnation.id));
     const found: ClusterAccess[] = [];
     for (const record of parts.clusters.list()) {
       if (!answer.reachable.has(record.spec.name)) continue;
+      if (clusterSelector !== undefined && !clusterSelector(record.spec.labels)) continue;
       found.push(await accessTo(parts, { user, answer, record, stored: stored.get(record.spec.uid) ?? [] }));
     }
     found.sort((one, other) => (one.cluster < other.cluster ? -1 : 1));

@@ -10,8 +10,9 @@ import { groupVersionOf } from '../../request/api-groups.ts';
 import type { ServedGroup, ServedPlural } from '../../request/api-groups.ts';
 import type { Authorized } from '../../request/exchange.ts';
 import { queryValue } from '../../request/request-info.ts';
-import { labelMatcher, nameMatcher } from '../fanout/members/selectors.ts';
-import type { Labels } from '../fanout/members/selectors.ts';
+import { labelMatcher } from '../../query/selectors/label-matcher.ts';
+import type { Labels } from '../../query/selectors/label-matcher.ts';
+import { nameMatcher } from '../fanout/members/selectors.ts';
 import { jsonResponse } from '../../request/answer/status.ts';
 import type { CompleteResponse } from '../../request/answer/status.ts';
 

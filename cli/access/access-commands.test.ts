@@ -103,6 +103,11 @@ describe('who-can and what-can', () => {
         'whocan?verb=create&group=&resource=pods&subresource=exec&namespace=shop&clusters=m1,m2',
       ],
       [
+        ['get', '/livez'],
+        { clusterSelector: 'env in (prod)' },
+        'whocan?verb=get&path=/livez&clusterSelector=env+in+(prod)',
+      ],
+      [
         ['get', 'certificates.cert-manager.io/status'],
         {},
         'whocan?verb=get&group=cert-manager.io&resource=certificates&subresource=status',

@@ -18,6 +18,7 @@ const indexPath = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 
 interface AccessFlags extends ConnectionFlags, KubeconfigFlags {
   readonly clusters?: string;
+  readonly clusterSelector?: string;
   readonly output: 'table' | 'json';
 }
 
@@ -117,8 +118,9 @@ async function askIndex(
   terminal: Terminal,
 ): Promise<JsonObject> {
   const connection = findConnection(flags, terminal);
+  const { clusters, clusterSelector } = flags;
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...parameters, clusters: flags.clusters }))
+  for (const [name, value] of Object.entries({ ...parameters, clusters, clusterSelector }))
     for (const each of Array.isArray(value) ? value : [value]) if (each !== undefined) query.append(name, String(each));
   const path = `${indexPath}/${question}?${query.toString()}`;
   return await askJson(connection, { method: 'GET', path }, explainAccess);
@@ -168,5 +170,6 @@ export function addAccessCommands(program: Command, terminal: Terminal): void {
 function addShared(command: Command): Command {
   return addConnectionFlags(command)
     .option('--clusters <names>', 'only these clusters, separated by commas')
+    .option('--cluster-selector <selector>', 'only clusters with these labels in the gateway, such as env=prod')
     .addOption(new Option('-o, --output <format>', 'how to print it').choices(['table', 'json']).default('table'));
 }

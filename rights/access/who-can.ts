@@ -6,6 +6,15 @@ import type { ResourceType } from '../../query/types.ts';
 import { ruleAllows, ruleAllowsPath, subjectKeysOf } from '../rbac/rbac.ts';
 import type { Binding, PolicyRule, SubjectKey } from '../rbac/rbac.ts';
 import type { RbacKind, RbacView } from '../rbac/rbac-view.ts';
+import type { LabelMatcher } from '../../query/selectors/label-matcher.ts';
+
+/** Which of the clusters that the caller may reach a question is about; without both it is about all. */
+export interface AskedClusters {
+  /** Their names. */
+  readonly clusters: readonly string[] | undefined;
+  /** Tests a cluster's labels in the gateway. */
+  readonly clusterSelector: LabelMatcher | undefined;
+}
 
 /** A request for a resource. */
 export interface ResourceAccess extends ResourceType {

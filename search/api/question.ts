@@ -2,7 +2,7 @@
 // says how each kind is answered.
 import type { AskedQuery } from '../../query/read/read-query.ts';
 import type { Parameters } from '../../query/parameters.ts';
-import type { AccessQuestion } from '../../rights/access/who-can.ts';
+import type { AccessQuestion, AskedClusters } from '../../rights/access/who-can.ts';
 import type { FacetBy } from '../../store/store.ts';
 import type { TypeKey } from '../../query/types.ts';
 import type { CollectionTypes } from './collection-types.ts';
@@ -124,25 +124,21 @@ export type OperationQuestion = { readonly kind: 'operation' } & (
   | { readonly operation: 'rebuild'; readonly clusters: readonly string[] | undefined }
 );
 
-/**
- * A request for the subjects (users, groups, ServiceAccounts) that may do something in the named clusters, or in all.
- */
-export interface WhoCanQuestion {
+/** A request for the subjects (users, groups, ServiceAccounts) that may do something in some clusters. */
+export interface WhoCanQuestion extends AskedClusters {
   readonly kind: 'whocan';
   readonly access: AccessQuestion;
   /** Whether the answer also names subjects that could get the right, for example by acting as somebody who has it. */
   readonly mayBecome: boolean;
-  readonly clusters: readonly string[] | undefined;
 }
 
-/** A request for everything that one user may do in the named clusters, or in all. */
-export interface WhatCanQuestion {
+/** A request for everything that one user may do in some clusters. */
+export interface WhatCanQuestion extends AskedClusters {
   readonly kind: 'whatcan';
   /** A user, with the name and groups that clusters see; undefined for the caller. */
   readonly subject: { readonly name: string; readonly groups: readonly string[] } | undefined;
   /** True when the request does not say in which groups the user is, so that rights given to groups may be missing. */
   readonly hasUnknownGroups: boolean;
-  readonly clusters: readonly string[] | undefined;
 }
 
 /** A request for the health or version of the gateway. */

@@ -14,7 +14,7 @@ import type { RawHeaders } from '../../../http/raw-headers.ts';
 import type { ClusterAccess } from '../../../request/cluster-access.ts';
 import type { Authorized } from '../../../request/exchange.ts';
 import type { FanoutDependencies } from './dependencies.ts';
-import type { LabelMatcher } from './selectors.ts';
+import type { LabelMatcher } from '../../../query/selectors/label-matcher.ts';
 
 /** How many clusters are asked at the same time for one request of a client. */
 export const membersAtOnce = 16;

@@ -2,8 +2,8 @@
 // cluster byte for byte. Easy to get wrong: a resourceVersion or continue token of one cluster must never be sent to
 // another cluster, which would answer it with a result that looks right but is wrong.
 import { GatewayError } from '../../../model/errors.ts';
-import { labelMatcher } from './selectors.ts';
-import type { LabelMatcher } from './selectors.ts';
+import { labelMatcher } from '../../../query/selectors/label-matcher.ts';
+import type { LabelMatcher } from '../../../query/selectors/label-matcher.ts';
 import { queryFlag, queryValue, unescapeQuery } from '../../../request/request-info.ts';
 
 /** The query of a request to many clusters, parsed. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { labelMatcher, nameMatcher } from './selectors.ts';
+import { labelMatcher } from '../../../query/selectors/label-matcher.ts';
+import { nameMatcher } from './selectors.ts';
 
 test('terms are parted at commas outside parentheses', () => {
   const matches = labelMatcher('env in (dev, test),tier notin(a,b) , app=web,!gone')!;

@@ -1,25 +1,5 @@
-// Label and field selectors, for the gateway's own API and for requests to many clusters. They are read as strictly as
-// kube-apiserver reads them. A looser reading would select clusters that the caller did not mean.
+// Field selectors of the gateway's own API, which know only the name of an object.
 import { GatewayError } from '../../../model/errors.ts';
-import { parseLabelSelector } from '../../../query/selectors/label-selector.ts';
-import { compileLabel } from '../../../query/match.ts';
-
-export type Labels = Readonly<Record<string, string>>;
-export type LabelMatcher = (labels: Labels) => boolean;
-
-/**
- * Parses a label selector.
- * @returns a test of an object's labels; undefined for an empty selector, which selects everything
- * @throws GatewayError BAD_REQUEST, with the message kube-apiserver gives
- */
-export function labelMatcher(selector: string): LabelMatcher | undefined {
-  const tests = parseLabelSelector(selector).map(compileLabel);
-  if (tests.length === 0) return undefined;
-  return (labels) => {
-    const found = new Map(Object.entries(labels));
-    return tests.every((test) => test(found));
-  };
-}
 
 const nameTerm = /^metadata\.name(==|=|!=)([^\s!=]*)$/;
 

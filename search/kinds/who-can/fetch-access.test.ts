@@ -45,8 +45,8 @@ async function answerOf(kind: 'whocan' | 'becoming' | 'whatcan', hostile: Cluste
   const dependencies = { rights: { access } } as unknown as AnswerDependencies;
   const question =
     kind === 'whatcan'
-      ? { kind, subject: { name: 'tenant', groups: [] }, hasUnknownGroups: false, clusters: undefined }
-      : { kind: 'whocan', access: secrets, mayBecome: kind === 'becoming', clusters: undefined };
+      ? { kind, subject: { name: 'tenant', groups: [] }, hasUnknownGroups: false }
+      : { kind: 'whocan', access: secrets, mayBecome: kind === 'becoming' };
   const planned = { request, question } as never;
   return (await (kind === 'whatcan' ? fetchWhatCan : fetchWhoCan)(planned, dependencies)) as Answer;
 }

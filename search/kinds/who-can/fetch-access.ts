@@ -6,7 +6,7 @@ import type { User } from '../../../model/user.ts';
 import type { AccessAnswer, AccessGap, ClusterAccess } from '../../../rights/cluster-access.ts';
 import { mayBecome } from '../../../rights/access/may-become.ts';
 import { isAllowed, isBindingReadable, subjectOf, whatCan, whoCan } from '../../../rights/access/who-can.ts';
-import type { Finding, KnownRbac } from '../../../rights/access/who-can.ts';
+import type { AskedClusters, Finding, KnownRbac } from '../../../rights/access/who-can.ts';
 import type { PolicyRule } from '../../../rights/rbac/rbac.ts';
 import type { RbacView } from '../../../rights/rbac/rbac-view.ts';
 import type { FetchDependencies } from '../../api/answer-dependencies.ts';
@@ -57,10 +57,10 @@ export async function fetchWhoCan(
   { request, question }: Planned<WhoCanQuestion>,
   dependencies: Pick<FetchDependencies, 'rights'>,
 ): Promise<object> {
-  const { access, clusters } = question;
+  const { access } = question;
   const rows = new Rows();
   const others = new Rows();
-  const incomplete = await inEachCluster(request.user, clusters, dependencies, {
+  const incomplete = await inEachCluster(request.user, question, dependencies, {
     begin: () => [rows, others].forEach((each) => each.clear()),
     read: ({ cluster, known }) => {
       for (const each of known) {
@@ -96,11 +96,11 @@ export async function fetchWhatCan(
   { request, question }: Planned<WhatCanQuestion>,
   dependencies: Pick<FetchDependencies, 'rights'>,
 ): Promise<object> {
-  const { subject, clusters } = question;
+  const { subject } = question;
   const named = subject && memberView(makeUser(subject));
   const rows = new Rows();
   const unrestrictedIn = new Set<string>();
-  const incomplete = await inEachCluster(request.user, clusters, dependencies, {
+  const incomplete = await inEachCluster(request.user, question, dependencies, {
     begin: () => {
       rows.clear();
       unrestrictedIn.clear();
@@ -134,15 +134,15 @@ interface Reading {
  */
 async function inEachCluster(
   user: User,
-  clusters: readonly string[] | undefined,
+  asked: AskedClusters,
   { rights }: Pick<FetchDependencies, 'rights'>,
   { begin, read }: Reading,
 ): Promise<readonly AccessGap[]> {
-  let access = await rights.access(user, clusters);
+  let access = await rights.access(user, asked);
   for (let reading = 1; reading <= mostReadings; reading += 1) {
     begin();
     const gaps = await readAll(access, read);
-    const after = await rights.access(user, clusters);
+    const after = await rights.access(user, asked);
     if (after.digest === access.digest) return gaps;
     access = after;
   }

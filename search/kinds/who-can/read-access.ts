@@ -4,11 +4,12 @@ import { splitAccountName } from '../../../auth/callers/reserved.ts';
 import { urlParameters } from '../../../query/parameters.ts';
 import { bad } from '../../../query/parameters.ts';
 import type { Parameters } from '../../../query/parameters.ts';
-import type { AccessQuestion } from '../../../rights/access/who-can.ts';
+import { labelMatcher } from '../../../query/selectors/label-matcher.ts';
+import type { AccessQuestion, AskedClusters } from '../../../rights/access/who-can.ts';
 import type { WhatCanQuestion, WhoCanQuestion } from '../../api/question.ts';
 import type { IndexRequest } from '../../request/request.ts';
 
-const ofRequests = ['timeout', 'pretty', 'clusters'];
+const ofRequests = ['timeout', 'pretty', 'clusters', 'clusterSelector'];
 const ofWhoCan = ['verb', 'group', 'resource', 'subresource', 'name', 'namespace', 'path', 'mayBecome', ...ofRequests];
 const ofWhatCan = ['user', 'groups', ...ofRequests];
 
@@ -21,7 +22,7 @@ export function readWhoCan(request: IndexRequest): WhoCanQuestion {
   const parameters = urlParameters(request.query.slice(1));
   refuseOthers(parameters, ofWhoCan);
   const mayBecome = parameters.flag('mayBecome') === true;
-  return { kind: 'whocan', access: readAccess(parameters), mayBecome, clusters: parameters.list('clusters') };
+  return { kind: 'whocan', access: readAccess(parameters), mayBecome, ...readClusters(parameters) };
 }
 
 /**
@@ -32,17 +33,24 @@ export function readWhatCan(request: IndexRequest): WhatCanQuestion {
   request.form(['']);
   const parameters = urlParameters(request.query.slice(1));
   refuseOthers(parameters, ofWhatCan);
-  const clusters = parameters.list('clusters');
+  const clusters = readClusters(parameters);
   const groups = parameters.all('groups');
   const name = parameters.text('user');
   if (name === undefined) {
     if (groups.length > 0) throw bad('groups= needs user=: rights are those of a user, with the groups that are given');
-    return { kind: 'whatcan', subject: undefined, hasUnknownGroups: false, clusters };
+    return { kind: 'whatcan', subject: undefined, hasUnknownGroups: false, ...clusters };
   }
   // A ServiceAccount's groups follow from its name. The groups of other users are known only to whoever issues their
   // credentials.
   const hasUnknownGroups = !parameters.names.includes('groups') && splitAccountName(name) === undefined;
-  return { kind: 'whatcan', subject: { name, groups }, hasUnknownGroups, clusters };
+  return { kind: 'whatcan', subject: { name, groups }, hasUnknownGroups, ...clusters };
+}
+
+/** Security: the first of two selectors would be about other clusters than the caller meant. */
+function readClusters(parameters: Parameters): AskedClusters {
+  const selectors = parameters.withEmpty('clusterSelector');
+  if (selectors.length > 1) throw bad('clusterSelector= is given more than once');
+  return { clusters: parameters.list('clusters'), clusterSelector: labelMatcher(selectors[0] ?? '') };
 }
 
 function readAccess(parameters: Parameters): AccessQuestion {

@@ -11,6 +11,7 @@ import { eventually } from '../../site/polling.ts';
 import type { RightsMember } from '../index/index-rights-member.ts';
 import { startWebhookAuthorizer } from '../index/webhook-authorizer.ts';
 import type { WebhookAuthorizer } from '../index/webhook-authorizer.ts';
+import { rightsLabel } from '../../../rights/modes.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { bound, rbac, role, root, startAccessSite, user } from './access-site.ts';
 import type { AccessRow, AccessSite } from './access-site.ts';
@@ -79,6 +80,19 @@ describe('an answer about rights tells', () => {
     );
     const names = items.filter(({ via }) => via?.binding.name === 'cleaner').map(({ subject }) => subject?.name);
     assert.deepEqual(names.toSorted(), ['jane', 'robot']);
+  });
+
+  test('of the clusters alone whose labels a selector matches', async () => {
+    const clustersOf = async (clusterSelector: string): Promise<readonly string[]> => {
+      const { items } = await site.asked(root.token, 'whocan', { ...deletesSecrets, clusterSelector });
+      return [...new Set(items.map(({ cluster }) => cluster))].toSorted();
+    };
+    assert.deepEqual(await clustersOf(''), ['m1', 'm2']);
+    assert.deepEqual(await clustersOf(`${rightsLabel}=rbac`), ['m2']);
+    assert.deepEqual(await clustersOf(`!${rightsLabel}`), ['m1']);
+    assert.deepEqual(await clustersOf(`${rightsLabel} notin (rbac),${rightsLabel}`), []);
+    const { status } = await site.answer(root.token, 'whocan', { ...deletesSecrets, clusterSelector: 'a b' });
+    assert.equal(status, 400);
   });
 
   test('that groups of a user were not given; of a ServiceAccount they are known', async () => {
