@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { clusterName, clusterObjects, type GeneratedObject } from './generator.ts';
 
 /** The table of Clusterpedia v0.9.1 as gorm creates it (pkg/storage/internalstorage/types.go). */
-const schema = `
+export const rivalTable = `
 CREATE TABLE resources (
   id bigserial PRIMARY KEY, "group" varchar(63) NOT NULL, version varchar(15) NOT NULL, resource varchar(63) NOT NULL,
   kind varchar(63) NOT NULL, cluster varchar(253) NOT NULL, namespace varchar(253) NOT NULL, name varchar(253) NOT NULL,
@@ -21,13 +21,14 @@ CREATE TABLE resources (
  * Clusterpedia's indexes. They are created after the rows have been loaded, which makes loading faster; this favours
  * PostgreSQL in the comparison.
  */
-const indexes = `
+export const rivalIndexes = `
 CREATE UNIQUE INDEX uni_group_version_resource_cluster_namespace_name
   ON resources ("group", version, resource, cluster, namespace, name);
 CREATE INDEX idx_group_version_resource_namespace_name ON resources ("group", version, resource, namespace, name);
 CREATE INDEX idx_group_version_resource_name ON resources ("group", version, resource, name);
-CREATE INDEX idx_cluster ON resources (cluster);
-VACUUM ANALYZE resources;`;
+CREATE INDEX idx_cluster ON resources (cluster);`;
+/** To be run after {@link rivalIndexes}, and not together with it: VACUUM does not run in a transaction. */
+export const rivalVacuum = 'VACUUM ANALYZE resources;';
 
 /** Settings of the PostgreSQL server. Results of two runs can be compared only when both used the same settings. */
 const settings = {
@@ -46,6 +47,8 @@ export interface Postgres {
   readonly pid: number;
   /** Path of the folder with the server's unix socket. */
   readonly directory: string;
+  /** `postgres://` URL of the database with Clusterpedia's table. */
+  readonly url: string;
   /** Loads the objects and creates the indexes. */
   readonly load: (source: RivalObjects, progress: (line: string) => void) => Promise<void>;
   /**
@@ -104,24 +107,27 @@ export async function startPostgres(directory: string): Promise<Postgres> {
   const run = (sql: string): string =>
     execFileSync(...psql('-f', '-'), { input: sql, encoding: 'utf8', maxBuffer: 64 << 20, stdio: 'pipe' });
   await untilReady(server, run);
-  run(schema);
+  run(rivalTable);
   let session: Session | undefined;
+  const urlOf = (name: string): string => `postgres:///${name}?host=${directory}&user=bench`;
   return {
     version: run('SHOW server_version').trim(),
     pid: server.pid!,
     directory,
     load: async (source, progress) => {
-      await copy(psql('-c', copyCommand), source, progress);
-      run(indexes);
+      await copy(psql('-c', `COPY resources (${copiedColumns}) FROM STDIN`), source, progress);
+      run(rivalIndexes);
+      run(rivalVacuum);
     },
     time: (sql, runs) => {
       session ??= startSession(psql('-f', '-'));
       return session.time(sql, runs);
     },
     value: (sql) => run(sql).split('\n')[0]!,
+    url: urlOf('postgres'),
     createDatabase: (name) => {
       run(`CREATE DATABASE ${name}`);
-      return `postgres:///${name}?host=${directory}&user=bench`;
+      return urlOf(name);
     },
     stop: async () => {
       session?.stop();
@@ -183,8 +189,9 @@ async function untilReady(server: ChildProcess, run: (sql: string) => string): P
   }
 }
 
-const copyCommand =
-  'COPY resources ("group", version, resource, kind, cluster, namespace, name, owner_uid, uid, resource_version, object, created_at) FROM STDIN';
+/** The columns of {@link rivalTable} that {@link copyLine} writes. */
+export const copiedColumns =
+  '"group", version, resource, kind, cluster, namespace, name, owner_uid, uid, resource_version, object, created_at';
 
 async function copy(
   [command, args]: readonly [string, string[]],
@@ -204,7 +211,8 @@ async function copy(
   if (code !== 0) throw new Error(`psql ended with ${code} while it loaded`);
 }
 
-function copyLine(cluster: string, object: GeneratedObject): string {
+/** Returns an object as a line of `COPY resources (…) FROM STDIN` in the text format. */
+export function copyLine(cluster: string, object: GeneratedObject): string {
   const { group, resource, kind, namespace, name, ownerUid, uid, resourceVersion, json, createdAtMs } = object;
   const created = new Date(createdAtMs).toISOString();
   const columns = [

@@ -22,14 +22,22 @@ import (
 )
 
 func main() {
-	socket := flag.String("socket", "", "folder of PostgreSQL's unix socket")
+	database := flag.String("database", "", "URL of the database with the table")
+	seconds := flag.Int("write-seconds", 0, "change rows for so long instead of serving; begins when standard input says go")
 	cert := flag.String("cert", "", "PEM file")
 	key := flag.String("key", "", "PEM file")
 	tokens := flag.String("tokens", "", "CSV file as of kube-apiserver's --token-auth-file")
 	clusters := flag.String("clusters", "", "names of the member clusters, with commas")
 	flag.Parse()
+	if *seconds > 0 {
+		if err := write(*database, *seconds); err != nil {
+			klog.ErrorS(err, "the writer ends")
+			os.Exit(1)
+		}
+		return
+	}
 	go endWithParent()
-	if err := run(*socket, *cert, *key, *tokens, strings.Split(*clusters, ",")); err != nil {
+	if err := run(*database, *cert, *key, *tokens, strings.Split(*clusters, ",")); err != nil {
 		klog.ErrorS(err, "the rival ends")
 		os.Exit(1)
 	}
@@ -41,8 +49,8 @@ func endWithParent() {
 	os.Exit(0)
 }
 
-func run(socket, cert, key, tokens string, clusters []string) error {
-	db, err := openStorage(socket)
+func run(database, cert, key, tokens string, clusters []string) error {
+	db, err := openStorage(database)
 	if err != nil {
 		return err
 	}

@@ -63,9 +63,9 @@ func (b *objectBytes) Scan(value any) error {
 	return nil
 }
 
-// openStorage connects to the database `postgres` as `bench` over the unix socket in a folder.
-func openStorage(socket string) (*gorm.DB, error) {
-	config, err := pgx.ParseConfig(fmt.Sprintf("host=%s user=bench dbname=postgres", socket))
+// openStorage connects to a database by its URL.
+func openStorage(database string) (*gorm.DB, error) {
+	config, err := pgx.ParseConfig(database)
 	if err != nil {
 		return nil, err
 	}

@@ -169,10 +169,10 @@ class SiteParts {
   }
 
   async #startRival([cert, key]: readonly [string, string], users: string): Promise<Target> {
-    const { directory, pid } = await this.#startRivalStore();
+    const { url, pid } = await this.#startRivalStore();
     const command = await buildGo('rivals/clusterpedia', this.#print);
     const clusters = this.#shape.members.join(',');
-    const args = ['--socket', directory, '--cert', cert, '--key', key, '--tokens', users, '--clusters', clusters];
+    const args = ['--database', url, '--cert', cert, '--key', key, '--tokens', users, '--clusters', clusters];
     const rival = await startProcess({ name: 'rival', command, args, firstLine: true }, this.#live);
     const pathOf = ({ rivalPath }: HttpQuestion): string => rivalPath;
     return { name: 'rival', port: Number(rival.firstLine), pids: [rival.pid, pid], pathOf };
