@@ -143,7 +143,8 @@ async function reachWith(
 /** One question to the authorizer: about one object, or about all objects of a namespace. */
 interface Asked extends GrantedName {
   /**
-   * The namespace in the request to the authorizer; '' for none. The inherited `namespace` is that of the granted name.
+   * The namespace in the request to the authorizer; '' for none. The inherited `namespace` is that of the object whose
+   * name is granted when the answer is yes.
    */
   readonly asked: string;
   readonly whole: boolean;

@@ -195,7 +195,7 @@ export function addKubeconfigCommand(program: Command, terminal: Terminal): void
     .addOption(new Option('--output <file>', 'write a new file (default: print to stdout)').conflicts('merge'))
     .option(
       '--index',
-      'also <prefix>-all: one list over all clusters, from the index, only to read; and <prefix>: the gateway itself',
+      'also the contexts <prefix>-all (objects of all clusters from the index, read-only) and <prefix> (the API of the gateway)',
     )
     .option('--merge <file>', 'add to an existing kubeconfig, keeping everything else in it')
     .option('--prefix <name>', 'contexts are named <prefix>-<cluster>', 'portcullis')

@@ -201,7 +201,7 @@ function readAccount(text: string): MemberAccess['account'] {
 function readIndex({ index, indexResources }: MemberAccessFlags): MemberAccess['index'] {
   if (index !== true) {
     if (indexResources !== undefined)
-      throw usageFailure('--index-resources is about the index', 'Add --index, or leave it out.');
+      throw usageFailure('--index-resources needs --index', 'Add --index, or leave out --index-resources.');
     return undefined;
   }
   return indexResources === undefined ? 'default' : splitIndexResources(indexResources);

@@ -148,7 +148,7 @@ function refusalOf({ status, body }: ApiAnswer, { root }: Connection, what: stri
     return new Failure(said ?? 'not found', 'See what is there: portcullis works list');
   if (status === 404)
     return new Failure(
-      `${root} has no ManifestWorks (404)`,
+      `${root} does not serve ManifestWorks (404)`,
       'Choose the hub, where the objects of Open Cluster Management are, with --kubeconfig and --context.',
     );
   if (status === 403)

@@ -47,7 +47,7 @@ export function startElected(options: ElectedOptions): Election {
     const onError = (error: unknown): void =>
       log.warn(
         { lease: name, err: error },
-        `${what}: the condition that a Lease cannot be used could not be written into an object`,
+        `${what}: a Lease cannot be used, and writing this as a condition into the status of an object failed, too`,
       );
     const patienceMs = durationMs * timeScale;
     notices = awaited.map((each) => startLeaseNotice({ client, awaited: each, message, patienceMs, onError }));

@@ -258,7 +258,7 @@ class StartedOnUse implements GatewayIndex {
 
   #note(): string {
     if (this.#fault !== undefined) return this.#fault;
-    return this.#running === undefined ? 'not started: nobody has asked it yet' : noteOf(this.#running);
+    return this.#running === undefined ? 'not started: nobody has asked the index yet' : noteOf(this.#running);
   }
 }
 

@@ -108,7 +108,8 @@ interface FoundDocument {
 }
 
 /**
- * Reads the OpenAPI document of one group and version. When discovery would be empty, finds the warnings that say why.
+ * Reads the OpenAPI document of one group and version. When the caller's discovery would be empty, adds warnings that
+ * say why.
  */
 export async function fetchDocument(
   { request, question: { document: asked }, visibility, plan }: Planned<DocumentQuestion, VisibleTypes, Union>,

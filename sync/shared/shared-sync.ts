@@ -21,8 +21,9 @@ export interface SharedSyncOptions {
 /** Changes of state within this many milliseconds are sent together. */
 const gatherMs = 100;
 /**
- * New confirmation times and the progress of lists call no listener, so the state is also sent at this interval, in
- * milliseconds.
+ * The interval, in milliseconds, at which the state of the copies is sent to the other processes in any case: no
+ * listener is called when only the progress of a list changes, or the time at which a copy was last known to be
+ * current.
  */
 const publishEveryMs = 2_000;
 /**

@@ -10,8 +10,8 @@ import type { MemberClient } from './member-client.ts';
 import { waitReady } from './wait-ready.ts';
 
 /**
- * Milliseconds to wait until a CustomResourceDefinition is established and its kinds are served; then the cluster
- * fails.
+ * The longest wait, in milliseconds, until a CustomResourceDefinition is established and its kinds are served. When it
+ * is over, applying to this cluster has failed.
  */
 const establishMs = 30_000;
 const pauseMs = 250;

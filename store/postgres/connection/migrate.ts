@@ -100,7 +100,7 @@ async function formOf(
   const form = Number(row![0]);
   if (form > schemaForm) {
     throw unavailable(
-      `was written by a newer version of this program (form ${form}, this one knows ${schemaForm}): update it`,
+      `was written by a newer version of this program (its schema version is ${form}, this program knows ${schemaForm}): update the program`,
     );
   }
   return form;

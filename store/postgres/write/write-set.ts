@@ -7,7 +7,10 @@ import type { TypeKey } from '../../../query/types.ts';
 import { changeKind } from '../connection/schema.ts';
 import { arrayText, termsOf, type Term } from './terms.ts';
 
-/** A type in an incarnation, by their numbers in the database (`inc`, `t`), and the shard of the incarnation. */
+/**
+ * A resource type in one incarnation of a cluster (from its creation until it is set up anew). `inc` and `t` are the
+ * ids of both in the database, and `shard` is that of the incarnation.
+ */
 export interface Target {
   readonly shard: number;
   readonly inc: number;

@@ -144,7 +144,10 @@ function countTerms(
   return countTermsOfRows(session, rowsTerms(session, access), range);
 }
 
-/** The packed terms of each row. */
+/**
+ * For each row that the caller may see, the ids of its terms (labels and indexed values) as bytes, packed as table
+ * `obj` stores them.
+ */
 function rowsTerms({ sql }: Session, access: Access): readonly Uint8Array[] {
   return joined(access).flatMap(({ from, where, repeats }) => {
     const all = allHold([...where, ...access.rest]);

@@ -28,7 +28,7 @@ export interface Extent {
   readonly ids: readonly number[];
   /** The objects of {@link Extent.ids} with their sort keys. */
   readonly singles: SingleList;
-  /** True when the extent contains every row of the type. */
+  /** True when these rows, which are those that the caller may see, are all rows of the type. */
   readonly isWhole: boolean;
   /** {@link Extent.incarnations}, {@link Extent.except} and {@link Extent.slots} as JSON. */
   readonly incarnationsJson: string;

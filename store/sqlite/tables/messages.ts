@@ -92,6 +92,6 @@ export interface Failure {
   readonly code?: string;
   readonly message: string;
   readonly stack?: string;
-  /** The type of an IndexFullError; absent for any other error. */
+  /** Of an IndexFullError, the resource type whose limit is reached; absent for any other error. */
   readonly full?: string;
 }
