@@ -1,6 +1,7 @@
 // The terms that all parts of the index share: resource type, row, and incarnation of a cluster. Easy to get wrong: a
 // cluster's name is not its identity. A cluster that was recreated under the same name and address is another
 // incarnation, and no row or resourceVersion of the old one may be used for it.
+import { GatewayError } from '../model/errors.ts';
 import type { PrinterColumn } from '../tables/printer-column.ts';
 
 /** A resource type without a version. The index keeps each object in one version only. */
@@ -14,7 +15,15 @@ export interface ResourceType {
 /** A type as one text, such as `pods.` or `deployments.apps`. Used as a key in maps and in the store. */
 export type TypeKey = string;
 
+/**
+ * Returns the key of a type. Security: with a dot in the resource, the key would be that of another type, whose group
+ * is longer: rights to `challenges.acme` of the group `example.io` would show the rows of `challenges` of
+ * `acme.example.io`. No API server serves such a resource.
+ * @throws GatewayError NOT_FOUND when the resource has a dot
+ */
 export function typeKey({ group, resource }: ResourceType): TypeKey {
+  if (resource.includes('.'))
+    throw new GatewayError('NOT_FOUND', 'the server could not find the requested resource: its name has a dot');
   return `${resource}.${group}`;
 }
 

@@ -1,5 +1,6 @@
 // Decides which types a collection contains. The built-in collections are those of Clusterpedia: `workloads`,
 // `kuberesources`, and `any`, whose types the request names. CollectionResource objects define further collections.
+import { isLabel } from '../../lib/objects/api-names.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { Parameters } from '../../query/parameters.ts';
 import { typeKey } from '../../query/types.ts';
@@ -116,7 +117,7 @@ function typesOfGroup({ group, version }: AskedGroup, indexed: readonly Resource
 function readResource(text: string): AskedType {
   const parts = text.split('/');
   const resource = parts.at(-1) ?? '';
-  if (resource === '' || parts.length > 3)
+  if (!isLabel(resource) || parts.length > 3)
     throw new GatewayError(
       'BAD_REQUEST',
       `resources: "${text.slice(0, 60)}" is not GROUP/RESOURCE or GROUP/VERSION/RESOURCE`,

@@ -1,5 +1,6 @@
 // Parses the part of a path after `resources` or `indexes/default/proxy`: a Kubernetes path, with or without
 // `clusters/<name>` in front. The paths `clusters` and `clusters/<name>` themselves are 404, as in Clusterpedia.
+import { isLabel } from '../../lib/objects/api-names.ts';
 import { GatewayError } from '../../model/errors.ts';
 
 /** The most types that one request may name. Rights are checked for each type in each cluster, so this is limited. */
@@ -44,8 +45,8 @@ export interface AskedDocument {
 
 /**
  * Parses a path.
- * @throws GatewayError NOT_FOUND when no Kubernetes API has such a path, METHOD_NOT_ALLOWED for a subresource, which
- * the index does not have
+ * @throws GatewayError NOT_FOUND when no Kubernetes API has such a path or such a resource, METHOD_NOT_ALLOWED for a
+ *   subresource, which the index does not have
  */
 export function innerPath(segments: readonly string[]): AskedObjects | AskedDocument {
   if (segments[0] !== 'clusters') return pathOf(undefined, segments);
@@ -107,6 +108,7 @@ function objects(cluster: string | undefined, group: string, version: string, pa
   const asked = { kind: 'objects', cluster, group, version, legacyWatch } as const;
   const isNamespaced = rest[0] === 'namespaces' && rest.length > 2;
   const [resource = '', name, ...behind] = isNamespaced ? rest.slice(2) : rest;
+  if (!isLabel(resource)) throw notFound();
   if (behind.length > 0 || (isNamespaced && (resource === 'status' || resource === 'finalize') && group === '')) {
     const place = cluster === undefined ? '/clusters/<cluster>/proxy' : `/clusters/${cluster}/proxy`;
     throw new GatewayError(
