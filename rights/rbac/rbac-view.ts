@@ -70,6 +70,8 @@ class CompiledRbac implements RbacFeed {
   readonly #roles = new Map<string, readonly PolicyRule[]>();
   readonly #bindings = new Map<string, Binding>();
   readonly #bySubject = new Map<SubjectKey, Set<Binding>>();
+  /** By the role to which they refer. */
+  readonly #byRole = new Map<string, Set<Binding>>();
   readonly #nextGeneration: () => number;
   #generation: number;
 
@@ -120,27 +122,21 @@ class CompiledRbac implements RbacFeed {
   }
 
   *#boundTo(role: string): Generator<SubjectKey> {
-    for (const binding of this.#bindings.values()) if (roleKey(binding.role) === role) yield* binding.subjects;
+    for (const binding of this.#byRole.get(role) ?? []) yield* binding.subjects;
   }
 
   #bind(key: string, binding: Binding): void {
     this.#bindings.set(key, binding);
-    for (const subject of binding.subjects) {
-      const bound = this.#bySubject.get(subject);
-      if (bound === undefined) this.#bySubject.set(subject, new Set([binding]));
-      else bound.add(binding);
-    }
+    for (const subject of binding.subjects) addTo(this.#bySubject, subject, binding);
+    addTo(this.#byRole, roleKey(binding.role), binding);
   }
 
   #unbind(key: string): Binding | undefined {
     const old = this.#bindings.get(key);
     if (old === undefined) return undefined;
     this.#bindings.delete(key);
-    for (const subject of old.subjects) {
-      const bound = this.#bySubject.get(subject);
-      bound?.delete(old);
-      if (bound?.size === 0) this.#bySubject.delete(subject);
-    }
+    for (const subject of old.subjects) removeFrom(this.#bySubject, subject, old);
+    removeFrom(this.#byRole, roleKey(old.role), old);
     return old;
   }
 
@@ -174,6 +170,18 @@ class CompiledRbac implements RbacFeed {
     }
     return inNamespaces.length + names.length === 0 ? noGrant : makeGrant(inNamespaces, names);
   }
+}
+
+function addTo(bindings: Map<string, Set<Binding>>, key: string, binding: Binding): void {
+  const bound = bindings.get(key);
+  if (bound === undefined) bindings.set(key, new Set([binding]));
+  else bound.add(binding);
+}
+
+function removeFrom(bindings: Map<string, Set<Binding>>, key: string, binding: Binding): void {
+  const bound = bindings.get(key);
+  bound?.delete(binding);
+  if (bound?.size === 0) bindings.delete(key);
 }
 
 function isNamespaceType({ group, resource }: ScopedType): boolean {

@@ -4,7 +4,7 @@ import { createRandom } from '../../bench/figures/statistics.ts';
 import { memberView } from '../../auth/rules/impersonation.ts';
 import { makeUser } from '../../model/user.ts';
 import { grantAllows } from '../../query/scope/grants.ts';
-import { readBinding, readRules, ruleAllows, reachOfRules } from './rbac.ts';
+import { readBinding, readRules, ruleAllows, reachOfRules, subjectKeysOf } from './rbac.ts';
 import { makeRbacView } from './rbac-view.ts';
 import type { RbacFeed, RbacKind, RowVerb } from './rbac-view.ts';
 import { binding, role, rule, testUser } from '../rights.fixture.ts';
@@ -65,6 +65,22 @@ test('a role with many names that is bound thousands of times in a namespace gra
   put(view, role('one', 'other', rule('list', 'pods', 'x')));
   put(view, binding('b', 'other', 'Role/one', 'User/jane'));
   assert.ok(grantAllows(view.grant(jane, 'list', pods), 'other', 'x'));
+});
+
+test('a change of a role concerns those to whom it is bound now, and nobody else', () => {
+  const view = viewOf();
+  const concerned = (name: string): readonly string[] =>
+    [...(view.put('roles', 'shop', name, role(name, 'shop')) ?? [])].toSorted();
+  const of = (...names: readonly string[]): readonly string[] =>
+    names.flatMap((name) => subjectKeysOf(testUser(name))[0]!);
+  put(view, binding('one', 'shop', 'Role/a', 'User/jane', 'User/eve'));
+  put(view, binding('two', 'shop', 'Role/a', 'User/bob'));
+  put(view, binding('three', 'other', 'Role/a', 'User/dan'));
+  assert.deepEqual(concerned('a'), of('bob', 'eve', 'jane'));
+  put(view, binding('one', 'shop', 'Role/b', 'User/jane'));
+  assert.deepEqual([concerned('a'), concerned('b')], [of('bob'), of('jane')]);
+  view.put('rolebindings', 'shop', 'two', undefined);
+  assert.deepEqual([concerned('a'), concerned('none')], [[], []]);
 });
 
 test('the empty resource name is the request without a name: it allows a list and no get', () => {
