@@ -24,6 +24,21 @@ test('an answer of 410 in the middle of a list starts it over without pages, so 
   assert.ok(!hub.requests[2]?.includes('limit'), 'asked in pages again');
 });
 
+test('a list whose pages repeat ends with a fault, and is asked for again after a wait (ATT-65)', async (t) => {
+  const { collection, fault, start, lists, states } = await scene(t);
+  collection.put('a');
+  fault((url, response) => {
+    if (isWatch(url)) return false;
+    const metadata = { resourceVersion: '5', continue: 'again' };
+    response.end(JSON.stringify({ kind: 'List', apiVersion: 'v1', metadata, items: [] }));
+    return true;
+  });
+  const reflector = start({ timing: { firstBackoffMs: 60_000, maxBackoffMs: 60_000 } });
+  await until(() => states.includes('failing Malformed'));
+  assert.ok(lists() < 10, `${lists()} pages`);
+  assert.match(reflector.state().fault?.message ?? '', /a list whose pages repeat/);
+});
+
 for (const how of ['status', 'event'] as const) {
   test(`a watch that is answered 410 as ${how} leads to a new list, in which what was deleted meanwhile is gone`, async (t) => {
     const { collection, fault, start, reported, states, lists, watches } = await scene(t);

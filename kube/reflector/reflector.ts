@@ -2,7 +2,9 @@
 // resumes the watch or lists again. Objects stay in the copy until the hub says that they are gone; `state()` says how
 // old they may be.
 import { makeBackoff, makeBusyWaits, type Backoff, type BusyWaits } from '../../lib/backoff.ts';
+import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import { readPage, readWatchLine, type Page } from '../events.ts';
+import { Pages } from '../pages.ts';
 import { collectionPath, resourceLabel } from '../paths.ts';
 import { hubUnavailable } from '../faults.ts';
 import type { ApiObject, ApiObjects, ApiStream, WatchedResource } from '../types.ts';
@@ -33,6 +35,8 @@ export type { Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from
 
 /** Maximum number of objects in one page of a list, as in client-go's pager. */
 const pageSize = '500';
+/** The most objects of a list. No hub holds as many, but a member may go on without end. */
+const mostObjects = 500_000;
 /** Maximum number of bytes of one page of a member, and of a whole list that has to come at once. */
 const maxPageBytes = 64 * 1024 * 1024;
 
@@ -138,6 +142,7 @@ class HubReflector implements Reflector {
   /**
    * Reads all pages of the list. All pages show the same resourceVersion. When the hub answers 410 to a later page, the
    * list is repeated without paging.
+   * @throws MalformedAnswer (rejects) when the list would not end
    */
   async #list(): Promise<void> {
     const items: ApiObject[] = [];
@@ -145,7 +150,10 @@ class HubReflector implements Reflector {
     const listed = page.resourceVersion;
     for (const item of page.items) items.push(item);
     try {
+      const pages = new Pages();
       while (page.continueToken !== '') {
+        pages.follow(page.continueToken);
+        if (items.length > mostObjects) throw new MalformedAnswer(`a list of more than ${mostObjects} objects`);
         page = await this.#getPage({ limit: pageSize, continue: page.continueToken });
         for (const item of page.items) items.push(item);
       }

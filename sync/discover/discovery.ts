@@ -1,7 +1,8 @@
 // Decides from a member cluster's discovery which types can be indexed, and in which API version. All rows of a type
 // are stored in one version: the CRD's storage version, or else the version that the member prefers.
 import { refusalOf } from '../member/member-faults.ts';
-import { Pages, readListItems } from '../follow/list-items.ts';
+import { Pages } from '../../kube/pages.ts';
+import { readListItems } from '../follow/list-items.ts';
 import type { CustomTypes } from './custom-resources.ts';
 import type { ServedResource } from '../../kube/discovery/documents.ts';
 import { readServed, type Served } from './discovery-documents.ts';
