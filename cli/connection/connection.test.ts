@@ -66,3 +66,33 @@ test('a context whose parts are missing is explained', () => {
   const noServer = { contexts: [{ name: 'c', context: { cluster: 'k' } }], clusters: [{ name: 'k', cluster: {} }] };
   assert.match(refusal(noServer, 'c'), /the server of context "c" is not a URL/);
 });
+
+test('a user that acts as another one is refused, since the command would act as the user itself', () => {
+  const folder = makeFolder();
+  const find = (user: object, token?: string): unknown => {
+    const kubeconfig = folder.write(
+      'config',
+      stringify({
+        'current-context': 'c',
+        clusters: [{ name: 'k', cluster: { server: 'https://gw' } }],
+        contexts: [{ name: 'c', context: { cluster: 'k', user: 'u' } }],
+        users: [{ name: 'u', user: { token: 'strong', ...user } }],
+      }),
+    );
+    return findConnection({ kubeconfig, ...(token === undefined ? {} : { token }) }, recordingTerminal()).token;
+  };
+  const fields = { as: 'viewer', 'as-uid': '7', 'as-groups': ['readers'], 'as-user-extra': { scopes: ['few'] } };
+  for (const [field, value] of Object.entries(fields)) {
+    assert.throws(
+      () => find({ [field]: value }),
+      (error) =>
+        error instanceof Failure &&
+        error.exitCode === 2 &&
+        /the user of context "c" impersonates \(as, as-uid, as-groups, as-user-extra\)/.test(error.message) &&
+        /--token/.test(error.nextStep),
+      field,
+    );
+  }
+  assert.equal(find({ as: 'viewer' }, 'own'), 'own');
+  assert.equal(find({ as: '', 'as-groups': [], 'as-user-extra': {}, 'as-uid': null }), 'strong');
+});

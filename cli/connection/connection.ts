@@ -6,7 +6,14 @@ import { dirname, resolve } from 'node:path';
 import { usageFailure } from '../terminal/failure.ts';
 import { gatewayRoot } from './gateway-url.ts';
 import type { Connection } from './gateway-connection.ts';
-import { dataOrFile, loadKubeconfig, readText, resolveContext, textOf } from '../files/kubeconfig-file.ts';
+import {
+  dataOrFile,
+  loadKubeconfig,
+  readText,
+  refuseImpersonation,
+  resolveContext,
+  textOf,
+} from '../files/kubeconfig-file.ts';
 import type { KubeconfigEntry } from '../files/kubeconfig-file.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -156,6 +163,11 @@ function readKeyPair(certificatePath: string, keyPath: string): { readonly cert:
 }
 
 function credentialOfUser(user: KubeconfigEntry, context: string): CredentialParts {
+  refuseImpersonation(
+    user,
+    context,
+    'Choose a context without these fields, or give the token of the one to act as with --token.',
+  );
   const cert = dataOrFile(user, 'client-certificate');
   const key = dataOrFile(user, 'client-key');
   const tokenFile = textOf(user.value, 'tokenFile');

@@ -102,6 +102,23 @@ export function textOf(value: JsonObject, key: string): string | undefined {
 }
 
 /**
+ * Refuses a user of a kubeconfig that acts as another one. Security: commands do not impersonate. With the credential
+ * alone they would act as the user's own identity, which may do more than the one that the kubeconfig names.
+ * @throws Failure (usage) when the user has a field such as `as`
+ */
+export function refuseImpersonation({ value }: KubeconfigEntry, context: string, nextStep: string): void {
+  const isEmpty = (field: unknown): boolean =>
+    field === undefined ||
+    field === null ||
+    field === '' ||
+    (typeof field === 'object' && Object.keys(field).length === 0);
+  if (impersonation.every((key) => isEmpty(value[key]))) return;
+  throw usageFailure(`the user of context "${context}" impersonates (${impersonation.join(', ')})`, nextStep);
+}
+
+const impersonation = ['as', 'as-uid', 'as-groups', 'as-user-extra'];
+
+/**
  * Returns the PEM text of a field such as `client-key`: from `<key>-data` in base64, or else from the file that `<key>`
  * names, as client-go does; undefined when neither is there.
  * @throws Failure (usage) when the file cannot be read

@@ -6,6 +6,7 @@ import {
   dataOrFile,
   loadKubeconfig,
   readText,
+  refuseImpersonation,
   resolveContext,
   textOf,
   type KubeconfigEntry,
@@ -40,6 +41,12 @@ export function bootstrapKubeconfig(
 }
 
 function credentialOf(user: KubeconfigEntry | undefined, context: string): object {
+  if (user !== undefined)
+    refuseImpersonation(
+      user,
+      context,
+      'Choose a context without these fields, or make a token of the one to act as, and put it into a kubeconfig.',
+    );
   const tokenFile = user && textOf(user.value, 'tokenFile');
   const token =
     user === undefined || tokenFile === undefined

@@ -124,3 +124,20 @@ test('the bootstrap kubeconfig has the content of files and one context, and not
   assert.deepEqual(made['clusters'], [{ name: 'edge', cluster }]);
   assert.throws(() => bootstrapKubeconfig(file, 'exec', terminalOf().terminal), { exitCode: 2 });
 });
+
+test('a bootstrap kubeconfig whose user acts as another one is refused', () => {
+  const file = join(folder, 'acting');
+  writeFileSync(
+    file,
+    JSON.stringify({
+      'current-context': 'edge',
+      contexts: [{ name: 'edge', context: { cluster: 'c', user: 'u' } }],
+      clusters: [{ name: 'c', cluster: { server: 'https://edge:6443' } }],
+      users: [{ name: 'u', user: { token: 'strong', 'as-user-extra': { scopes: ['few'] } } }],
+    }),
+  );
+  assert.throws(
+    () => bootstrapKubeconfig(file, undefined, terminalOf().terminal),
+    /the user of context "edge" impersonates \(as, as-uid, as-groups, as-user-extra\)/,
+  );
+});

@@ -38,7 +38,8 @@ export interface Publisher {
 
 /** The status of a ClusterProfile, as far as the gateway writes it. */
 interface ProfileStatus {
-  readonly version: { readonly kubernetes?: string };
+  /** In a merge patch, null removes the version. */
+  readonly version: { readonly kubernetes: string | null };
   readonly properties: readonly { readonly name: string; readonly value: string }[];
   readonly accessProviders: readonly object[];
   /** The earlier name of `accessProviders`, with the same value, for consumers that do not know the new name. */
@@ -89,14 +90,17 @@ export function statusPatch(publisher: Publisher, record: ClusterRecord, profile
   const { version } = record.status;
   const before = conditionsOf(profile);
   const wanted: ProfileStatus = {
-    version: version === '' ? {} : { kubernetes: version },
+    version: { kubernetes: version || null },
     properties: propertiesOf(record),
     accessProviders: access,
     credentialProviders: access,
     conditions: withConditions(before, findingsOf(record), generationOf(profile)),
   };
   const status = fieldOf(profile, 'status');
-  const isSame = Object.entries(wanted).every(([field, value]) => isDeepStrictEqual(fieldOf(status, field), value));
+  const { version: wantedVersion, ...others } = wanted;
+  const isSame =
+    (fieldOf(fieldOf(status, 'version'), 'kubernetes') ?? null) === wantedVersion.kubernetes &&
+    Object.entries(others).every(([field, value]) => isDeepStrictEqual(fieldOf(status, field), value));
   return isSame ? undefined : { status: wanted };
 }
 

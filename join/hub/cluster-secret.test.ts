@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answer, FakeClient } from '../../test/pretend/fake-client.ts';
-import { makeObjectWriter } from '../../kube/objects/object-writer.ts';
+import { isConflict, makeObjectWriter } from '../../kube/objects/object-writer.ts';
+import { labelsOf } from '../../cache/sources/objects/hub-object.ts';
 import { tokenPlan } from '../../cache/sources/objects/hub-credential.ts';
 import type { Access } from '../../cache/sources/objects/registration.ts';
 import type { ApiObject } from '../../kube/types.ts';
@@ -25,6 +26,39 @@ test('the Secret of a cluster that joined gives the same access, with the user a
   assert.equal(addressOf(read), 'https://[2001:db8::1]:6443');
   assert.equal(read.tls.serverName, 'edge.example');
   assert.deepEqual(read.plan, access.plan);
+});
+
+test('a cluster that joins again keeps nothing of how it was reached before, but labels of others', async () => {
+  const hub = new FakeClient();
+  const writer = makeObjectWriter(hub);
+  const read = (): ApiObject => hub.get('secrets', 'edge', 'clusters') as ApiObject;
+  const unverified: Access = { ...access, tls: { ca: 'old', serverName: 'old.example', insecure: true } };
+  await storeSecret(hub, writer, join, 'clusters', unverified, 'first');
+  assert.equal(accessIn(read()).tls.insecure, true);
+  hub.put('secrets', { ...read(), metadata: { ...read().metadata, labels: { ...labelsOf(read()), site: 'north' } } });
+  const verified: Access = {
+    ...access,
+    tls: { ca: undefined, serverName: undefined, insecure: false },
+    proxy: undefined,
+  };
+  await storeSecret(hub, writer, join, 'clusters', verified, 'second');
+  const after = accessIn(read());
+  assert.deepEqual(after.tls, verified.tls);
+  assert.equal(after.proxy, undefined);
+  assert.deepEqual(after.plan, tokenPlan('token', 'second'));
+  assert.equal(labelsOf(read())['site'], 'north');
+});
+
+test('the Secret is not written over a change that was made since it was read', async () => {
+  const hub = new FakeClient();
+  const writer = makeObjectWriter(hub);
+  await storeSecret(hub, writer, join, 'clusters', access, 'first');
+  hub.refuse = ({ method }) => {
+    if (method === 'PATCH') hub.put('secrets', { metadata: { name: 'edge', namespace: 'clusters' }, type: 'Other' });
+    return undefined;
+  };
+  await assert.rejects(storeSecret(hub, writer, join, 'clusters', access, 'second'), isConflict);
+  assert.deepEqual(accessIn(hub.get('secrets', 'edge', 'clusters') as ApiObject).plan, access.plan);
 });
 
 test('the Secret of another cluster of the same name is never replaced', async () => {

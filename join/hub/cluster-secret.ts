@@ -62,26 +62,40 @@ export async function storeSecret(
     name: join.metadata.name,
     namespace,
     labels: { ...labels, [credentialTypeLabel]: 'ServiceAccountToken', [endpointTypeLabel]: 'Const' },
-    annotations: {
-      ...annotations,
-      ...(tls.insecure ? { [insecureAnnotation]: 'true' } : {}),
-      ...(tls.serverName === undefined ? {} : { [serverNameAnnotation]: tls.serverName }),
-    },
   };
-  const data = encoded({
+  const trust = { [insecureAnnotation]: tls.insecure ? 'true' : undefined, [serverNameAnnotation]: tls.serverName };
+  const texts = {
     endpoint: addressOf(access),
     'ca.crt': tls.ca,
     token,
     'proxy-url': proxy === undefined ? undefined : proxyUrl(proxy),
-  });
+  };
   const before = await readSecret(client, namespace, join.metadata.name);
   if (before === undefined) {
-    await writer.create(secrets, { apiVersion: 'v1', kind: 'Secret', type: 'Opaque', metadata, data });
+    const made = { ...metadata, annotations: { ...annotations, ...trust } };
+    await writer.create(secrets, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'Opaque',
+      metadata: made,
+      data: encoded(texts),
+    });
     return;
   }
   if (!isMadeFor(before, join))
     throw new TakenName(`the Secret ${namespace}/${join.metadata.name} is not of this join`);
-  await writer.patch(secrets, before, { metadata, data });
+  // Security: what an earlier access needed has to go, or the cluster would stay unverified or behind the old proxy. A
+  // merge patch removes only what it names as null. With the resourceVersion, the hub refuses the write if another
+  // client has changed the Secret since the read, and the next reconcile reads it again.
+  const { resourceVersion } = before.metadata;
+  await writer.patch(secrets, before, {
+    metadata: { ...metadata, resourceVersion, annotations: { ...annotations, ...absentAsNull(trust) } },
+    data: { ...absentAsNull(texts), ...encoded(texts) },
+  });
+}
+
+function absentAsNull(texts: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string | null>> {
+  return Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, text ?? null]));
 }
 
 function proxyUrl({ scheme, host, port, userinfo }: ProxyAddress): string {

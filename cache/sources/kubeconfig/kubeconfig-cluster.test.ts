@@ -132,6 +132,7 @@ test('what we cannot do is a problem that says why and shows no secret', () => {
     [{ 'auth-provider': { name: 'gcp' } }, /auth-provider.*exec plugin/],
     [{ token: 'sekret', as: 'admin' }, /impersonates/],
     [{ token: 'sekret', 'as-groups': ['system:masters'] }, /impersonates/],
+    [{ token: 'sekret', 'as-user-extra': { scopes: ['few'] } }, /impersonates/],
     [{ token: 'sekret', username: 'x' }, /both a token and a password/],
     [{ token: 'sekret\nx' }, /white space/],
     [{ tokenFile: '/x/tok' }, /\/x\/tok: no such file/],

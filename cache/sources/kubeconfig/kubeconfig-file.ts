@@ -78,6 +78,7 @@ const userSchema = z
       as: goText,
       'as-uid': goText,
       'as-groups': goList(z.string()),
+      'as-user-extra': z.record(z.string(), goList(z.string())).nullish(),
       exec: execSchema.nullish(),
       'auth-provider': z.unknown().optional(),
     }),
@@ -92,7 +93,11 @@ const userSchema = z
     keyData: user['client-key-data'],
     username: user.username,
     password: user.password,
-    impersonates: user.as !== '' || user['as-uid'] !== '' || user['as-groups'].length > 0,
+    impersonates:
+      user.as !== '' ||
+      user['as-uid'] !== '' ||
+      user['as-groups'].length > 0 ||
+      Object.keys(user['as-user-extra'] ?? {}).length > 0,
     exec: user.exec ?? undefined,
     authProvider: (user['auth-provider'] ?? undefined) !== undefined,
   }));

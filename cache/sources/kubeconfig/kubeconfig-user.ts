@@ -85,7 +85,7 @@ export function planCredential(
   }
   if (user.impersonates) {
     throw unusable(
-      `${who} impersonates (as, as-uid, as-groups); remove these fields, since the gateway impersonates its callers itself`,
+      `${who} impersonates (as, as-uid, as-groups, as-user-extra); remove these fields, since the gateway impersonates its callers itself`,
     );
   }
   const basic = user.username !== '' || user.password !== '';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { Failure } from '../../terminal/failure.ts';
@@ -83,6 +83,29 @@ ${'{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
     assert.deepEqual(namesOf(await readManifests({ filename: [path] }, {})), ['configmap/c1', 'configmap/c2']);
     const all = await readManifests({ filename: [path], recursive: true }, {});
     assert.deepEqual(namesOf(all), ['configmap/c1', 'configmap/c2', 'configmap/c3']);
+    rmSync(path, { recursive: true });
+  });
+
+  test('links below a folder lead to files and never into other folders; what is no manifest is not looked at', async () => {
+    const path = join(folder.path, 'linked');
+    mkdirSync(join(path, 'stage', 'below'), { recursive: true });
+    mkdirSync(join(path, 'live.yaml'));
+    writeFileSync(join(path, 'live.yaml', '1.yaml'), configMap('live'));
+    writeFileSync(join(path, 'shared'), configMap('shared'));
+    const stage = join(path, 'stage');
+    symlinkSync('../live.yaml', join(stage, 'live'));
+    symlinkSync('../live.yaml', join(stage, 'live.yaml'));
+    symlinkSync('.', join(stage, 'loop'));
+    symlinkSync('nowhere', join(stage, 'README-link'));
+    symlinkSync('../../shared', join(stage, 'below', 'shared.yaml'));
+    writeFileSync(join(stage, 'own.yaml'), configMap('own'));
+    const named = async (filename: string, recursive: boolean): Promise<readonly string[]> =>
+      namesOf(await readManifests({ filename: [filename], recursive }, {}));
+    assert.deepEqual(await named(stage, false), ['configmap/own']);
+    assert.deepEqual(await named(stage, true), ['configmap/shared', 'configmap/own']);
+    assert.deepEqual(await named(join(stage, 'live'), true), ['configmap/live']);
+    symlinkSync('nowhere', join(stage, 'gone.yaml'));
+    assert.match(await refusal({ filename: [stage] }), /cannot read .*gone\.yaml: ENOENT/);
     rmSync(path, { recursive: true });
   });
 

@@ -81,7 +81,8 @@ function readSource(source: string): SourceBytes {
 
 /**
  * Returns the files at a path: the file itself, or as with kubectl a folder's .yaml, .yml and .json files, ordered by
- * name.
+ * name. As with kubectl, a link below the path is read when it leads to a file, but it is not followed into a folder:
+ * that may hold objects of another environment, or the link itself.
  */
 function filesOf(path: string, recursive: boolean): readonly string[] {
   return attempt(path, () => {
@@ -90,8 +91,9 @@ function filesOf(path: string, recursive: boolean): readonly string[] {
       .toSorted((one, other) => (one.name < other.name ? -1 : 1))
       .flatMap((entry) => {
         const child = join(path, entry.name);
-        if (statSync(child).isDirectory()) return recursive ? filesOf(child, true) : [];
-        return ['.yaml', '.yml', '.json'].includes(extname(entry.name)) ? [child] : [];
+        if (entry.isDirectory()) return recursive ? filesOf(child, true) : [];
+        if (!['.yaml', '.yml', '.json'].includes(extname(entry.name))) return [];
+        return entry.isSymbolicLink() && attempt(child, () => statSync(child)).isDirectory() ? [] : [child];
       });
   });
 }
