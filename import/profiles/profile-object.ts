@@ -38,8 +38,8 @@ export interface Publisher {
 
 /** The status of a ClusterProfile, as far as the gateway writes it. */
 interface ProfileStatus {
-  /** In a merge patch, null removes the version. */
-  readonly version: { readonly kubernetes: string | null };
+  /** Empty while the version is not known: then a merge patch leaves the one that was known last. */
+  readonly version: { readonly kubernetes?: string };
   readonly properties: readonly { readonly name: string; readonly value: string }[];
   readonly accessProviders: readonly object[];
   /** The earlier name of `accessProviders`, with the same value, for consumers that do not know the new name. */
@@ -90,7 +90,7 @@ export function statusPatch(publisher: Publisher, record: ClusterRecord, profile
   const { version } = record.status;
   const before = conditionsOf(profile);
   const wanted: ProfileStatus = {
-    version: { kubernetes: version || null },
+    version: version === '' ? {} : { kubernetes: version },
     properties: propertiesOf(record),
     accessProviders: access,
     credentialProviders: access,
@@ -99,7 +99,7 @@ export function statusPatch(publisher: Publisher, record: ClusterRecord, profile
   const status = fieldOf(profile, 'status');
   const { version: wantedVersion, ...others } = wanted;
   const isSame =
-    (fieldOf(fieldOf(status, 'version'), 'kubernetes') ?? null) === wantedVersion.kubernetes &&
+    (version === '' || isDeepStrictEqual(fieldOf(status, 'version'), wantedVersion)) &&
     Object.entries(others).every(([field, value]) => isDeepStrictEqual(fieldOf(status, field), value));
   return isSame ? undefined : { status: wanted };
 }
