@@ -48,7 +48,9 @@ function isFieldConflict(error: unknown): error is MemberRefusal {
 
 /**
  * Hands the fields that client-side apply, or an earlier update by the gateway, has set to the field manager of the
- * server-side apply. Otherwise a field that is later removed from the manifest would stay in the object.
+ * server-side apply. Otherwise a field that is later removed from the manifest would stay in the object. Owner
+ * references and finalizers stay with who has set them: those of another work are in such an update, too, and the apply
+ * would remove what its manifest does not have.
  */
 async function takeFields({ objects, object, strategy }: ApplyTask, live: JsonObject): Promise<void> {
   const entries = listAt(live, 'metadata', 'managedFields').filter(isJsonObject);
@@ -58,11 +60,16 @@ async function takeFields({ objects, object, strategy }: ApplyTask, live: JsonOb
     operation === 'Update' &&
     (subresource ?? '') === '' &&
     (manager === fieldManager || earlierManagers.has(String(manager)));
-  const [first] = entries.filter(isEarlier);
+  const earlier = entries.filter(isEarlier);
+  const [first] = earlier;
   if (first === undefined) return;
-  const fieldsV1 = entries.filter(isEarlier).reduce((all, entry) => joined(all, objectAt(entry, 'fieldsV1')), {});
+  const fieldsV1 = earlier.reduce<JsonObject>((all, entry) => joined(all, divided(entry).own), {});
+  const left = earlier.flatMap((entry) => {
+    const { shared } = divided(entry);
+    return shared === undefined ? [] : [{ ...entry, fieldsV1: { 'f:metadata': shared } }];
+  });
   const taken = { ...first, manager: fieldManager, operation: 'Apply', fieldsV1 };
-  const managedFields = [...entries.filter((entry) => !isEarlier(entry)), taken];
+  const managedFields = [...entries.filter((entry) => !isEarlier(entry)), ...left, taken];
   const body = [
     { op: 'replace', path: '/metadata/managedFields', value: managedFields },
     // The patch fails if the object has changed since it was read.
@@ -70,6 +77,21 @@ async function takeFields({ objects, object, strategy }: ApplyTask, live: JsonOb
   ];
   await objects.patch(object, { type: 'json', fieldManager, body });
 }
+
+/** Divides the fields of an entry into those that several clients share, below `f:metadata`, and the others. */
+function divided(entry: JsonObject): { readonly own: JsonObject; readonly shared: JsonObject | undefined } {
+  const { 'f:metadata': metadata, ...rest } = objectAt(entry, 'fieldsV1');
+  if (!isJsonObject(metadata)) return { own: objectAt(entry, 'fieldsV1'), shared: undefined };
+  const of = (isShared: boolean): JsonObject =>
+    Object.fromEntries(Object.entries(metadata).filter(([key]) => sharedFields.has(key) === isShared));
+  const [own, shared] = [of(false), of(true)];
+  return {
+    own: Object.keys(own).length === 0 ? rest : { ...rest, 'f:metadata': own },
+    shared: Object.keys(shared).length === 0 ? undefined : shared,
+  };
+}
+
+const sharedFields: ReadonlySet<string> = new Set(['f:ownerReferences', 'f:finalizers']);
 
 /** Returns the union of two `fieldsV1`, the sets of fields in `metadata.managedFields`. */
 function joined(one: JsonObject, other: JsonObject): JsonObject {
