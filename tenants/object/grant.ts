@@ -84,6 +84,13 @@ export interface ClusterResult {
 /** Thrown when the object asks for something that is refused; the message says what to change. */
 export class GrantFault extends Error {
   override readonly name = 'GrantFault';
+  /** The reason that the status names. */
+  readonly reason: string;
+
+  constructor(message: string, reason = 'Refused') {
+    super(message);
+    this.reason = reason;
+  }
 }
 
 /** TenantBinding or ClusterPermission: functions that read such an object and write its results. */
