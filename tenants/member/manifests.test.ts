@@ -29,6 +29,7 @@ const titles = (where: Where, known: typeof namespaces | undefined): readonly st
     ({ object }) => `${object.kind.kind} ${object.namespace}/${object.name}`,
   );
 const names = (where: Where): readonly string[] => titles(where, namespaces);
+const anything = { matchLabels: [], matchExpressions: [] } as const;
 const selector = { matchLabels: [['tenant', 'x']], matchExpressions: [] } as const;
 
 test('a selector takes the namespaces that stay, and never that of the gateway', () => {
@@ -56,4 +57,38 @@ test('a binding is as wanted until its role, subjects or mark differ', () => {
   assert.equal(isAsWanted({ ...live, subjects: [] }, wanted!), false);
   assert.equal(isAsWanted({ ...live, roleRef: { ...roleRef, name: 'edit' } }, wanted!), false);
   assert.equal(isAsWanted({ ...live, metadata: { labels: {} } }, wanted!), false);
+});
+
+test('a grant of more objects than a cluster gets is refused as soon as the first is too many', () => {
+  const many = new Map(Array.from({ length: 1_000 }, (_, index) => namespace(`n${index}`)));
+  const entries = Array.from({ length: 2_000 }, (_, index) => ({
+    ...rbacObject({ selector: anything }),
+    name: `b${index}`,
+  }));
+  let read = 0;
+  const counted = new Map(many);
+  counted.values = () => {
+    read += 1;
+    return many.values();
+  };
+  assert.throws(() => render(entries, mark, counted), { name: 'GrantFault', reason: 'TooManyObjects' });
+  assert.equal(read, 6);
+  assert.equal(render(entries.slice(0, 5), mark, many).wanted.length, 5_000);
+  const repeated = entries.map((each) => ({ ...each, name: 'b' }));
+  assert.equal(render(repeated.slice(0, 50), mark, many).wanted.length, 1_000);
+  assert.throws(() => render(repeated, mark, many), { reason: 'TooManyObjects' });
+});
+
+test('two entries that ask for the same object alike make it once, and are refused when they differ', () => {
+  const entry = rbacObject({ names: ['a'], create: false });
+  const same = { ...rbacObject({ selector: anything }), grant: 1 };
+  assert.deepEqual(
+    render([entry, same], mark, namespaces).wanted.map(({ object }) => object.namespace),
+    ['a', 'b'],
+  );
+  const other = { ...same, content: { ...same.content, roleRef: { ...roleRef, name: 'edit' } } };
+  assert.throws(() => render([entry, other], mark, namespaces), {
+    name: 'GrantFault',
+    message: 'two entries are the same RoleBinding a/p: give each a name',
+  });
 });

@@ -19,6 +19,14 @@ import {
 /** Label of the namespace in a member that holds the gateway's own ServiceAccount. */
 const joinLabel = 'gateway.portcullis.io/cluster';
 
+/**
+ * Most objects of one grant (TenantBinding or ClusterPermission) in one member. They are counted while they are made: a
+ * small grant can ask for millions.
+ */
+const maxObjects = 5_000;
+/** How often these may be asked for: many entries may ask for the same object, and each time takes a moment. */
+const maxAsked = 10 * maxObjects;
+
 /** An object that a cluster should have. */
 export interface Wanted {
   readonly object: ObjectName;
@@ -50,10 +58,12 @@ export interface Mark {
 }
 
 /**
- * Makes the manifests, in an order in which each needs only those before it: namespaces, roles, bindings.
+ * Makes the manifests, in an order in which each needs only those before it: namespaces, roles, bindings. An object
+ * that several entries ask for alike is made once.
  * @param namespaces the namespaces of the cluster; undefined when they cannot be listed: named ones are then assumed to
  * exist
- * @throws GrantFault for the namespace of the gateway's ServiceAccount
+ * @throws GrantFault for the namespace of the gateway's ServiceAccount, for too many objects, and for two entries that
+ * want the same object with different contents
  */
 export function render(
   rbacObjects: readonly RbacObject[],
@@ -61,31 +71,77 @@ export function render(
   namespaces: ReadonlyMap<string, ApiObject> | undefined,
 ): Rendering {
   const missing = new Set<string>();
-  const made = new Map<string, Wanted>();
-  const wanted = rbacObjects.flatMap((rbacObject) => {
-    if (rbacObject.where === undefined) return [wantedFor(rbacObject, mark)];
+  const made = new Map<string, Entry>();
+  let asked = 0;
+  const add = (rbacObject: RbacObject, object: ObjectName, make: () => Wanted): void => {
+    const name = nameOf(object);
+    const same = made.get(name);
+    asked += 1;
+    if (asked > maxAsked || (same === undefined && made.size === maxObjects))
+      throw new GrantFault(`it asks for more than ${maxObjects} objects: narrow it`, 'TooManyObjects');
+    if (same === undefined) {
+      made.set(name, { wanted: make(), rbacObject });
+    } else if (object.kind !== accessKinds.Namespace && !isSameContent(same.rbacObject, rbacObject)) {
+      const advice = isRole(same.wanted) ? 'join their rules' : 'give each a name';
+      throw new GrantFault(`two entries are the same ${name}: ${advice}`);
+    }
+  };
+  const addIn = (rbacObject: RbacObject, namespace: string): void => {
+    const object = { kind: accessKinds[rbacObject.kind], namespace, name: rbacObject.name };
+    add(rbacObject, object, () => wantedFor(rbacObject, mark, object));
+  };
+  for (const rbacObject of rbacObjects) {
     const { where } = rbacObject;
-    if ('selector' in where)
-      return [...(namespaces ?? new Map<string, ApiObject>()).values()]
-        .filter((each) => isOpen(each) && selectorMatches(where.selector, each.metadata.labels ?? {}))
-        .map(({ metadata }) => wantedFor(rbacObject, mark, metadata.name));
-    return where.names.flatMap((name) => {
-      const there = namespaces?.get(name);
-      if (there !== undefined && isGatewayOwn(there))
-        throw new GrantFault(`the namespace ${name} is the gateway's own`);
-      if (namespaces !== undefined && (there === undefined || !isOpen(there))) {
-        if (!where.create || there !== undefined) {
-          missing.add(name);
-          return [];
+    if (where === undefined) addIn(rbacObject, '');
+    else if ('selector' in where) {
+      for (const each of namespaces?.values() ?? [])
+        if (isOpen(each) && selectorMatches(where.selector, each.metadata.labels ?? {}))
+          addIn(rbacObject, each.metadata.name);
+    } else
+      for (const name of where.names) {
+        const there = namespaces?.get(name);
+        if (there !== undefined && isGatewayOwn(there))
+          throw new GrantFault(`the namespace ${name} is the gateway's own`);
+        if (namespaces !== undefined && (there === undefined || !isOpen(there))) {
+          if (!where.create || there !== undefined) {
+            missing.add(name);
+            continue;
+          }
+          const object = { kind: accessKinds.Namespace, namespace: '', name };
+          add(rbacObject, object, () => namespaceFor(rbacObject, mark, object));
         }
-        made.set(name, namespaceFor(rbacObject, mark, name));
+        addIn(rbacObject, name);
       }
-      return [wantedFor(rbacObject, mark, name)];
-    });
-  });
-  const isRole = ({ object }: Wanted): boolean => object.kind.kind.endsWith('Role');
-  const roles = wanted.filter(isRole);
-  return { wanted: [...made.values(), ...roles, ...wanted.filter((each) => !isRole(each))], missing: [...missing] };
+  }
+  const all = [...made.values()].map(({ wanted }) => wanted);
+  const [created, rest] = [all.filter(({ granted }) => granted === undefined), all.filter(({ granted }) => granted)];
+  return {
+    wanted: [...created, ...rest.filter(isRole), ...rest.filter((each) => !isRole(each))],
+    missing: [...missing],
+  };
+}
+
+/** An object that is wanted, and the entry that asked for it first. */
+interface Entry {
+  readonly wanted: Wanted;
+  readonly rbacObject: RbacObject;
+}
+
+/** Kind, namespace and name: no cluster has two objects of the same. */
+function nameOf({ kind, namespace, name }: ObjectName): string {
+  return `${kind.kind} ${namespace === '' ? '' : `${namespace}/`}${name}`;
+}
+
+export function titleOf(object: ObjectName): string {
+  return `the ${nameOf(object)}`;
+}
+
+function isRole({ object }: Wanted): boolean {
+  return object.kind.kind.endsWith('Role');
+}
+
+function isSameContent(one: RbacObject, other: RbacObject): boolean {
+  return one === other || isDeepStrictEqual(one.content, other.content);
 }
 
 function isGatewayOwn({ metadata }: ApiObject): boolean {
@@ -97,10 +153,11 @@ function isOpen(namespace: ApiObject): boolean {
   return !isGatewayOwn(namespace) && fieldOf(namespace, 'metadata', 'deletionTimestamp') === undefined;
 }
 
-function wantedFor(rbacObject: RbacObject, mark: Mark, namespace = ''): Wanted {
-  const { kind, name } = rbacObject;
+function wantedFor(rbacObject: RbacObject, mark: Mark, object: ObjectName): Wanted {
+  const { kind } = rbacObject;
+  const { namespace, name } = object;
   return {
-    object: { kind: accessKinds[kind], namespace, name },
+    object,
     body: {
       apiVersion: `${rbacGroup}/v1`,
       kind,
@@ -111,9 +168,10 @@ function wantedFor(rbacObject: RbacObject, mark: Mark, namespace = ''): Wanted {
   };
 }
 
-function namespaceFor(rbacObject: RbacObject, mark: Mark, name: string): Wanted {
+function namespaceFor(rbacObject: RbacObject, mark: Mark, object: ObjectName): Wanted {
+  const { name } = object;
   return {
-    object: { kind: accessKinds.Namespace, namespace: '', name },
+    object,
     body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name, ...marked(rbacObject, mark) } },
     granted: undefined,
   };

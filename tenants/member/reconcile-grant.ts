@@ -4,7 +4,7 @@
 import { fieldOf, textAt } from '../../lib/objects/json-object.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { accessKinds } from '../../distribute/member/rbac-kinds.ts';
-import { MemberRefusal, type MemberObjects, type ObjectName } from '../../distribute/member/member-objects.ts';
+import { MemberRefusal, type MemberObjects } from '../../distribute/member/member-objects.ts';
 import { authorFrom, type Author } from '../../distribute/stamp/authors.ts';
 import {
   fieldManager,
@@ -14,7 +14,16 @@ import {
   type Phase,
   type RbacObject,
 } from '../object/grant.ts';
-import { hasOtherRole, isAsWanted, isMarked, render, type Mark, type Rendering, type Wanted } from './manifests.ts';
+import {
+  hasOtherRole,
+  isAsWanted,
+  isMarked,
+  render,
+  titleOf,
+  type Mark,
+  type Rendering,
+  type Wanted,
+} from './manifests.ts';
 import { isForbidden, kindsOf, type TenantSession } from './tenant-session.ts';
 
 export interface GrantParts {
@@ -39,8 +48,6 @@ export interface GrantOutcome {
   readonly afterMs?: number;
 }
 
-/** Most objects of one grant (TenantBinding or ClusterPermission) in one member. A grant that needs more is refused. */
-const maxObjects = 5_000;
 /** Milliseconds until a member cluster that has refused an object is asked again. */
 const refusedMs = 60_000;
 
@@ -67,8 +74,6 @@ export async function reconcileGrant(
     const rendering = renderNow(parts, rbacObjects, author);
     if (rendering === 'reading') return tell('Pending', 'Reading', 'the namespaces of the cluster are being read');
     const { wanted, missing } = rendering;
-    if (wanted.length > maxObjects)
-      return tell('Error', 'TooManyObjects', `${wanted.length} objects are more than ${maxObjects}: narrow it`);
     const kept = wanted.flatMap(({ granted }) => (granted === undefined ? [] : [granted]));
     const names = new Set(kept.map(nameOf));
     const gone = recorded.filter((each) => !names.has(nameOf(each)));
@@ -87,7 +92,7 @@ export async function reconcileGrant(
     const isWatched = parts.session.isWatched(author, kindsOf(kept));
     return tell('Applied', 'Applied', message, objects, isWatched ? undefined : refusedMs);
   } catch (error) {
-    if (error instanceof GrantFault) return tell('Error', 'Refused', error.message);
+    if (error instanceof GrantFault) return tell('Error', error.reason, error.message);
     throw error;
   }
 }
@@ -277,8 +282,4 @@ function refusal(error: Error, author: Author): Pick<GrantOutcome, 'phase' | 're
 
 function nameOf({ kind, namespace, name }: GrantedObject): string {
   return `${kind} ${namespace ?? ''}/${name}`;
-}
-
-function titleOf({ kind, namespace, name }: ObjectName): string {
-  return `the ${kind.kind} ${namespace === '' ? '' : `${namespace}/`}${name}`;
 }

@@ -41,6 +41,9 @@ export interface TenantSessionParts extends MemberAccess {
 }
 
 interface AsAuthor {
+  readonly name: string;
+  /** Keys of the grants (TenantBindings and ClusterPermissions) that use this access. Without any, it is dropped. */
+  readonly grants: Set<string>;
   readonly client: MemberClient;
   /** Watches of the metadata of Namespaces. */
   readonly namespaces: FollowedTypes;
@@ -65,7 +68,7 @@ export class TenantSession {
    */
   objects(author: Author | undefined, mark: Mark): MemberObjects {
     const { cluster, outgoing, onWrite, record } = this.#parts;
-    const client = author === undefined ? makeMemberClient(this.#parts, () => 'self') : this.#as(author).client;
+    const client = author === undefined ? makeMemberClient(this.#parts, () => 'self') : this.#clientOf(author);
     return makeMemberObjects(client, fieldManager, async (write) => {
       const spec = record()?.spec;
       const user = author === undefined || spec === undefined ? undefined : outgoing(author.user, spec);
@@ -80,6 +83,7 @@ export class TenantSession {
   follow(grant: string, author: Author | undefined, kinds: readonly ObjectName['kind'][], namespaces: boolean): void {
     if (author !== undefined) {
       const as = this.#as(author);
+      as.grants.add(grant);
       as.namespaces.use(grant, namespaces ? [namespaceType] : []);
       as.granted.use(grant, kinds.map(labelled));
     }
@@ -87,6 +91,10 @@ export class TenantSession {
       if (key === author?.key) continue;
       as.namespaces.use(grant, []);
       as.granted.use(grant, []);
+      as.grants.delete(grant);
+      if (as.grants.size > 0) continue;
+      closeAuthor(as);
+      this.#authors.delete(key);
     }
   }
 
@@ -123,17 +131,29 @@ export class TenantSession {
     return kinds.every((kind) => granted.state(labelled(kind))?.fault === undefined);
   }
 
+  /** The names of the authors that are kept, since a grant (TenantBinding or ClusterPermission) uses them. */
+  authors(): readonly string[] {
+    return [...this.#authors.values()].map(({ name }) => name);
+  }
+
   close(): void {
     this.#closed = true;
     for (const each of this.#authors.values()) closeAuthor(each);
     this.#authors.clear();
   }
 
+  /** A client of the author. Does not keep it: who only removes objects has no grant here that would drop it later. */
+  #clientOf(author: Author): MemberClient {
+    const { outgoing } = this.#parts;
+    const known = this.#authors.get(author.key);
+    return known?.client ?? makeMemberClient(this.#parts, (spec: ClusterSpec) => outgoing(author.user, spec));
+  }
+
   #as(author: Author): AsAuthor {
     const known = this.#authors.get(author.key);
     if (known !== undefined) return known;
-    const { outgoing, onObjects, onError, timing } = this.#parts;
-    const client = makeMemberClient(this.#parts, (spec: ClusterSpec) => outgoing(author.user, spec));
+    const { onObjects, onError, timing } = this.#parts;
+    const client = this.#clientOf(author);
     const follow = (metadataOnly: boolean): FollowedTypes => {
       const types: FollowedTypes = makeFollowedTypes({
         client,
@@ -145,7 +165,13 @@ export class TenantSession {
       });
       return types;
     };
-    const made = { client, namespaces: follow(true), granted: follow(false) };
+    const made = {
+      name: author.modifier.name,
+      grants: new Set<string>(),
+      client,
+      namespaces: follow(true),
+      granted: follow(false),
+    };
     // A reconciliation that is still running after `close` can use the client, but nothing is watched for it.
     if (this.#closed) closeAuthor(made);
     this.#authors.set(author.key, made);

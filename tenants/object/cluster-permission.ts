@@ -10,13 +10,16 @@ import {
   readRoleRef,
   readSelector,
   readSubjects,
-  readWriter,
   type GrantKind,
   type RbacObject,
   type Where,
 } from './grant.ts';
 
-/** Annotation with the objects that were made in the cluster, and the user as whom they were made. */
+/**
+ * Annotation with the objects that were made in the cluster. It does not say as whom they were made: everybody who may
+ * change the ClusterPermission can write it, and could name any user. So a restarted gateway removes objects as the
+ * present author, whom the hub's policy proves, and not as the one who had granted them.
+ */
 const objectsAnnotation = 'gateway.portcullis.io/tenant-objects';
 /**
  * The namespace in which OCM's add-on makes the ServiceAccounts of ManagedServiceAccounts, unless it is configured
@@ -52,17 +55,13 @@ export const clusterPermissions: GrantKind = {
     const recorded = text === '' ? undefined : parsed(text);
     if (recorded === undefined) return new Map();
     const objects = readGranted(listAt(recorded, 'objects'));
-    const writer = readWriter(fieldOf(recorded, 'writer'));
     const reported = { phase: 'Pending', reason: 'Restarted', message: '', since: '' } as const;
-    return new Map([[permission.metadata.namespace ?? '', { ...reported, objects, writer }]]);
+    return new Map([[permission.metadata.namespace ?? '', { ...reported, objects, writer: undefined }]]);
   },
   toldBy(results, conditions, permission) {
     const result = results.get(permission.metadata.namespace ?? '');
-    const writer = result?.writer && { user: result.writer.name, groups: result.writer.groups };
     const recorded =
-      result === undefined || result.objects.length === 0
-        ? null
-        : JSON.stringify({ objects: result.objects, ...(writer && { writer }) });
+      result === undefined || result.objects.length === 0 ? null : JSON.stringify({ objects: result.objects });
     return { annotations: { [objectsAnnotation]: recorded }, status: { conditions } };
   },
 };

@@ -84,6 +84,13 @@ export interface ClusterResult {
 /** Thrown when the object asks for something that is refused; the message says what to change. */
 export class GrantFault extends Error {
   override readonly name = 'GrantFault';
+  /** The reason that the status names. */
+  readonly reason: string;
+
+  constructor(message: string, reason = 'Refused') {
+    super(message);
+    this.reason = reason;
+  }
 }
 
 /** TenantBinding or ClusterPermission: functions that read such an object and write its results. */
@@ -168,12 +175,23 @@ export function readSelector(selector: unknown): LabelSelector | undefined {
   }
 }
 
-/** Reads the recorded objects of a status or annotation. */
+const grantedKinds: readonly string[] = [
+  'ClusterRole',
+  'ClusterRoleBinding',
+  'Role',
+  'RoleBinding',
+] satisfies RbacObject['kind'][];
+
+/**
+ * Reads the recorded objects of a status or annotation. Leaves out other kinds, which only somebody else can have
+ * written there: what is recorded is deleted some day, and a Namespace that was made for a grant has its label, too.
+ */
 export function readGranted(list: readonly unknown[]): readonly GrantedObject[] {
-  return list.map((each) => {
-    const namespace = textAt(each, 'namespace');
+  return list.flatMap((each) => {
+    const [kind, namespace] = [textAt(each, 'kind'), textAt(each, 'namespace')];
+    if (!grantedKinds.includes(kind)) return [];
     return {
-      kind: textAt(each, 'kind') as GrantedObject['kind'],
+      kind: kind as GrantedObject['kind'],
       ...(namespace === '' ? {} : { namespace }),
       name: textAt(each, 'name'),
       uid: textAt(each, 'uid'),
@@ -181,7 +199,10 @@ export function readGranted(list: readonly unknown[]): readonly GrantedObject[] 
   });
 }
 
-/** Reads the recorded user as whom objects were written; undefined when there is none. */
+/**
+ * Reads the recorded user as whom objects were written; undefined when there is none. Only for a status: who may write
+ * the record chooses as whom the gateway deletes, and a status has its own right.
+ */
 export function readWriter(writer: unknown): Modifier | undefined {
   const name = textAt(writer, 'user');
   return name === '' ? undefined : { name, groups: textsAt(writer, 'groups') };

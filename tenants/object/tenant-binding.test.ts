@@ -88,5 +88,22 @@ test('what a status or an annotation tells of a cluster is read back as it was t
   const { annotations } = clusterPermissions.toldBy(results, [], object);
   const again = clusterPermissions.resultsOf(made({}, { namespace: 'm1', annotations }));
   assert.deepEqual(again.get('m1')?.objects, objects);
-  assert.deepEqual(again.get('m1')?.writer, { name: 'carol', groups: ['g'] });
+});
+
+test('of a record only roles and bindings are believed, and of an annotation never as whom they were made', () => {
+  const kinds = ['Namespace', 'ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding', 'toString'];
+  const objects = kinds.map((kind) => ({ kind, name: 'payments', uid: '' }));
+  const writer = { user: 'admin', groups: ['system:masters'] };
+  const status = { clusters: [{ name: 'm1', objects, writer }] };
+  const annotations = { 'gateway.portcullis.io/tenant-objects': JSON.stringify({ objects, writer }) };
+  const permission = made({}, { namespace: 'm1', annotations });
+  for (const results of [
+    tenantBindings.resultsOf({ ...made({}), status } as ApiObject),
+    clusterPermissions.resultsOf(permission),
+  ])
+    assert.deepEqual(
+      results.get('m1')?.objects.map(({ kind }) => kind),
+      kinds.slice(2, 6),
+    );
+  assert.equal(clusterPermissions.resultsOf(permission).get('m1')?.writer, undefined);
 });
