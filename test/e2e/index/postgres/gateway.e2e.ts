@@ -287,7 +287,7 @@ test(
       [url({ database: 'nothing' }), /has no database of this name/],
       [url({ port: await freePort() }), /is not reachable, nothing listens there/],
       [url({ database: 'foreign_tables' }), /with tables of somebody else: name another schema/],
-      [url({ database: 'newer' }), /written by a newer version of this program \(form 999/],
+      [url({ database: 'newer' }), /written by a newer version of this program \(its schema version is 999/],
     ];
     for (const [indexStore, message] of cases) {
       await using gateway = await start({ indexStore });
