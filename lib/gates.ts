@@ -1,6 +1,5 @@
-// Limits how many lists run at once, of one cluster and of the process, and how many bytes of a cluster wait for the
-// index store. Batches are committed by their own timers, so a reader that waits for room does not prevent the commits
-// that make room.
+// Limits on what runs at once: a number of tasks, a number of tasks shared fairly between clusters, and a number of
+// bytes. Whoever waits leaves the queue when its signal is aborted.
 
 /** Lets only a limited number of tasks run at the same time; those that run for very long do not count. */
 export interface Gate {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { makeSharedGate } from './bounds.ts';
+import { makeSharedGate } from './gates.ts';
 
 const signal = new AbortController().signal;
 
