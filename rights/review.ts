@@ -61,20 +61,25 @@ export interface TimedGrant {
   readonly untilMs: number;
 }
 
+/** A cluster that is asked about rights. */
+export interface AskedCluster {
+  readonly record: ClusterRecord;
+  readonly incarnation: string;
+  readonly view: RbacView;
+  /** When all questions must be answered, in milliseconds of the reviewer's clock. Undefined: they take what they take. */
+  readonly byMs?: number;
+}
+
 /** Asks clusters about rights and remembers the answers for some seconds. */
 export interface Reviewer {
   /**
    * The objects that the cluster says this identity may see. The namespaces and names to ask about come from the copied
    * RBAC: all Namespaces, and the names that RBAC mentions for the identity. The cluster decides about each.
    * @param identity as the cluster sees it after impersonation
-   * @throws GatewayError (rejects) when the cluster does not answer a question
+   * @throws GatewayError (rejects) when the cluster does not answer a question, MEMBER_TIMEOUT when not all are
+   *   answered in time
    */
-  grant(
-    asked: { readonly record: ClusterRecord; readonly incarnation: string; readonly view: RbacView },
-    identity: User,
-    verb: RowVerb,
-    type: ScopedType,
-  ): Promise<TimedGrant>;
+  grant(asked: AskedCluster, identity: User, verb: RowVerb, type: ScopedType): Promise<TimedGrant>;
 }
 
 export interface ReviewerOptions {
@@ -91,21 +96,22 @@ interface Answer {
 }
 
 const cacheLimits = { maxEntries: 200_000, maxKeyLength: 48 * 1024 * 1024, maxPending: 20_000 };
-const defaultTtlMs = 10_000;
+/** Milliseconds for which an answer of a cluster about rights counts. */
+export const answerCountsMs = 10_000;
 /** The most access reviews that one computation of a grant sends to a cluster at the same time. */
 const questionsAtOnce = 16;
 /** The most questions for one grant. A grant that needs more is refused: a partial one would look complete. */
 const mostQuestions = 20_000;
 
 export function makeReviewer(options: ReviewerOptions): Reviewer {
-  const { reviews, ttlMs = defaultTtlMs, now = () => performance.now() } = options;
+  const { reviews, ttlMs = answerCountsMs, now = () => performance.now() } = options;
   const numberOf = makeIdentityNumbers();
   const answers = makeReviewCache<Answer>({ ...cacheLimits, now });
 
   /** The cluster that a grant is computed for. `untilMs` is lowered to the earliest expiry of the answers used. */
-  type Asked = Parameters<Reviewer['grant']>[0] & { untilMs: number };
+  type Asked = AskedCluster & { untilMs: number };
   const allowed = async (asked: Asked, identity: User, question: RowQuestion): Promise<boolean> => {
-    const { record, incarnation } = asked;
+    const { record, incarnation, byMs = Infinity } = asked;
     const { verb, type, namespace, name } = question;
     const parts = [numberOf(identity), incarnation, verb, type.group, type.resource, namespace, name];
     const key = JSON.stringify(parts);
@@ -115,6 +121,7 @@ export function makeReviewer(options: ReviewerOptions): Reviewer {
       const untilMs = now() + ttlMs;
       return { answer: { allowed: await reviews.isAllowed(record, spec), untilMs }, ttlMs };
     };
+    if (now() > byMs) throw unansweredYet(record);
     const answer = known ?? (await answers.ask(key, review));
     asked.untilMs = Math.min(asked.untilMs, answer.untilMs);
     return answer.allowed;
@@ -148,6 +155,7 @@ export function makeReviewer(options: ReviewerOptions): Reviewer {
         verb !== 'watch' || isNothing(listed)
           ? listed
           : intersectGrants(listed, await granted(asked, identity, 'watch', type));
+      if (now() > (asked.byMs ?? Infinity)) throw unansweredYet(asked.record);
       return { grant, untilMs: asked.untilMs };
     },
   };
@@ -184,6 +192,12 @@ function candidatesOf(view: RbacView, identity: User, verb: RowQuestion['verb'],
     throw new GatewayError('CLUSTER_UNUSABLE', why);
   }
   return found;
+}
+
+/** The error of a question about rights that a cluster has not answered in time. */
+export function unansweredYet({ spec }: ClusterRecord): GatewayError {
+  const message = `cluster ${JSON.stringify(spec.name)} has not answered yet who may see what; try again`;
+  return new GatewayError('MEMBER_TIMEOUT', message);
 }
 
 /** The spec of a SubjectAccessReview for one question. @param identity as the cluster sees it after impersonation */

@@ -294,6 +294,20 @@ test('a member that does not answer reviews is hidden and named; the others are 
   assert.deepEqual(await podsOf(made, testUser('joe')), { one: 'all', two: 'all' });
 });
 
+test('a member that never answers a review does not keep an answer about the others back', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const reviews: MemberReviews = { isAllowed: () => new Promise<never>(() => {}), isIncomplete: async () => false };
+  const records = [testRecord('one', { 'search.portcullis.io/rights': 'review' }), testRecord('two')];
+  const made = site({ reviews, records });
+  t.after(() => made.scopes.close());
+  const first = made.scopes.scope(jane, 'list', [pods]);
+  for (let turns = 0; turns < 20; turns++) await new Promise<void>((resolve) => void setImmediate(resolve));
+  t.mock.timers.tick(2_000);
+  const { scope, hidden } = await first;
+  assert.deepEqual([...scope.grants.keys()], [two.id]);
+  assert.match(hidden[0]!.message, /nothing of cluster "one" is shown: .*has not answered yet who may see what/);
+});
+
 test('as long as a member has not said whether RBAC is all it has, RBAC decides nothing; what it said is kept over a restart', async (t) => {
   const asked = member(() => true, false);
   asked.state.down = true;

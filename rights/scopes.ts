@@ -10,6 +10,7 @@ import type { FindAccess } from './cluster-access.ts';
 import { makeRightsMirror, rightsTypes } from './mirror.ts';
 import { makeRightsModes } from './modes.ts';
 import type { ModeChange, ModeMemory, RightsChoice } from './modes.ts';
+import { makePromptReviewer } from './prompt-reviewer.ts';
 import { makeReviewer } from './review.ts';
 import type { MemberReviews } from './review.ts';
 import { makeRowScopes } from './row-scopes.ts';
@@ -105,7 +106,7 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
     outgoing: options.outgoing,
     ...(options.outgoingGeneration === undefined ? {} : { outgoingGeneration: options.outgoingGeneration }),
     modes,
-    reviewer: makeReviewer({ reviews }),
+    reviewer: makePromptReviewer(makeReviewer({ reviews })),
     confirmations,
     maxAgeMs: options.maxAgeMs,
     onDecision: (sampled) => void sample(sampled),

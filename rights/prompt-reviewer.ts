@@ -1,0 +1,111 @@
+// Limits what a cluster that answers access reviews slowly costs a question over many clusters. The question waits for
+// it for two seconds; then the cluster is hidden, and its reviews go on without the question. The next questions do not
+// wait for it at all, until it is quick again, and use what the reviews that went on have found.
+import { makeIdentityNumbers } from '../auth/callers/identity-key.ts';
+import { makeGate } from '../lib/gates.ts';
+import type { Gate } from '../lib/gates.ts';
+import { makeRecent } from '../lib/recent.ts';
+import { within } from '../lib/within.ts';
+import { GatewayError } from '../model/errors.ts';
+import { answerCountsMs, unansweredYet } from './review.ts';
+import type { Reviewer, TimedGrant } from './review.ts';
+
+export interface PromptReviewerOptions {
+  /** The most milliseconds that a question waits for one cluster; two seconds by default. */
+  readonly waitMs?: number;
+  /** Returns milliseconds of a clock that never goes back. */
+  readonly now?: () => number;
+}
+
+/** What is known of one incarnation of a cluster. */
+interface Pace {
+  /** The grants that are being decided, by identity, verb and type. */
+  readonly deciding: Map<string, Promise<TimedGrant>>;
+  readonly gate: Gate;
+  /** True after a question has waited in vain, until a grant is decided in time by reviews sent since then. */
+  isSlow: boolean;
+  /** Why the last grant was not decided, when that took long too. It holds for all who ask before `retryAtMs`. */
+  failure: unknown;
+  retryAtMs: number;
+}
+
+const defaultWaitMs = 2_000;
+/** The most milliseconds from a question to the end of its reviews. With it the age of an answer is bounded. */
+const longestMs = 30_000;
+/** Milliseconds after which a cluster is asked again that failed after a long time. */
+const retryMs = 5_000;
+/** The most grants of one cluster that are decided at the same time. */
+const decidedAtOnce = 32;
+const nothingAborts = new AbortController().signal;
+const remembered = { maxEntries: 10_000, maxKeyLength: 16 * 1024 * 1024 };
+
+/**
+ * Makes a reviewer that answers within about `waitMs`, or rejects with MEMBER_TIMEOUT. A grant whose reviews took longer
+ * counts for ten seconds from their end. So an answer in it may be used until 40 seconds after it was asked for.
+ */
+export function makePromptReviewer(reviewer: Reviewer, options: PromptReviewerOptions = {}): Reviewer {
+  const { waitMs = defaultWaitMs, now = () => performance.now() } = options;
+  const numberOf = makeIdentityNumbers();
+  const paces = makeRecent<Pace>({ maxEntries: remembered.maxEntries });
+  const decidedLate = makeRecent<TimedGrant>(remembered);
+
+  const paceOf = (incarnation: string): Pace => {
+    let pace = paces.get(incarnation);
+    if (pace === undefined) {
+      pace = { deciding: new Map(), gate: makeGate(decidedAtOnce), isSlow: false, failure: undefined, retryAtMs: 0 };
+      paces.set(incarnation, pace);
+    }
+    return pace;
+  };
+
+  const decide = async (pace: Pace, key: string, ...question: Parameters<Reviewer['grant']>): Promise<TimedGrant> => {
+    const startedAtMs = now();
+    const byMs = startedAtMs + longestMs;
+    const [asked, ...about] = question;
+    try {
+      const found = await pace.gate.run(nothingAborts, () => reviewer.grant({ ...asked, byMs }, ...about));
+      const endedAtMs = now();
+      if (endedAtMs - startedAtMs > waitMs) {
+        const kept = { grant: found.grant, untilMs: endedAtMs + answerCountsMs };
+        decidedLate.set(key, kept);
+        return kept;
+      }
+      // Answers that were remembered say nothing about how quick the cluster is now.
+      if (found.untilMs >= startedAtMs + answerCountsMs) pace.isSlow = false;
+      return found;
+    } catch (error) {
+      // A grant that would take too many questions says nothing about how quick the cluster is.
+      const isOfCluster = !(error instanceof GatewayError && error.code === 'CLUSTER_UNUSABLE');
+      if (isOfCluster && now() - startedAtMs > waitMs) {
+        pace.failure = error;
+        pace.retryAtMs = now() + retryMs;
+      }
+      throw error;
+    } finally {
+      pace.deciding.delete(key);
+    }
+  };
+
+  return {
+    async grant(asked, identity, verb, type) {
+      const { incarnation, record } = asked;
+      const { group, resource, namespaced = null } = type;
+      const key = JSON.stringify([numberOf(identity), incarnation, verb, group, resource, namespaced]);
+      const late = decidedLate.get(key);
+      if (late !== undefined && now() < late.untilMs) return late;
+      const pace = paceOf(incarnation);
+      if (now() < pace.retryAtMs) throw pace.failure;
+      let deciding = pace.deciding.get(key);
+      if (deciding === undefined) {
+        if (pace.isSlow && pace.deciding.size >= decidedAtOnce) throw unansweredYet(record);
+        deciding = decide(pace, key, asked, identity, verb, type);
+        pace.deciding.set(key, deciding);
+      }
+      // A slow cluster gets no time, but a grant that follows from remembered answers needs none.
+      if (await within(pace.isSlow ? 0 : waitMs, deciding)) return deciding;
+      pace.isSlow = true;
+      deciding.catch(() => undefined);
+      throw unansweredYet(record);
+    },
+  };
+}
