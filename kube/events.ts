@@ -2,6 +2,7 @@
 // could not be matched with its later events, so an answer that contains one is rejected as a whole.
 import { isJsonObject, type JsonObject } from '../lib/objects/json-object.ts';
 import { MalformedAnswer } from '../lib/json/json-scan.ts';
+import { refuseManyValues } from '../lib/json/value-count.ts';
 import { statusOf, type StatusAnswer } from './status.ts';
 import type { ApiObject } from './types.ts';
 import { parseExact } from '../lib/json/exact-json.ts';
@@ -44,8 +45,9 @@ export function readPage(body: Buffer): Page {
 }
 
 /** Parses one line of a watch. @throws MalformedAnswer when the line is not a known event */
-export function readWatchLine(line: string): WatchLine {
-  const { type, object } = parse(line);
+export function readWatchLine(line: Buffer): WatchLine {
+  refuseManyValues(line);
+  const { type, object } = parse(line.toString('utf8'));
   if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') return { type, object: readObject(object) };
   if (type === 'BOOKMARK') {
     const resourceVersion = recordOf(recordOf(object)?.['metadata'])?.['resourceVersion'];

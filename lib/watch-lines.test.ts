@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { linesOf } from './watch-lines.ts';
+import { byteLinesOf } from './watch-lines.ts';
 
 async function* chunked(text: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let start = 0; start < text.length; start += size) yield text.subarray(start, start + size);
 }
 
 async function all(chunks: AsyncIterable<Buffer>, limit?: number): Promise<readonly string[]> {
-  return Array.fromAsync(linesOf(chunks, limit));
+  return (await Array.fromAsync(byteLinesOf(chunks, limit))).map(String);
 }
 
 test('lines come out whole wherever the chunks were cut, also inside a character', async () => {

@@ -11,14 +11,6 @@ import { MalformedAnswer } from './json/json-scan.ts';
 export const maxWatchLineBytes = 32 * 1024 * 1024;
 
 /**
- * Yields each non-empty line as text without its newline.
- * @throws MalformedAnswer when a line is too long, or the input ends inside a line
- */
-export async function* linesOf(chunks: AsyncIterable<Buffer>, maxLineBytes?: number): AsyncGenerator<string> {
-  for await (const line of byteLinesOf(chunks, maxLineBytes)) yield line.toString('utf8');
-}
-
-/**
  * Yields each non-empty line without its newline. A line may share its memory with a chunk.
  * @throws MalformedAnswer when a line is too long, or the input ends inside a line
  */

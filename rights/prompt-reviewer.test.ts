@@ -64,7 +64,7 @@ test('what a cluster found late for one user, verb or type is not given to anoth
   assert.equal(open.length, 4);
 });
 
-test('a slow cluster is asked only so much at once: further users are told to try again', async () => {
+test('a slow cluster is asked only so much at once: further users are told to try again (ATT-67)', async () => {
   const { open, list } = site();
   const asked = Array.from({ length: 100 }, (_, user) => `user-${user}`);
   for (const user of asked) await assert.rejects(list(cluster('slow'), user), isLate);

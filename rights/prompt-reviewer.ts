@@ -2,8 +2,8 @@
 // it for two seconds; then the cluster is hidden, and its reviews go on without the question. The next questions do not
 // wait for it at all, until it is quick again, and use what the reviews that went on have found.
 import { makeIdentityNumbers } from '../auth/callers/identity-key.ts';
-import { makeGate } from '../lib/gates.ts';
-import type { Gate } from '../lib/gates.ts';
+import { makeGate } from '../lib/concurrency/gates.ts';
+import type { Gate } from '../lib/concurrency/gates.ts';
 import { makeRecent } from '../lib/recent.ts';
 import { within } from '../lib/within.ts';
 import { GatewayError } from '../model/errors.ts';
@@ -40,8 +40,8 @@ const nothingAborts = new AbortController().signal;
 const remembered = { maxEntries: 10_000, maxKeyLength: 16 * 1024 * 1024 };
 
 /**
- * Makes a reviewer that answers within about `waitMs`, or rejects with MEMBER_TIMEOUT. A grant whose reviews took longer
- * counts for ten seconds from their end. So an answer in it may be used until 40 seconds after it was asked for.
+ * Makes a reviewer that answers within about `waitMs`, or rejects with MEMBER_TIMEOUT. A grant whose reviews took
+ * longer counts for ten seconds from their end. So an answer in it may be used until 40 seconds after it was asked for.
  */
 export function makePromptReviewer(reviewer: Reviewer, options: PromptReviewerOptions = {}): Reviewer {
   const { waitMs = defaultWaitMs, now = () => performance.now() } = options;

@@ -2,7 +2,7 @@
 // gateway's own credential and names the user's identity in the spec. A SubjectAccessReview adds no groups by itself,
 // so the spec holds the identity as it is after impersonation. An answer counts for ten seconds. A failed request is
 // not remembered, and it hides the cluster.
-import { inTurns } from '../lib/in-turns.ts';
+import { inTurns } from '../lib/concurrency/in-turns.ts';
 import { makeIdentityNumbers } from '../auth/callers/identity-key.ts';
 import { makeReviewCache } from '../auth/reviews/review-cache.ts';
 import type { Reviewed } from '../auth/reviews/review-cache.ts';
@@ -66,7 +66,7 @@ export interface AskedCluster {
   readonly record: ClusterRecord;
   readonly incarnation: string;
   readonly view: RbacView;
-  /** When all questions must be answered, in milliseconds of the reviewer's clock. Undefined: they take what they take. */
+  /** When all questions must be answered, in milliseconds of the reviewer's clock. Undefined: there is no limit. */
   readonly byMs?: number;
 }
 

@@ -294,7 +294,7 @@ test('a member that does not answer reviews is hidden and named; the others are 
   assert.deepEqual(await podsOf(made, testUser('joe')), { one: 'all', two: 'all' });
 });
 
-test('a member that never answers a review does not keep an answer about the others back', async (t) => {
+test('a member that never answers a review does not keep an answer about the others back (ATT-67)', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const reviews: MemberReviews = { isAllowed: () => new Promise<never>(() => {}), isIncomplete: async () => false };
   const records = [testRecord('one', { 'search.portcullis.io/rights': 'review' }), testRecord('two')];

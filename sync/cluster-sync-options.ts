@@ -3,7 +3,7 @@ import type { IndexStore, ShardWriter, StoredType } from '../store/store.ts';
 import type { StoredTypes } from '../store/stored-types.ts';
 import type { ClusterChoice } from './discover/selection.ts';
 import type { BatchLimits } from './follow/batch.ts';
-import type { Gate } from '../lib/gates.ts';
+import type { Gate } from '../lib/concurrency/gates.ts';
 import type { MemberAsks } from './member/read-as.ts';
 import type { SyncTiming } from './member/sync-types.ts';
 

@@ -8,7 +8,7 @@ import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../q
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
 import { OtherIncarnation, readIncarnation } from './member/incarnation.ts';
 import { isServedAsKept } from './discover/selection.ts';
-import { pause } from '../lib/gates.ts';
+import { pause } from '../lib/concurrency/gates.ts';
 import { makeRetryDelays } from './member/retry-delays.ts';
 import { setbackOf } from './member/member-faults.ts';
 import { MemberLife } from './member-life.ts';

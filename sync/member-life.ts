@@ -9,7 +9,7 @@ import { crdType, discoverTypes, readCustomTypes, type MemberTypes } from './dis
 import { OtherIncarnation, readIncarnation, shareNext } from './member/incarnation.ts';
 import { chooseTypes, liveTypes } from './discover/selection.ts';
 import { makeTypeSet, type TypeSet } from './discover/type-set.ts';
-import { pause } from '../lib/gates.ts';
+import { pause } from '../lib/concurrency/gates.ts';
 import { watchApiServices } from './follow/change-signal.ts';
 import { SyncSetback } from './member/member-faults.ts';
 import type { AskMember, ClusterState } from './member/sync-types.ts';

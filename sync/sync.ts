@@ -8,7 +8,7 @@ import type { ShardWriter, StoredType } from '../store/store.ts';
 import { makeStoredTypes } from '../store/stored-types.ts';
 import type { StoredTypes } from '../store/stored-types.ts';
 import type { BatchLimits } from './follow/batch.ts';
-import { makeSharedGate, pause, type SharedGate } from '../lib/gates.ts';
+import { makeSharedGate, pause, type SharedGate } from '../lib/concurrency/gates.ts';
 import { startClusterSync, type ClusterSync } from './cluster-sync.ts';
 import type { FollowedStore, SyncLog } from './cluster-sync-options.ts';
 import { choiceOf, type ClusterChoice, type Selection } from './discover/selection.ts';

@@ -7,7 +7,7 @@ import type { ClusterRecord } from '../../model/records.ts';
 import type { ClusterReader } from '../../model/store.ts';
 import type { OpenStream } from '../../routing/forward/open-streams.ts';
 import { decisionsAtOnce } from '../fanout/members/members.ts';
-import { inTurns } from '../../lib/in-turns.ts';
+import { inTurns } from '../../lib/concurrency/in-turns.ts';
 import type { NumbersNow, Quantiles, ReadStatistics, RecentNumbers } from './request-statistics.ts';
 import { gatewayGroup, groupVersionOf } from '../../request/api-groups.ts';
 import type { Authorized } from '../../request/exchange.ts';

@@ -12,10 +12,11 @@ import { mergedDiscovery } from './discovery-merge.ts';
 import type { DiscoveryDocument } from './discovery-merge.ts';
 import { IncompleteAnswer } from './lists/list-answer.ts';
 import type { ListParts } from './lists/list-answer.ts';
-import { inTurns } from '../../lib/in-turns.ts';
+import { inTurns } from '../../lib/concurrency/in-turns.ts';
 import { errorOfAll, missingByAnswer, missingByError } from './members/missing.ts';
 import type { Missing } from './members/missing.ts';
 import { memberPath, withoutKeys } from './members/query.ts';
+import { mostDiscoveryValues, parseLimited } from '../../lib/json/value-count.ts';
 
 /**
  * How long one cluster may take to answer; a slower cluster is left out. The time is short, because kubectl waits for
@@ -155,9 +156,10 @@ const hashKey: ReadonlySet<string> = new Set(['hash']);
 
 function parsed(body: Buffer, cluster: string, missing: Missing[]): unknown {
   try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    const error = new GatewayError('MEMBER_BAD_RESPONSE', 'its answer to discovery is not JSON', { cluster });
+    return parseLimited(body, mostDiscoveryValues);
+  } catch (cause) {
+    const why = `its answer to discovery is ${(cause as Error).message}`;
+    const error = new GatewayError('MEMBER_BAD_RESPONSE', why, { cluster });
     missing.push(missingByError(cluster, error));
     return undefined;
   }

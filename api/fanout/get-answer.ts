@@ -14,11 +14,12 @@ import { IncompleteAnswer } from './lists/list-answer.ts';
 import type { ListParts } from './lists/list-answer.ts';
 import { maxItemBytes } from '../../lib/json/list-cutter.ts';
 import { membersAtOnce } from './members/members.ts';
-import { inTurns } from '../../lib/in-turns.ts';
+import { inTurns } from '../../lib/concurrency/in-turns.ts';
 import { errorOfAll, missingByAnswer, missingByError, warningHeaders } from './members/missing.ts';
 import type { Missing } from './members/missing.ts';
 import { memberPath, refuseOneVersion } from './members/query.ts';
 import { mergedDefinitions, mergedRow, readColumns } from './lists/table-columns.ts';
+import { refuseManyValues } from '../../lib/json/value-count.ts';
 
 /**
  * Answers a get of one object.
@@ -90,6 +91,7 @@ function noCluster(): GatewayError {
  */
 export function markedDocument(body: Buffer, cluster: string): Buffer {
   try {
+    refuseManyValues(body);
     const at = skipSpace(body, 0);
     const members = membersOf(body, at);
     const rows = members.get('rows');

@@ -10,7 +10,7 @@ import { IncompleteAnswer } from './lists/list-answer.ts';
 import type { ListParts } from './lists/list-answer.ts';
 import { markedDocument } from './get-answer.ts';
 import { membersAtOnce } from './members/members.ts';
-import { inTurns } from '../../lib/in-turns.ts';
+import { inTurns } from '../../lib/concurrency/in-turns.ts';
 import {
   errorOfAll,
   missingAnnotation,

@@ -9,7 +9,7 @@ import { jsonResponse } from '../../request/answer/status.ts';
 import { memberHeaders } from './members/accept.ts';
 import type { ListParts } from './lists/list-answer.ts';
 import { membersAtOnce } from './members/members.ts';
-import { inTurns } from '../../lib/in-turns.ts';
+import { inTurns } from '../../lib/concurrency/in-turns.ts';
 import { missingByAnswer, missingByError, warningHeaders } from './members/missing.ts';
 import type { Missing } from './members/missing.ts';
 import { memberPath, refuseOneVersion, withoutKeys } from './members/query.ts';

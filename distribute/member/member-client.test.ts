@@ -14,14 +14,14 @@ const spec = {
   endpoint: { scheme: 'https', host: '10.0.0.1', port: 6443, basePath: '' },
 } as unknown as ClusterSpec;
 
-/** A client of a member that answers so many MiB to everything, as long as somebody reads. */
-function clientOf(mebibytes: number) {
+/** A client of a member that answers so many MiB of `text` to everything, as long as somebody reads. */
+function clientOf(mebibytes: number, text = ' ') {
   const send = (_: unknown, handler: ResponseHandler): object => {
     const ended = new AbortController();
     setImmediate(() => {
       handler.onHeaders(200, []);
       for (let sent = 0; sent < mebibytes && !ended.signal.aborted; sent += 1)
-        handler.onData(Buffer.alloc(mebibyte, ' '));
+        handler.onData(Buffer.alloc(mebibyte, text));
       if (!ended.signal.aborted) handler.onEnd();
     });
     const abort = (): void => ended.abort();
@@ -39,4 +39,9 @@ test('a member that answers more than 3 MiB to a request for one object is not r
   await assert.rejects(clientOf(4).request(call), AnswerTooLong);
   assert.equal((await clientOf(4).request({ ...call, mostBytes: 8 * mebibyte })).body.length, 4 * mebibyte);
   await assert.rejects(clientOf(9).request({ ...call, mostBytes: 8 * mebibyte }), AnswerTooLong);
+});
+
+test('an answer of a member with millions of values is refused before anybody parses it (ATT-67)', async () => {
+  const list = { method: 'GET', path: '/api/v1/configmaps', timeoutMs: 10_000, mostBytes: 64 * mebibyte } as const;
+  await assert.rejects(clientOf(7, '{},').request(list), /JSON with more than 2000000 values/);
 });

@@ -9,6 +9,7 @@ import { retryAfterMsOf } from '../../lib/backoff.ts';
 import { callMember, readWhole, type MemberAnswer } from '../../routing/members/member-call.ts';
 import type { OutgoingIdentity } from '../../routing/members/member-request.ts';
 import { locate, type Connections, type Target } from '../../routing/members/target.ts';
+import { refuseManyValues } from '../../lib/json/value-count.ts';
 
 export interface MemberAccess {
   /** Name under which the gateway knows the cluster. */
@@ -72,6 +73,7 @@ export function makeMemberClient(
     async request(call) {
       const answer = await send(call, false);
       const body = await readWhole(answer, call.mostBytes ?? maxObjectBytes);
+      refuseManyValues(body);
       return { status: answer.status, retryAfterMs: retryAfterOf(answer), body };
     },
     async open(call): Promise<ApiStream> {

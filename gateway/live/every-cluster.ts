@@ -7,7 +7,7 @@ import type { ChainDependencies } from '../steps/chain-dependencies.ts';
 import type { Authorized } from '../../request/exchange.ts';
 import { answerFanout } from '../../api/fanout/answer.ts';
 import { decisionsAtOnce } from '../../api/fanout/members/members.ts';
-import { inTurns } from '../../lib/in-turns.ts';
+import { inTurns } from '../../lib/concurrency/in-turns.ts';
 import { withoutKeys } from '../../api/fanout/members/query.ts';
 import { requestInfo } from '../../request/request-info.ts';
 import type { ClusterAccess } from '../../request/cluster-access.ts';

@@ -29,7 +29,7 @@ import {
   type ReflectorState,
   type ReflectorTiming,
 } from './reflector-types.ts';
-import { linesOf } from '../../lib/watch-lines.ts';
+import { byteLinesOf } from '../../lib/watch-lines.ts';
 
 export type { Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from './reflector-types.ts';
 
@@ -208,7 +208,7 @@ class HubReflector implements Reflector {
     this.#busy.reset();
     this.#lastConfirmedAtMs = this.#now();
     this.#setState('watching');
-    const { lastedMs, isHealthy, isRefused, isStalled, error } = await readWatch(linesOf(stream.chunks), {
+    const { lastedMs, isHealthy, isRefused, isStalled, error } = await readWatch(byteLinesOf(stream.chunks), {
       timing: this.#timing,
       lastsMs,
       cancel: () => stream.close(),
@@ -244,7 +244,7 @@ class HubReflector implements Reflector {
     return stream;
   }
 
-  #follow(line: string): void {
+  #follow(line: Buffer): void {
     const event = readWatchLine(line);
     if (event.type === 'ERROR') {
       if (isExpired(event.status)) throw new Expired();

@@ -1,6 +1,7 @@
 // Reads from CustomResourceDefinitions the few facts that the index needs: storage version, conversion, printer
 // columns. All else of a CRD is dropped, because its schemas can be large.
 import type { PrinterColumn } from '../../tables/printer-column.ts';
+import { parseLimited } from '../../lib/json/value-count.ts';
 
 /** The few facts about one CRD that the index uses. */
 export interface CustomType {
@@ -50,7 +51,7 @@ export function makeCustomTypes(): CustomTypes {
 function readCustomType(object: Buffer): readonly [name: string, type: CustomType] | undefined {
   let crd: Partial<Definition>;
   try {
-    crd = JSON.parse(object.toString('utf8')) as Partial<Definition>;
+    crd = parseLimited(object) as Partial<Definition>;
   } catch {
     return undefined;
   }

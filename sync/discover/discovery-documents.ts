@@ -12,7 +12,7 @@ import {
   type ServedResource,
 } from '../../kube/discovery/documents.ts';
 import { groupVersionPath } from '../../kube/paths.ts';
-import { MalformedAnswer } from '../../lib/json/json-scan.ts';
+import { mostDiscoveryValues, parseLimited } from '../../lib/json/value-count.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
 import { refusalOf } from '../member/member-faults.ts';
@@ -53,7 +53,8 @@ export async function readServed(
       signal,
     });
     if (answer.status !== 200) throw await refusalOf(answer, cluster, `discovery (${path})`);
-    return parse((await readWhole(answer, documentBytes)).toString('utf8'));
+    const document = parseLimited(await readWhole(answer, documentBytes), mostDiscoveryValues);
+    return isJsonObject(document) ? document : {};
   };
   for (const root of ['/api', '/apis']) {
     const document = await get(root);
@@ -77,14 +78,4 @@ export async function readServed(
     }
   }
   return { resources: resources.filter((each) => !isSubresource(each)), unknownGroups };
-}
-
-function parse(text: string): JsonObject {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    throw new MalformedAnswer('text that is not JSON');
-  }
-  return isJsonObject(parsed) ? parsed : {};
 }

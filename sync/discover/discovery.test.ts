@@ -150,6 +150,18 @@ describe('discovery', () => {
     return { status: document === undefined ? 503 : 200, headers: [], chunks: chunks(), cancel: () => undefined };
   };
 
+  it('with millions of values is refused before it is parsed (ATT-67)', async () => {
+    const many = `{"kind":"APIVersions","versions":["v1"],"x":[${'{},'.repeat(300_000)}{}]}`;
+    async function* chunks(): AsyncGenerator<Buffer> {
+      yield Buffer.from(many);
+    }
+    const hostile = async (): Promise<MemberAnswer> => {
+      return { status: 200, headers: [], chunks: chunks(), cancel: () => undefined };
+    };
+    const reading = readServed(hostile, 'm1', { headTimeoutMs: 1000 }, new AbortController().signal);
+    await assert.rejects(reading, /JSON with more than 500000 values/);
+  });
+
   it('of an API server that does not aggregate it is read document by document; what is down is unknown, not gone', async () => {
     const found = await readServed(ask, 'm1', { headTimeoutMs: 1000 }, new AbortController().signal);
     assert.deepEqual([...found.unknownGroups], ['down.io']);

@@ -6,7 +6,7 @@ import { rowForm } from '../../store/row-form.ts';
 import type { StoredType } from '../../store/store.ts';
 import { makeFakeMember, type FakeMember } from '../fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from '../fake-store.fixture.ts';
-import { makeSharedGate } from '../../lib/gates.ts';
+import { makeSharedGate } from '../../lib/concurrency/gates.ts';
 import { pods, timing, type, until } from '../follow/follow.fixture.ts';
 import type { TypeInfo } from '../../query/types.ts';
 import type { TypeFilter } from '../member/sync-types.ts';

@@ -4,7 +4,7 @@
 import type { IndexStore, StoredType } from '../../store/store.ts';
 import { indexedPaths } from '../../store/indexed-paths.ts';
 import { typeKey, type Incarnation, type TypeInfo, type TypeKey } from '../../query/types.ts';
-import { makeByteBudget, makeGate, type ByteBudget, type Gate } from '../../lib/gates.ts';
+import { makeByteBudget, makeGate, type ByteBudget, type Gate } from '../../lib/concurrency/gates.ts';
 import { makeDocumentReader } from '../document/document.ts';
 import { startFollower, type Follower } from '../follow/follow.ts';
 import type { FollowOptions } from '../follow/following.ts';

@@ -189,6 +189,17 @@ describe('a document', () => {
     });
   }
 
+  it('with more values than any API server can store is refused before labels, owners or anything else is parsed (ATT-67)', () => {
+    const many = `[${'{},'.repeat(1_000_000)}{}]`;
+    for (const text of [
+      `{"metadata":{${named},"labels":${many}}}`,
+      `{"metadata":{${named},"ownerReferences":${many}}}`,
+      `{"metadata":{${named}},"spec":${many}}`,
+    ]) {
+      assert.throws(() => reader.read(raw(text)), /JSON with more than 2000000 values/);
+    }
+  });
+
   it('that is not UTF-8 is refused', () => {
     assert.throws(
       () => reader.read(Buffer.concat([raw(`{"metadata":{${named}},"a":"`), Buffer.from([0xff]), raw('"}')])),

@@ -7,6 +7,7 @@ import { clusterAnnotation, type TypeInfo } from '../../query/types.ts';
 import { makeShape, ownAnnotations, type Slot } from './document-shape.ts';
 import { malformed } from '../../lib/json/json-scan.ts';
 import { DocumentPass, Repeated } from './document-pass.ts';
+import { refuseManyValues } from '../../lib/json/value-count.ts';
 
 /** How objects of one type of one cluster become rows. */
 export interface DocumentOptions {
@@ -94,6 +95,7 @@ export function makeDocumentReader(options: DocumentOptions): DocumentReader {
 /** Calls `read` again for each repeated key that it finds, with the bytes of that key and its value removed. */
 function readWithoutRepeats(raw: Buffer, read: (bytes: Buffer) => RowWrite): RowWrite {
   if (!isUtf8(raw)) throw malformed();
+  refuseManyValues(raw);
   let bytes = raw;
   for (let repeats = 0; ; repeats += 1) {
     try {

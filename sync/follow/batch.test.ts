@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { makeBackoff } from '../../lib/backoff.ts';
 import type { RowWrite, WriteBatch } from '../../store/store.ts';
 import { makeBatcher } from './batch.ts';
-import { makeByteBudget } from '../../lib/gates.ts';
+import { makeByteBudget } from '../../lib/concurrency/gates.ts';
 
 const key = { namespace: 'a', name: 'p' };
 function row(version: string, uid = 'u'): RowWrite {

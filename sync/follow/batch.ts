@@ -6,7 +6,7 @@ import { FencedError } from '../../store/fenced-error.ts';
 import { isIndexFull } from '../../store/index-full.ts';
 import type { Commit, RowWrite, SyncPosition, WriteBatch } from '../../store/store.ts';
 import type { ObjectKey } from '../../query/types.ts';
-import { pause, type ByteBudget } from '../../lib/gates.ts';
+import { pause, type ByteBudget } from '../../lib/concurrency/gates.ts';
 
 /** Takes the changes of one type and commits them in batches. */
 export interface Batcher {

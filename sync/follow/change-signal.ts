@@ -3,7 +3,7 @@
 import { makeBackoff } from '../../lib/backoff.ts';
 import { byteLinesOf } from '../../lib/watch-lines.ts';
 import { readWatch, watchLength, watchQuery } from '../../kube/watch.ts';
-import { pause } from '../../lib/gates.ts';
+import { pause } from '../../lib/concurrency/gates.ts';
 import { refusalOf, SyncSetback } from '../member/member-faults.ts';
 import { currentVersion } from './relist.ts';
 import type { AskMember, SyncTiming } from '../member/sync-types.ts';

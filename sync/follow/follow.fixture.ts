@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { TypeInfo } from '../../query/types.ts';
 import type { BatchLimits } from './batch.ts';
-import { makeByteBudget, makeGate } from '../../lib/gates.ts';
+import { makeByteBudget, makeGate } from '../../lib/concurrency/gates.ts';
 import { makeDocumentReader } from '../document/document.ts';
 import { makeFakeMember, type FakeMember } from '../fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from '../fake-store.fixture.ts';

@@ -6,7 +6,7 @@ import { FencedError } from '../../store/fenced-error.ts';
 import { OtherIncarnation } from '../member/incarnation.ts';
 import { Expired, setbackOf } from '../member/member-faults.ts';
 import type { TypeState } from '../member/sync-types.ts';
-import { pause } from '../../lib/gates.ts';
+import { pause } from '../../lib/concurrency/gates.ts';
 import { check } from './follow-check.ts';
 import { list } from './follow-list.ts';
 import { watch } from './follow-watch.ts';

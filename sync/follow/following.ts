@@ -9,7 +9,7 @@ import type { DocumentReader } from '../document/document.ts';
 import { typeName } from '../member/member-paths.ts';
 import type { AskMember, SyncFault, SyncTiming, TypeFilter, TypeState } from '../member/sync-types.ts';
 import { makeBatcher, type Batcher, type BatchLimits } from './batch.ts';
-import { pause, type ByteBudget, type Gate } from '../../lib/gates.ts';
+import { pause, type ByteBudget, type Gate } from '../../lib/concurrency/gates.ts';
 import { LeftOutObjects } from './left-out-objects.ts';
 import { makeRate } from './rate.ts';
 import type { SeenObject } from './relist.ts';

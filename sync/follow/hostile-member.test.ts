@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readIncarnation } from '../member/incarnation.ts';
-import { makeGate, makeSharedGate } from '../../lib/gates.ts';
+import { makeGate, makeSharedGate } from '../../lib/concurrency/gates.ts';
 import { fill, lists, pods, site, timing, type, until } from './follow.fixture.ts';
 import type { FakeMember } from '../fake-member.fixture.ts';
 import type { FakeStore } from '../fake-store.fixture.ts';

@@ -5,6 +5,7 @@ import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import { ListCutter } from '../../lib/json/list-cutter.ts';
 import { fieldOf, textAt } from '../../lib/objects/json-object.ts';
 import { isWordKept } from '../../store/left-out.ts';
+import { parseLimited } from '../../lib/json/value-count.ts';
 
 /** The fields of a list answer except its items. */
 export interface ListHead {
@@ -43,7 +44,7 @@ export function isVersion(resourceVersion: string): boolean {
 }
 
 function readHead(fields: ReadonlyMap<string, Buffer>): ListHead {
-  const read = (name: string): unknown => JSON.parse(fields.get(name)?.toString() ?? 'null');
+  const read = (name: string): unknown => parseLimited(fields.get(name) ?? Buffer.from('null'));
   const metadata = read('metadata');
   const resourceVersion = textAt(metadata, 'resourceVersion');
   if (!isVersion(resourceVersion)) throw new MalformedAnswer('a list without resourceVersion');

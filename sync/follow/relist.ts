@@ -11,6 +11,7 @@ import { isVersion, readListItems, type ListHead } from './list-items.ts';
 import { Expired, refusalOf } from '../member/member-faults.ts';
 import { passes, typeName, typePath } from '../member/member-paths.ts';
 import type { AskMember, SyncTiming, TypeFilter } from '../member/sync-types.ts';
+import { parseLimited } from '../../lib/json/value-count.ts';
 
 /** Items in one page of a list, as in client-go's pager. */
 const pageSize = '500';
@@ -230,7 +231,7 @@ export async function hadThen(
       // An API server that does not know `Exact` answers with the present version, which says nothing.
       return next.value.resourceVersion === resourceVersion ? found.includes(resourceVersion) : undefined;
     }
-    const { metadata } = JSON.parse(next.value.toString('utf8')) as { readonly metadata?: Partial<SeenObject> };
+    const { metadata } = parseLimited(next.value) as { readonly metadata?: Partial<SeenObject> };
     if (metadata?.name === name) found.push(String(metadata.resourceVersion));
   }
 }

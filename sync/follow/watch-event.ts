@@ -26,7 +26,7 @@ export function readMemberEvent(line: Buffer): MemberEvent {
     if (object === undefined) throw new MalformedAnswer('an event without object');
     return { type, object };
   }
-  const event = readWatchLine(line.toString('utf8'));
+  const event = readWatchLine(line);
   if (event.type !== 'BOOKMARK' && event.type !== 'ERROR') throw malformed();
   return event;
 }

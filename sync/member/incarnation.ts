@@ -3,6 +3,7 @@
 // Namespace. An answer to an earlier request may be outdated, so a caller only gets the answer to a request that was
 // sent after the call.
 import { MalformedAnswer } from '../../lib/json/json-scan.ts';
+import { parseLimited } from '../../lib/json/value-count.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
 import { isWordKept } from '../../store/left-out.ts';
 import type { Incarnation } from '../../query/types.ts';
@@ -32,17 +33,11 @@ export async function readIncarnation(
     signal,
   });
   if (answer.status !== 200) throw await refusalOf(answer, record.name, 'Namespace kube-system');
-  const uid = uidIn((await readWhole(answer, namespaceBytes)).toString('utf8'));
+  const uid = uidIn(parseLimited(await readWhole(answer, namespaceBytes)));
   return Object.freeze({ id: `${record.uid}/${uid}`, cluster: record.name });
 }
 
-function uidIn(text: string): string {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new MalformedAnswer('text that is not JSON');
-  }
+function uidIn(value: unknown): string {
   const uid = (value as { readonly metadata?: { readonly uid?: unknown } } | null)?.metadata?.uid;
   if (typeof uid !== 'string' || uid === '' || uid.includes('/') || !isWordKept(uid))
     throw new MalformedAnswer('a Namespace without UID');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeFakeStore } from '../fake-store.fixture.ts';
 import { startClusterSync } from '../cluster-sync.ts';
-import { makeGate } from '../../lib/gates.ts';
+import { makeGate } from '../../lib/concurrency/gates.ts';
 import { defaultRetryDelays, makeRetryDelays } from './retry-delays.ts';
 import { defaultSyncTiming } from './sync-types.ts';
 

@@ -5,7 +5,7 @@ import { FencedError } from '../../store/fenced-error.ts';
 import type { Leases } from '../../store/leases.ts';
 import { makeStoredTypes, type StoredTypes } from '../../store/stored-types.ts';
 import type { Commit, ShardWriter } from '../../store/store.ts';
-import { makeSharedGate, type SharedGate } from '../../lib/gates.ts';
+import { makeSharedGate, type SharedGate } from '../../lib/concurrency/gates.ts';
 import { listsAtOnce, startSync, type SyncOptions } from '../sync.ts';
 import type { SyncHandle } from '../member/sync-types.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';

@@ -9,7 +9,7 @@ import { root } from './pages.ts';
 
 const page = readFileSync(join(root, 'docs/reference/attack-cases.md'), 'utf8');
 /** How many attacks the catalogue has: ATT-01, ATT-02 and so on. */
-const attackCount = 66;
+const attackCount = 67;
 const attacks = Array.from({ length: attackCount }, (_, i) => `ATT-${String(i + 1).padStart(2, '0')}`);
 
 interface Named {

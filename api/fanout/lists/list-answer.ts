@@ -11,7 +11,7 @@ import { markedObject } from './item-bytes.ts';
 import { openMemberList } from './member-list.ts';
 import type { ListOutcome, MemberList } from './member-list.ts';
 import { membersAtOnce } from '../members/members.ts';
-import { inTurns } from '../../../lib/in-turns.ts';
+import { inTurns } from '../../../lib/concurrency/in-turns.ts';
 import type { FanoutMembers } from '../members/members.ts';
 import { notServed } from '../../../request/answer/status.ts';
 import { errorOfAll, missingAnnotation, missingByError, missingText, warningHeaders } from '../members/missing.ts';

@@ -1,7 +1,7 @@
 // Chooses the clusters for a request to many clusters, and sends the request to each of them in the same way as a
 // request to one cluster. Security: a cluster that the caller may not reach is left out everywhere: it causes no error,
 // it does not count as missing, and its name is never shown.
-import { inTurns } from '../../../lib/in-turns.ts';
+import { inTurns } from '../../../lib/concurrency/in-turns.ts';
 import { isAsAuthorized } from '../../../auth/rules/authorize.ts';
 import type { ClusterSpec } from '../../../model/records.ts';
 import { GatewayError } from '../../../model/errors.ts';

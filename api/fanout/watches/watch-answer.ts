@@ -21,6 +21,7 @@ import { composeVersion, isVersion, parseVersion, registrationOf } from '../list
 import type { Versions } from '../lists/tokens.ts';
 import { WatchLines, bookmarkLine, errorLine } from './watch-lines.ts';
 import type { MemberColumns, ObjectType } from './watch-lines.ts';
+import { parseLimited } from '../../../lib/json/value-count.ts';
 
 /**
  * Maximum number of clusters in a merged watch; a watch of more is refused. A merged watch keeps one stream to every
@@ -254,7 +255,7 @@ class MergedWatch {
   /** Takes kind and apiVersion of the watched objects from a cluster's bookmark event. */
   #learnFrom(line: Buffer): void {
     if (this.#type !== undefined) return;
-    const { object } = JSON.parse(line.toString('utf8')) as { readonly object: Readonly<Record<string, unknown>> };
+    const { object } = parseLimited(line) as { readonly object: Readonly<Record<string, unknown>> };
     const { kind, apiVersion } = object;
     if (typeof kind !== 'string' || typeof apiVersion !== 'string') return;
     this.#isTable = kind === 'Table';
