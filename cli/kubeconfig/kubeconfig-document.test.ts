@@ -260,3 +260,40 @@ test('index and gateway have entries of their own that are written when asked fo
   assert.equal(merge(text, { index: true }, true).text, text);
   assert.throws(() => merge('', { index: true, clusters: ['all'] }), /a cluster is named "all"/);
 });
+
+test('a value that an alias or a merge key shares with another entry is not changed: the token would go there', () => {
+  const users = `users:
+- name: portcullis
+  user: &mine
+    token: old-token
+- name: elsewhere
+  user: `;
+  const cases: readonly (readonly [string, RegExp])[] = [
+    [`${users}*mine\n`, /^config, line 6: the alias \*mine gives several places one value/],
+    [`${users}{ <<: *mine }\n`, /^config, line 6: the merge key << gives/],
+    [`${users}\n    "<<": { token: x }\n`, /^config, line 7: the merge key << gives/],
+    ['x-common: &a { name: portcullis-m1 }\nclusters:\n- *a\n', /^config, line 3: the alias/],
+    ['a: &k users\n*k : []\n', /^config, line 2: the alias/],
+  ];
+  for (const [text, message] of cases) {
+    const failure = refusal(() => merge(text));
+    assert.match(failure.message, message);
+    assert.match(failure.nextStep ?? '', /Write the values out/);
+  }
+});
+
+test('what kubectl does not load is refused and not mended by guessing', () => {
+  for (const [text, message] of [
+    ['current-context: 2024\n', 'config has a current-context that is not a text'],
+    ['current-context: [a]\n', 'config has a current-context that is not a text'],
+    ['users: []\nusers:\n- name: jane\n', 'config, line 2: Map keys must be unique'],
+    ['clusters:\n- name: 2024\n', 'config: entry 1 of clusters has a name that is not a text'],
+    ['clusters:\n- name: a\n- name: a\n', 'config: entry 2 of clusters has a name that an entry before it has'],
+    ['users:\n- name: a\n  user: secret\n', 'config: entry 1 of users has a user that is not a mapping'],
+    ['users:\n- secret\n', 'config: entry 1 of users is not a mapping'],
+    ['contexts:\n- name: a\n  context: {cluster: 1}\n', 'config: entry 1 of contexts has a cluster that is not a text'],
+    ['clusters:\n- name: a\n  cluster: {server: a, server: b}\n', 'config, line 3: Map keys must be unique'],
+  ] as const) {
+    assert.equal(refusal(() => merge(text)).message, message);
+  }
+});

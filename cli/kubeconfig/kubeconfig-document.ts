@@ -1,11 +1,12 @@
 // Writes entries for a gateway into the text of a kubeconfig and keeps everything else unchanged, including comments.
 // Easy to get wrong: an entry whose name fits may still belong to somebody else. Only entries whose `server` is this
 // gateway may be changed or removed. Names of contexts and clusters are decided here: `<prefix>-<cluster>`.
-import { isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
-import type { Document, ParsedNode, YAMLMap, YAMLSeq } from 'yaml';
+import { isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
+import type { Document, Node, ParsedNode, YAMLMap, YAMLSeq } from 'yaml';
 import { usageFailure } from '../terminal/failure.ts';
 import { clusterServer, gatewayRoot, indexServer } from '../connection/gateway-url.ts';
-import { goYaml } from '../../lib/yaml/go-yaml.ts';
+import { isJsonObject, listAt, type JsonObject } from '../../lib/objects/json-object.ts';
+import { goYaml, plainValue, YamlFault } from '../../lib/yaml/go-yaml.ts';
 
 /** The entries (clusters, contexts and a user) that a kubeconfig should have for one gateway. */
 export interface GatewayEntries {
@@ -219,16 +220,83 @@ function parseKubeconfig(text: string, file: string): Document {
   if (fault !== undefined) {
     // Security: the error message of the YAML library quotes the text, and a kubeconfig contains secrets. So only line
     // number and error code are shown.
-    throw usageFailure(
-      `${file}, line ${lines.linePos(fault.pos[0]).line}: not valid YAML (${fault.code})`,
-      'Repair it, or write another file with --output.',
-    );
+    throw usageFailure(`${file}, line ${lines.linePos(fault.pos[0]).line}: not valid YAML (${fault.code})`, repair);
   }
   if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) {
     document.contents = document.createNode<unknown>({ apiVersion: 'v1', kind: 'Config' }) as ParsedNode;
   }
   if (!isMap(document.contents)) throw usageFailure(`${file} is not a kubeconfig`, 'Write another file with --output.');
+  refuseShared(document, lines, file);
+  refuseUnreadable(document, lines, file);
   return document;
+}
+
+const repair = 'Repair it, or write another file with --output.';
+
+/**
+ * Refuses aliases and merge keys. Security: a change at one place would change the other ones too, which may be another
+ * server's. The gateway's token would go there.
+ * @throws Failure (usage) with the line
+ */
+function refuseShared(document: Document, lines: LineCounter, file: string): void {
+  const refuse = (what: string, node: Node | null): never => {
+    const { line } = lines.linePos(node?.range?.[0] ?? 0);
+    const remedy = 'Write the values out, or write another file with --output.';
+    throw usageFailure(
+      `${file}, line ${line}: ${what} gives several places one value, which cannot be changed`,
+      remedy,
+    );
+  };
+  visit(document, {
+    Alias: (_, alias) => refuse(`the alias *${alias.source}`, alias),
+    Pair: (_, { key }) => (isScalar(key) && key.value === '<<' ? refuse('the merge key <<', key) : undefined),
+  });
+}
+
+/**
+ * Refuses what kubectl does not load: repeated keys and names, and names and addresses that are no texts.
+ * @throws Failure (usage) that quotes no value
+ */
+function refuseUnreadable(document: Document, lines: LineCounter, file: string): void {
+  const config = readPlain(document, lines, file);
+  refuseOtherThanText(config, ['current-context'], file);
+  for (const [list, key] of [
+    ['clusters', 'cluster'],
+    ['contexts', 'context'],
+    ['users', 'user'],
+  ] as const) {
+    const names = new Set<unknown>();
+    for (const [index, item] of listAt(config, list).entries()) {
+      const where = `${file}: entry ${index + 1} of ${list}`;
+      if (!isJsonObject(item)) throw usageFailure(`${where} is not a mapping`, repair);
+      refuseOtherThanText(item, ['name'], where);
+      const value = item[key] ?? {};
+      if (!isJsonObject(value)) throw usageFailure(`${where} has a ${key} that is not a mapping`, repair);
+      refuseOtherThanText(value, ['server', 'cluster', 'user'], where);
+      if (names.has(item['name'])) throw usageFailure(`${where} has a name that an entry before it has`, repair);
+      names.add(item['name']);
+    }
+  }
+}
+
+function readPlain(document: Document, lines: LineCounter, file: string): JsonObject {
+  try {
+    return plainValue(document, lines) as JsonObject;
+  } catch (error) {
+    if (!(error instanceof YamlFault)) throw error;
+    throw usageFailure(`${file}, line ${error.line}: ${error.message}`, repair);
+  }
+}
+
+function refuseOtherThanText(value: JsonObject, fields: readonly string[], where: string): void {
+  for (const field of fields) {
+    const found = value[field] ?? '';
+    if (typeof found !== 'string')
+      throw usageFailure(
+        `${where} has a ${field} that is not a text`,
+        'Write it in quotes, or write another file with --output.',
+      );
+  }
 }
 
 function section(document: Document, key: 'clusters' | 'contexts' | 'users', file: string): YAMLSeq {
