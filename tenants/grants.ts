@@ -316,10 +316,7 @@ export class Grants {
       );
       const { resourceVersion } = object.metadata;
       if (!isTold) now = await writer.patch(kind.type, object, { metadata: { resourceVersion, annotations } });
-      if (!isSame(status, now)) {
-        const metadata = { resourceVersion: now.metadata.resourceVersion };
-        now = await writer.patch(kind.type, now, { metadata, status }, '/status');
-      }
+      if (!isSame(status, now)) now = await writer.patchStatus(kind.type, now, status);
       for (const resolve of waiting) resolve();
       return now;
     } catch (error) {

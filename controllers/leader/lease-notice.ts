@@ -44,8 +44,7 @@ export function startLeaseNotice({ client, awaited, message, patienceMs, onError
   const write = async (object: ApiObject): Promise<void> => {
     const finding = { type: condition, status: 'False', reason: leaseReason, message } as const;
     const conditions = withConditions(conditionsOf(object), [finding], generationOf(object));
-    const { resourceVersion } = object.metadata;
-    await writer.patch(type, object, { metadata: { resourceVersion }, status: { conditions } }, '/status');
+    await writer.patchStatus(type, object, { conditions });
   };
   const look = (): void => {
     const waiting = [...objects.objects.values()].filter(

@@ -45,8 +45,7 @@ export function startStatusControllers({ client, log, subject, timing }: StatusC
     if (object === undefined || isDeleting(object)) return 'done';
     const before = conditionsOf(object);
     const conditions = withConditions(before, subject.findings(object), generationOf(object));
-    if (!isDeepStrictEqual(before, conditions))
-      await writer.patch(resource, object, { status: { conditions } }, '/status');
+    if (!isDeepStrictEqual(before, conditions)) await writer.patchStatus(resource, object, { conditions });
     return 'done';
   });
   controller.atClose(

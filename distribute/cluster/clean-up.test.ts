@@ -57,8 +57,9 @@ async function ended(of: ApiObject | undefined, applied: Json, settings: Partial
   const conditions: Json[] = [];
   const logged: Json[] = [];
   const writer = {
-    patch: (_type: unknown, object: ApiObject, patch: Json) => {
-      conditions.push(...(patch['status']?.conditions ?? []));
+    patch: (_type: unknown, object: ApiObject) => Promise.resolve(object),
+    patchStatus: (_type: unknown, object: ApiObject, status: Json) => {
+      conditions.push(...(status['conditions'] ?? []));
       return Promise.resolve(object);
     },
   } as unknown as ObjectWriter;

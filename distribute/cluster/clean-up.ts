@@ -41,8 +41,7 @@ export async function endWork(parts: ReconcileParts, work: Work): Promise<Outcom
   known.forget(name);
   if (findCondition(work.conditions, 'Deleting')?.status !== 'True') {
     const conditions = withConditions(work.conditions, [deletingFinding], work.generation);
-    const { resourceVersion } = object.metadata;
-    await writer.patch(manifestWorks, object, { metadata: { resourceVersion }, status: { conditions } }, '/status');
+    await writer.patchStatus(manifestWorks, object, { conditions });
   }
   const appliedWork = appliedWorks.of(name);
   if (appliedWork === undefined) {

@@ -47,13 +47,16 @@ function startCluster(appliedResources: readonly Json[] = [], further: Partial<W
   const annotated: Record<string, string>[] = [];
   const writer = {
     patch: (_type: unknown, object: ApiObject, patch: Json) => {
-      const refused = patch['status'] && refuse(patch['status']);
-      if (refused !== undefined) return Promise.reject(refused);
-      if (patch['status'] !== undefined) status = patch['status'];
       const annotations = patch['metadata']?.annotations;
       if (annotations === undefined) return Promise.resolve(object);
       annotated.push(annotations);
       return Promise.resolve({ ...object, metadata: { ...object.metadata, annotations } });
+    },
+    patchStatus: (_type: unknown, object: ApiObject, written: Json) => {
+      const refused = refuse(written);
+      if (refused !== undefined) return Promise.reject(refused);
+      status = written;
+      return Promise.resolve(object);
     },
     remove: (_type: unknown, { metadata }: ApiObject) => Promise.resolve(void removed.push(metadata.name)),
   } as unknown as ObjectWriter;

@@ -198,8 +198,7 @@ export async function writeOwnConditions(
   const { object } = work;
   const conditions = withOwnConditions(work, [...own, ...acceptedBefore(object)]);
   if (isDeepStrictEqual(conditions, work.conditions)) return;
-  const { resourceVersion } = object.metadata;
-  await writer.patch(manifestWorks, object, { metadata: { resourceVersion }, status: { conditions } }, '/status');
+  await writer.patchStatus(manifestWorks, object, { conditions });
 }
 
 async function writeStatus(
@@ -216,10 +215,7 @@ async function writeStatus(
       resourceStatus?: unknown;
     };
     if (isDeepStrictEqual({ conditions, resourceStatus }, status)) return status.conditions;
-    // With the resourceVersion, the hub refuses the status with a conflict if the ManifestWork has changed since it was
-    // read.
-    const { resourceVersion } = object.metadata;
-    await writer.patch(manifestWorks, object, { metadata: { resourceVersion }, status }, '/status');
+    await writer.patchStatus(manifestWorks, object, status);
     return status.conditions;
   };
   try {

@@ -202,8 +202,7 @@ export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {
     },
     annotate: async (appliedWork, annotations) => void keep(await annotated(writer, appliedWork, annotations)),
     async writeStatus({ object }, status) {
-      const { resourceVersion } = object.metadata;
-      return keep(await writer.patch(appliedWorks, object, { metadata: { resourceVersion }, status }, '/status'));
+      return keep(await writer.patchStatus(appliedWorks, object, status));
     },
     async remove({ object, name }) {
       await writer.remove(appliedWorks, object);

@@ -49,7 +49,7 @@ export function makeClusterController(parts: ClusterControllerParts): ClusterCon
       if (textAt(cluster, 'spec', 'shardingName') !== shardingName) {
         // The PediaCluster was moved to another shard. The gateways of that shard take it once `status.shardingName` is
         // removed.
-        await writer.patch(pediaClusters, cluster, { status: { shardingName: null } }, '/status');
+        await writer.patchStatus(pediaClusters, cluster, { shardingName: null });
         return 'done';
       }
       await tell(parts, cluster);
@@ -65,5 +65,5 @@ async function tell({ writer, clusters, syncResources, shardingName }: ClusterCo
   const status = statusOf(cluster, facts, referred, shardingName);
   const before = { syncResources: [], ...(cluster['status'] as object | undefined) };
   if (isDeepStrictEqual(before, status)) return;
-  await writer.patch(pediaClusters, cluster, { status }, '/status');
+  await writer.patchStatus(pediaClusters, cluster, status);
 }

@@ -255,7 +255,7 @@ async function tell(
   const isSame = references === undefined || isDeepStrictEqual(references, old ?? []);
   if (isSame && isDeepStrictEqual(conditions, before)) return;
   const status = { conditions, ...(references === undefined ? {} : { references }) };
-  await writer.patch(lifecycles, lifecycle, { status }, '/status');
+  await writer.patchStatus(lifecycles, lifecycle, status);
 }
 
 function createdOf({ reason, message = '' }: Step): Finding {

@@ -231,5 +231,5 @@ async function tell(
   const found = reconciling === undefined ? [validated] : [validated, reconciling];
   const conditions = withConditions(kept, found, generationOf(policy));
   if (isDeepStrictEqual(conditions, before)) return;
-  await writer.patch(policies, policy, { status: { conditions } }, '/status');
+  await writer.patchStatus(policies, policy, { conditions });
 }

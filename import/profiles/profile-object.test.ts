@@ -21,7 +21,7 @@ test('a version that is not known for now stays as it was last known, and is not
   const publish = async (version: string): Promise<ApiObject> => {
     const patch = statusPatch(publisher, recordOf(version), profile);
     assert.ok(patch !== undefined, `nothing to write for the version "${version}"`);
-    profile = await writer.patch(clusterProfiles, profile, patch, '/status');
+    profile = await writer.patchStatus(clusterProfiles, profile, patch);
     assert.equal(statusPatch(publisher, recordOf(version), profile), undefined);
     return profile;
   };

@@ -101,7 +101,7 @@ export function statusPatch(publisher: Publisher, record: ClusterRecord, profile
   const isSame =
     (version === '' || isDeepStrictEqual(fieldOf(status, 'version'), wantedVersion)) &&
     Object.entries(others).every(([field, value]) => isDeepStrictEqual(fieldOf(status, field), value));
-  return isSame ? undefined : { status: wanted };
+  return isSame ? undefined : wanted;
 }
 
 /** The `cluster` of a kubeconfig that leads to the cluster through the gateway. */

@@ -70,7 +70,7 @@ export function startProfiles({ client, store, areClustersKnown, publisher, log 
           ? profile
           : await writer.patch(clusterProfiles, profile, patch);
     const status = statusPatch(publisher, record, present);
-    if (status !== undefined) await writer.patch(clusterProfiles, present, status, '/status');
+    if (status !== undefined) await writer.patchStatus(clusterProfiles, present, status);
     return 'done';
   });
 

@@ -69,8 +69,5 @@ export async function recordReady(
   const before = conditionsOf(managed);
   const conditions = withConditions(before, [{ type: readyType, ...finding }], generationOf(managed));
   if (isDeepStrictEqual(before, conditions)) return;
-  // With the resourceVersion, the hub refuses the write if another client has written a condition since the read.
-  // Otherwise this write would remove that condition.
-  const { resourceVersion } = managed.metadata;
-  await writer.patch(managedClusters, managed, { metadata: { resourceVersion }, status: { conditions } }, '/status');
+  await writer.patchStatus(managedClusters, managed, { conditions });
 }

@@ -71,8 +71,7 @@ export class JoinStatus {
   async save(writer: ObjectWriter): Promise<void> {
     const status = { ...this.#fields, conditions: this.#conditions };
     if (isDeepStrictEqual(status, { conditions: [], ...(fieldOf(this.#join, 'status') as object | undefined) })) return;
-    const { resourceVersion } = this.#join.metadata;
-    this.#join = await writer.patch(clusterJoins, this.#join, { metadata: { resourceVersion }, status }, '/status');
+    this.#join = await writer.patchStatus(clusterJoins, this.#join, status);
     this.#fields = (fieldOf(this.#join, 'status') as Record<string, unknown> | undefined) ?? {};
     this.#conditions = conditionsOf(this.#join);
   }

@@ -64,7 +64,8 @@ function startMember(denied: (key: string) => boolean = () => false) {
   return { removed, asked, objects: objects as MemberObjects };
 }
 
-const writer = { patch: (_type: unknown, object: ApiObject) => Promise.resolve(object) } as unknown as ObjectWriter;
+const same = (_type: unknown, object: ApiObject): Promise<ApiObject> => Promise.resolve(object);
+const writer = { patch: same, patchStatus: same } as unknown as ObjectWriter;
 const all = made.map(entryOf);
 const expected = [
   ...['ClusterRoleBinding /portcullis:index-review', 'ClusterRole /portcullis:index-review'],

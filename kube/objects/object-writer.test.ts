@@ -40,6 +40,17 @@ test('an object that was made anew under its name is neither changed nor deleted
   assert.notEqual(hub.get(collection, 'x'), undefined);
 });
 
+test('a status is not written over one that somebody else wrote since the object was read', async () => {
+  const hub = new FakeClient();
+  const collection = 'pediaclusters.cluster.clusterpedia.io';
+  const old = hub.put(collection, { metadata: { name: 'x' } });
+  const status = { conditions: [{ type: 'Theirs' }] };
+  hub.put(collection, { metadata: { name: 'x' }, status });
+  const writer = makeObjectWriter(hub);
+  await assert.rejects(writer.patchStatus(type, old, { conditions: [] }), { status: 409 });
+  assert.deepEqual(hub.get(collection, 'x')?.['status'], status);
+});
+
 test('a writer that has ended sends nothing more, and gives up what is under way', async () => {
   const hub = new FakeClient();
   const object = hub.put('pediaclusters.cluster.clusterpedia.io', { metadata: { name: 'x' } });

@@ -30,9 +30,14 @@ export interface ObjectWriter {
   /**
    * Changes an object by a JSON merge patch (null removes a field, lists are replaced), and returns the object as the
    * hub stored it.
-   * @param subresource path of a subresource with its slash, as in `/status`; by default the object itself
    */
-  patch(type: ResourceType, object: ApiObject, patch: object, subresource?: '' | '/status'): Promise<ApiObject>;
+  patch(type: ResourceType, object: ApiObject, patch: object): Promise<ApiObject>;
+  /**
+   * Changes the status of an object by a JSON merge patch, and returns the object as the hub stored it. A list of
+   * conditions is replaced as a whole, and somebody else may have written one since the read. So the hub refuses the
+   * patch with 409 if the object has another resourceVersion than `object`.
+   */
+  patchStatus(type: ResourceType, object: ApiObject, status: object): Promise<ApiObject>;
   /** Deletes the object with this name and UID. It is no error when the object is already gone. */
   remove(type: ResourceType, object: ApiObject): Promise<void>;
 }
@@ -64,24 +69,32 @@ const timeoutMs = 15_000;
  */
 export function makeObjectWriter(hub: Pick<ApiClient, 'request'>, ended?: AbortSignal): ObjectWriter {
   const client = ended === undefined ? hub : { request: (call: ApiCall) => requestUntil(hub, call, ended) };
+  const merge = async (
+    type: ResourceType,
+    { metadata }: ApiObject,
+    patch: object,
+    subresource: '' | '/status',
+  ): Promise<ApiObject> => {
+    const path = `${objectPath(within(type, metadata), metadata.name)}${subresource}`;
+    const call = patchCall(path, {
+      type: 'merge',
+      // Because the patch holds the UID, the hub answers 409 if the object was deleted meanwhile and another one with
+      // the same name was created.
+      body: { ...patch, metadata: { ...(patch as { metadata?: object }).metadata, uid: metadata.uid } },
+    });
+    const resource = `${type.resource}${subresource}`;
+    return read(await client.request({ ...call, timeoutMs }), 'patch', { ...type, resource });
+  };
   return {
     async create(type, object) {
       const { metadata } = object as { readonly metadata?: { readonly namespace?: string } };
       const path = collectionPath(within(type, metadata), {});
       return read(await client.request({ method: 'POST', path, body: object, timeoutMs }), 'create', type);
     },
-    async patch(type, { metadata }, patch, subresource = '') {
-      const path = `${objectPath(within(type, metadata), metadata.name)}${subresource}`;
-      const call = patchCall(path, {
-        type: 'merge',
-        // Because the patch holds the UID, the hub answers 409 if the object was deleted meanwhile and another one with
-        // the same name was created.
-        body: { ...patch, metadata: { ...(patch as { metadata?: object }).metadata, uid: metadata.uid } },
-      });
-      return read(await client.request({ ...call, timeoutMs }), 'patch', {
-        ...type,
-        resource: `${type.resource}${subresource}`,
-      });
+    patch: (type, object, patch) => merge(type, object, patch, ''),
+    patchStatus: (type, object, status) => {
+      const { resourceVersion } = object.metadata;
+      return merge(type, object, { metadata: { resourceVersion }, status }, '/status');
     },
     async remove(type, { metadata }) {
       const path = objectPath(within(type, metadata), metadata.name);
