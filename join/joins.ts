@@ -81,7 +81,8 @@ export class Joins {
       store,
       connections,
       onChange: (name) => this.#contactNow(name),
-      onFault: (cluster, fault) => log.warn({ cluster, fault }, 'join: a certificate authority cannot be read'),
+      onFault: (cluster, fault) =>
+        log.warn({ cluster, fault }, 'join: the certificate authority of the cluster cannot be read'),
       onError: (error) => log.error({ err: error }, 'join: a certificate authority could not be handled'),
     });
     controller.atClose(() => this.#authorities.close());

@@ -21,8 +21,8 @@ export interface Gatekeeper {
    */
   authorize(attributes: Attributes): Decision | Promise<Decision>;
   /**
-   * Namespaces and names for which the authorizer may allow a request that it refuses for all objects. Without this
-   * method, it may do so for any namespace and name.
+   * The authorizer may refuse a request for all objects of a type and still allow it for one namespace or name. Returns
+   * the namespaces and names for which that is possible. Without this method, it is possible for each one.
    */
   hints?(attributes: Attributes): AuthorityHints;
   /** A number that changes when decisions may change, as `generation` of an `Authorizer`. */

@@ -140,7 +140,7 @@ class FollowedCluster implements ClusterSync {
     for (const id of new Set(others.map((stored) => stored.incarnation.id))) {
       log.info(
         { cluster: cluster.name, incarnation: id },
-        'index: rows of another incarnation of the cluster are deleted',
+        'index: rows are deleted that were stored before the cluster was set up anew or renamed',
       );
       await store.forget(id, undefined, writer);
     }

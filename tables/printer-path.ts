@@ -30,17 +30,20 @@ const charactersPrinted = 32;
 
 /** Thrown when a path walks over more than {@link mostValues} values, or all paths over more than they may together. */
 export class TooManyValues extends RangeError {
-  constructor() {
-    super(`the path walks over more than ${mostValues} values`);
+  /** @param most the limit that was exceeded */
+  constructor(most: number) {
+    super(`the ${most === mostOfAllPaths ? 'paths together visit' : 'path visits'} more than ${most} values`);
   }
 }
 
 /** Counts down while paths are evaluated. */
 export class ValueBudget {
+  readonly #most: number;
   #left: number;
   readonly #shared: ValueBudget | undefined;
 
   private constructor(most: number, shared?: ValueBudget) {
+    this.#most = most;
     this.#left = most;
     this.#shared = shared;
   }
@@ -59,7 +62,7 @@ export class ValueBudget {
   spend(values: number): void {
     this.#shared?.spend(values);
     this.#left -= values;
-    if (this.#left < 0) throw new TooManyValues();
+    if (this.#left < 0) throw new TooManyValues(this.#most);
   }
 
   /** Counts text that is compared. @throws TooManyValues */

@@ -32,7 +32,7 @@ export interface OidcProviderOptions {
   /** Where clients may be sent back to; the first is the browser's of {@link OidcProvider.login}. */
   readonly redirectUris: readonly string[];
   readonly port?: number;
-  /** Seconds until an ID token expires; such a provider also gives refresh tokens. Default: an hour, and none. */
+  /** Seconds until an ID token expires. With it refresh tokens are issued, too. Default: an hour, without them. */
   readonly idTokenSeconds?: number;
 }
 

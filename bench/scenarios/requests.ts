@@ -36,7 +36,7 @@ const onMember: readonly RequestScenario[] = [
 
 const listPath = '/api/v1/namespaces/list-1mb/configmaps';
 const gzip: HeaderPairs = [['Accept-Encoding', 'gzip']];
-/** Headers with which a client opens a WebSocket, as kubectl does. The key may have any value (RFC 6455). */
+/** Headers with which a client opens a WebSocket, as kubectl does. The key is any 16 bytes in base64 (RFC 6455). */
 const webSocket: HeaderPairs = [
   ['Connection', 'Upgrade'],
   ['Upgrade', 'websocket'],

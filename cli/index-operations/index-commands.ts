@@ -119,7 +119,9 @@ function seconds(text: string): number {
 export function addIndexCommand(program: Command, terminal: Terminal): void {
   const index = program
     .command('index')
-    .description('how the index of a gateway stands, and operating it (needs a rule of its own)')
+    .description(
+      'show the state of the index, and move or rebuild clusters in it (needs an authorization rule of its own)',
+    )
     .addHelpText('after', '\nExamples:\n  $ portcullis index status\n  $ portcullis index rebuild prod-eu');
   addConnectionFlags(index.command('status').description('clusters, objects, replicas and the database of the index'))
     .addOption(

@@ -20,7 +20,7 @@ export const importSettings = {
   importPolicies: {
     kind: onOff,
     default: false,
-    text: "put Clusterpedia's [import policies](../how-to/import-policies.md) into effect and keep the status of PediaClusters; writes to the hub",
+    text: "put Clusterpedia's [import policies](../how-to/import-policies.md) into effect and update the status of PediaClusters; writes to the hub",
   },
   clusterpediaNamespace: {
     kind: namespace,

@@ -102,7 +102,7 @@ export const hubSettings = {
     placeholder: '<ranges>',
     default: [],
     otherwise: 'none',
-    text: "addresses that they may not name either, for example the hub's Service range; they win",
+    text: "addresses that the hub's objects may not name, for example the hub's Service range; these are refused in any case",
   },
   clusterGatewayApi: { kind: onOff, default: true, text: 'serve cluster.core.oam.dev/v1alpha1 too' },
   servingSecret: {

@@ -84,7 +84,7 @@ test('all paths of an object together take little more than one of them may (ATT
   assert.deepEqual(values, [{ name: 'first', fieldValue: { type: 'Integer', integer: 3 } }]);
   const walked = outcome?.fault?.match(/is larger than the maximum length/g)?.length ?? 0;
   assert.ok(walked > 0 && walked <= 10, `${walked} of 500 paths were walked`);
-  assert.equal(outcome!.fault!.match(/walks over more than/g)?.length, 500 - walked);
+  assert.equal(outcome!.fault!.match(/ more than \d+ values/g)?.length, 500 - walked);
 });
 
 test('expressions are all true or the condition is not, and those after a false one are not asked', () => {

@@ -119,7 +119,7 @@ async function openSinks(
       count(counts.failed, name);
       log.error({ sink: name, err: error }, 'audit events cannot be stored; they are kept and tried again');
     },
-    recovered: () => log.info({ sink: name }, 'audit events are stored again'),
+    recovered: () => log.info({ sink: name }, 'audit events can be stored again'),
     lost(many, error) {
       count(counts.lost, name, many);
       log.error({ sink: name, events: many, err: error }, 'audit events are lost');

@@ -77,10 +77,10 @@ function checkAuthority(cert: string, file: string): void {
   ]);
 }
 
-/** Writes a file so that, even after a crash, it has either the old or the whole new content. */
+/** Writes a file so that it has its old or its whole new content, even after a power failure. */
 export function writeWhole(file: string, text: string, mode: number): void {
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
-  writeFileSync(temporary, text, { mode, flag: 'wx' });
+  writeFileSync(temporary, text, { mode, flag: 'wx', flush: true });
   renameSync(temporary, file);
 }
 

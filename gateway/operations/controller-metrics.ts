@@ -21,8 +21,11 @@ export function registerWorkMetrics(registry: Registry, current: () => WorkNumbe
       const numbers = current();
       return numbers === undefined ? [] : values(numbers);
     });
-  read('portcullis_works', 'ManifestWorks of chosen clusters, by what is known of them.', 'gauge', ({ works }) =>
-    by('state', Object.entries(works)),
+  read(
+    'portcullis_works',
+    'ManifestWorks of the clusters whose works this gateway executes, by state.',
+    'gauge',
+    ({ works }) => by('state', Object.entries(works)),
   );
   read(
     'portcullis_work_queue_seconds',
@@ -43,7 +46,7 @@ export function registerWorkMetrics(registry: Registry, current: () => WorkNumbe
  * @param current returns the present numbers; undefined while another replica carries out ClusterJoins
  */
 export function registerJoinMetrics(registry: Registry, current: () => JoinNumbers | undefined): void {
-  registerRead(registry, 'portcullis_cluster_joins', 'ClusterJoins, by what is known of them.', 'gauge', () =>
+  registerRead(registry, 'portcullis_cluster_joins', 'ClusterJoins, by state.', 'gauge', () =>
     by('state', Object.entries(current() ?? {})),
   );
 }

@@ -38,7 +38,7 @@ export function registerIndexMetrics(
   );
   gauge(
     'portcullis_index_unsynced_types',
-    'Types of a cluster that are chosen and not in the index, or not followed now.',
+    'Types selected for the index that are not completely in it or not being watched, by cluster.',
     perCluster(
       (types) => types.filter(({ isChosen, isWhole, phase }) => isChosen && (!isWhole || phase !== 'watching')).length,
     ),
@@ -115,7 +115,7 @@ function registerDatabaseMetrics(registry: Registry, status: () => DatabaseStatu
   );
   register(
     'sequencer_seconds_total',
-    'Time that writes spent on the numbers of their changes, most of it waiting for other commits.',
+    'Time that writes took to get sequence numbers for their changes, mostly waiting for other commits.',
     'counter',
     ({ sequencerWaitMs }) => single(sequencerWaitMs / 1000),
   );

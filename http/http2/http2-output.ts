@@ -16,7 +16,7 @@ const maxIdleScratches = 32;
  * the socket's callback.
  */
 const copiedBytes = 4 * 1024;
-/** When this many bytes have been collected, they are written at once. */
+/** When this many bytes have been collected, they are written without waiting for the end of the turn. */
 const spilledBytes = 64 * 1024;
 
 /**

@@ -65,7 +65,8 @@ before(async () => {
     config: { authenticationConfig: file },
   });
   session = await openHttp2(site);
-  // A connection that has proved itself is not held back for the failures of its address.
+  // Failed logins from an address slow down its further logins, except on connections that have authenticated before.
+  // So a valid token comes first on this one.
   const { status } = await http2Exchange(
     session,
     http2Headers('GET', '/version', ['authorization', 'Bearer alice-token']),

@@ -53,8 +53,8 @@ export interface ClusterRun {
 export interface ClusterKnowledge {
   kinds: Kinds;
   /**
-   * Number of objects among the manifests that the set had before this run. Objects that a resumed run had applied
-   * count too.
+   * How many objects of the manifests belonged to the set (`--set`) before this run. With `--resume`, the objects that
+   * the interrupted run applied count too.
    */
   membersBefore: number;
 }

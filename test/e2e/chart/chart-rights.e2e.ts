@@ -105,7 +105,7 @@ async function rightsIn(namespace: string): Promise<readonly string[]> {
   return (await lines(account)).filter((line) => !common.has(line)).toSorted();
 }
 
-/** Every namespace must give exactly these; those not named give what all give. */
+/** Asserts that the account has exactly the rights `everywhere` in each namespace, plus its part of `inNamespaces`. */
 async function assertRights(
   everywhere: readonly string[],
   inNamespaces: Readonly<Record<string, readonly string[]>>,

@@ -45,7 +45,7 @@ let members: readonly RightsMember[];
 const directory = tempDir('rights');
 let store: IndexStore;
 
-/** Users of g4 go out as somebody else; user-3 goes out with another group. */
+/** Clusters see users of the group g4 as user-1 in the group g0, and user-3 in the groups g1 and g2. */
 const exchangeFile = `
 apiVersion: cluster.core.oam.dev/v1alpha1
 kind: ClusterGatewayProxyConfiguration
