@@ -40,3 +40,13 @@ test('long keys leave room for fewer, and one that is too long alone is not reme
   recent.set('x'.repeat(51), 9);
   assert.equal(recent.peek('x'.repeat(51)), undefined);
 });
+
+test('values that count beside their keys leave room for fewer', () => {
+  const recent = makeRecent<number>({ maxEntries: 100, maxKeyLength: 50, sizeOf: (value) => value });
+  for (const [key, value] of [['a', 20] as const, ['b', 20] as const, ['c', 20] as const, ['d', 60] as const])
+    recent.set(key, value);
+  assert.deepEqual(
+    ['a', 'b', 'c', 'd'].map((key) => recent.peek(key)),
+    [undefined, 20, 20, undefined],
+  );
+});

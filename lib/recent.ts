@@ -4,13 +4,15 @@
 import { LRUCache } from 'lru-cache';
 
 /** Limits of one cache. When one of them is exceeded, the least recently used entries are removed. */
-export interface RecentLimits {
+export interface RecentLimits<Value = never> {
   readonly maxEntries: number;
   /**
    * Maximum number of characters of all keys together; an entry whose key alone is longer is not stored. Undefined for
    * no limit.
    */
   readonly maxKeyLength?: number;
+  /** How many characters a value counts beside its key, towards `maxKeyLength`; none by default. */
+  readonly sizeOf?: (value: Value) => number;
 }
 
 /** A cache of values by key. */
@@ -25,11 +27,12 @@ export interface Recent<Value> {
 }
 
 /** Makes an empty cache. */
-export function makeRecent<Value extends object | number>({ maxEntries, maxKeyLength }: RecentLimits): Recent<Value> {
+export function makeRecent<Value extends object | number>(limits: RecentLimits<Value>): Recent<Value> {
+  const { maxEntries, maxKeyLength, sizeOf = () => 0 } = limits;
   // Without a limit for key characters, each entry has size 1.
   const entries = new LRUCache<string, Value>({
     maxSize: maxKeyLength ?? maxEntries,
-    sizeCalculation: maxKeyLength === undefined ? () => 1 : (_value, key) => key.length + 1,
+    sizeCalculation: maxKeyLength === undefined ? () => 1 : (value, key) => key.length + 1 + sizeOf(value),
   });
   return {
     get: (key) => entries.get(key),

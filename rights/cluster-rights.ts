@@ -10,8 +10,8 @@ import type { User } from '../model/user.ts';
 import { makeRecent } from '../lib/recent.ts';
 import { typeKey } from '../query/types.ts';
 import type { ResourceType, TypeKey } from '../query/types.ts';
-import { grantDigest, intersectGrants, isNothing, noGrant } from '../query/scope/grants.ts';
-import { hiddenByAge, hide } from './hidden-cluster.ts';
+import { grantDigest, grantSize, intersectGrants, isCut, isNothing, noGrant } from '../query/scope/grants.ts';
+import { hiddenByAge, hide, leftOutNames } from './hidden-cluster.ts';
 import type { HiddenCluster } from './hidden-cluster.ts';
 import type { Member } from './members.ts';
 import { rightsTypes } from './mirror.ts';
@@ -105,6 +105,8 @@ interface Basis {
   subjects: readonly SubjectKey[] | undefined;
   /** True once something other than RBAC for the outgoing identity has influenced the result. */
   isMixed: boolean;
+  /** True once a grant leaves out single objects, because roles name too many. */
+  isCut: boolean;
 }
 
 interface RememberedGrant {
@@ -113,11 +115,14 @@ interface RememberedGrant {
 }
 
 /**
- * The most grants in the cache, and the most characters of their keys together. A key consists of identity,
- * incarnation, verb and type.
+ * The limits of the cache of grants. A key consists of identity, incarnation, verb and type; a namespace or name of a
+ * grant counts as 32 characters.
  */
-const rememberedGrants = 50_000;
-const rememberedGrantKeys = 16 * 1024 * 1024;
+const rememberedGrants = {
+  maxEntries: 50_000,
+  maxKeyLength: 16 * 1024 * 1024,
+  sizeOf: ({ grant }: RememberedGrant): number => 32 * grantSize(grant),
+};
 /**
  * The most milliseconds for which a result is used; then it is computed again. Clusters are asked at about the same
  * interval whether RBAC is their only authorizer.
@@ -133,7 +138,7 @@ const noGrants: IncarnationGrants = Object.freeze([]);
 export class ClusterRights {
   readonly #options: ClusterRightsOptions;
   readonly #numberOf = makeIdentityNumbers();
-  readonly #grants = makeRecent<RememberedGrant>({ maxEntries: rememberedGrants, maxKeyLength: rememberedGrantKeys });
+  readonly #grants = makeRecent<RememberedGrant>(rememberedGrants);
 
   constructor(options: ClusterRightsOptions) {
     this.#options = options;
@@ -147,7 +152,7 @@ export class ClusterRights {
     // A random lifetime, so that not all clusters are due for a new decision at the same moment.
     const lastsMs = longestMs * (0.8 + 0.2 * Math.random());
     const untilMs = Math.ceil((performance.now() + lastsMs) / dueStepMs) * dueStepMs;
-    const basis: Basis = { untilMs, staleAtMs: Infinity, subjects: undefined, isMixed: false };
+    const basis: Basis = { untilMs, staleAtMs: Infinity, subjects: undefined, isMixed: false, isCut: false };
     if (stored.length === 0) {
       const reached = await this.#firstReached({ user, verb, types }, record, basis);
       return { reached, isUnread: true, grants: noGrants, hidden: undefined, ...madeOn(basis) };
@@ -166,6 +171,7 @@ export class ClusterRights {
     }
     // A hidden cluster may become visible at any moment, so this result is computed again with the next question.
     if (hidden !== undefined) basis.untilMs = 0;
+    else if (basis.isCut) hidden = leftOutNames(record);
     return { reached, isUnread: false, grants: grants.length === 0 ? noGrants : grants, hidden, ...madeOn(basis) };
   }
 
@@ -233,6 +239,7 @@ export class ClusterRights {
     const byType = new Map<TypeKey, Grant>();
     for (const [index, type] of types.entries()) {
       const grant = intersectGrants(member[index] ?? noGrant, reached[index] ?? noGrant);
+      basis.isCut ||= isCut(grant);
       if (!isNothing(grant)) byType.set(typeKey(type), grant);
     }
     return byType;

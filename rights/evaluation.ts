@@ -4,7 +4,7 @@
 import { recordUidOf, typeKey, type TypeKey } from '../query/types.ts';
 import type { ClusterPart, RightsQuestion } from './cluster-rights.ts';
 import type { HiddenCluster } from './hidden-cluster.ts';
-import { grantDigest, isNothing, textDigest } from '../query/scope/grants.ts';
+import { grantDigest, grantSize, isNothing, textDigest } from '../query/scope/grants.ts';
 import type { ChangeJournal, ClusterChange } from './journal.ts';
 import type { Member } from './members.ts';
 import type { Grant, RowScope } from '../query/scope/scope.ts';
@@ -353,7 +353,7 @@ function incarnationDigest(incarnation: string, byType: ReadonlyMap<TypeKey, Gra
 function itemsOf(part: ClusterPart | undefined): number {
   let items = 0;
   for (const [, byType] of part?.grants ?? []) {
-    for (const grant of byType.values()) items += grant === 'all' ? 1 : grant.namespaces.length + grant.names.length;
+    for (const grant of byType.values()) items += grantSize(grant);
   }
   return items;
 }

@@ -1,5 +1,6 @@
 // Clusters that a caller may reach, but of which nothing is shown, and why.
 import type { ClusterRecord } from '../model/records.ts';
+import { mostNames } from '../query/scope/grants.ts';
 
 /** A cluster that the caller may reach, but whose rows are missing from the answer, all or some of them. */
 export interface HiddenCluster {
@@ -7,9 +8,10 @@ export interface HiddenCluster {
   /**
    * `RightsStale`: the copy of the cluster's RBAC was last confirmed too long ago. `RightsUnknown`: the cluster's RBAC
    * has not been read completely yet, or the cluster did not answer an access review. `IdentityRefused`: the gateway's
-   * rules do not let it send requests with this identity to the cluster.
+   * rules do not let it send requests with this identity to the cluster. `RightsTooMany`: roles name so many single
+   * objects that some of them are left out; the other rows are shown.
    */
-  readonly reason: 'RightsStale' | 'RightsUnknown' | 'IdentityRefused';
+  readonly reason: 'RightsStale' | 'RightsUnknown' | 'IdentityRefused' | 'RightsTooMany';
   /** Text for the caller: which cluster is hidden and why. */
   readonly message: string;
 }
@@ -17,6 +19,13 @@ export interface HiddenCluster {
 /** Makes the entry for a hidden cluster. @param why a clause with the reason, which ends the message to the caller */
 export function hide({ spec: { name } }: ClusterRecord, reason: HiddenCluster['reason'], why: string): HiddenCluster {
   return { cluster: name, reason, message: `nothing of cluster ${JSON.stringify(name)} is shown: ${why}` };
+}
+
+/** Makes the entry for a cluster of which single objects are left out, since too many are allowed one by one. */
+export function leftOutNames({ spec: { name } }: ClusterRecord): HiddenCluster {
+  const why = `roles allow you too many single objects by name (resourceNames), more than ${mostNames}`;
+  const message = `some objects of cluster ${JSON.stringify(name)} are not shown: ${why}`;
+  return { cluster: name, reason: 'RightsTooMany', message };
 }
 
 /**

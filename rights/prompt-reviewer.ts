@@ -7,6 +7,7 @@ import type { Gate } from '../lib/concurrency/gates.ts';
 import { makeRecent } from '../lib/recent.ts';
 import { within } from '../lib/within.ts';
 import { GatewayError } from '../model/errors.ts';
+import { grantSize } from '../query/scope/grants.ts';
 import { answerCountsMs, unansweredYet } from './review.ts';
 import type { Reviewer, TimedGrant } from './review.ts';
 
@@ -37,7 +38,11 @@ const retryMs = 5_000;
 /** The most grants of one cluster that are decided at the same time. */
 const decidedAtOnce = 32;
 const nothingAborts = new AbortController().signal;
-const remembered = { maxEntries: 10_000, maxKeyLength: 16 * 1024 * 1024 };
+const remembered = {
+  maxEntries: 10_000,
+  maxKeyLength: 16 * 1024 * 1024,
+  sizeOf: ({ grant }: TimedGrant): number => 32 * grantSize(grant),
+};
 
 /**
  * Makes a reviewer that answers within about `waitMs`, or rejects with MEMBER_TIMEOUT. A grant whose reviews took

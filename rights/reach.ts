@@ -123,10 +123,14 @@ async function reachWith(
   const namespaces: string[] = [];
   const names: GrantedName[] = [];
   let asked = 0;
+  let isCut = false;
   const askNext = async (): Promise<void> => {
     for (const each of asks) {
       asked += 1;
-      if (asked > mostQuestions) return;
+      if (asked > mostQuestions) {
+        isCut = true;
+        return;
+      }
       if (each.whole) {
         if (await allowsWhole(each.asked)) namespaces.push(each.asked);
         continue;
@@ -137,7 +141,7 @@ async function reachWith(
     }
   };
   await Promise.all(Array.from({ length: questionsAtOnce }, askNext));
-  return namespaces.length + names.length === 0 ? noGrant : makeGrant(namespaces, names);
+  return namespaces.length + names.length === 0 && !isCut ? noGrant : makeGrant(namespaces, names, isCut);
 }
 
 /** One question to the authorizer: about one object, or about all objects of a namespace. */

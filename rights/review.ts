@@ -9,7 +9,7 @@ import type { Reviewed } from '../auth/reviews/review-cache.ts';
 import { GatewayError } from '../model/errors.ts';
 import type { ClusterRecord } from '../model/records.ts';
 import type { User } from '../model/user.ts';
-import { intersectGrants, isNothing, makeGrant, noGrant } from '../query/scope/grants.ts';
+import { intersectGrants, isCut, isNothing, makeGrant, noGrant } from '../query/scope/grants.ts';
 import type { GrantedName } from '../query/scope/grants.ts';
 import { anyName } from './rbac/rbac.ts';
 import type { RbacView, RowVerb, ScopedType } from './rbac/rbac-view.ts';
@@ -137,14 +137,16 @@ export function makeReviewer(options: ReviewerOptions): Reviewer {
     if (await allowedWhole(asked, identity, { verb, type, namespace: '', name: '' })) return 'all';
     const namespaces: string[] = [];
     const names: GrantedName[] = [];
-    const candidates = candidatesOf(asked.view, identity, verb, type);
+    const mentioned = asked.view.grant(identity, verb, type);
+    const candidates = candidatesOf(asked.view, mentioned, verb, type);
     await inTurns(candidates, questionsAtOnce, async ({ question, granting }) => {
       const isAllowed = granting === undefined ? allowedWhole : allowed;
       if (!(await isAllowed(asked, identity, question))) return;
       if (granting === undefined) namespaces.push(question.namespace);
       else names.push(granting);
     });
-    return namespaces.length + names.length === 0 ? noGrant : makeGrant(namespaces, names);
+    const cut = isCut(mentioned);
+    return namespaces.length + names.length === 0 && !cut ? noGrant : makeGrant(namespaces, names, cut);
   };
 
   return {
@@ -167,7 +169,7 @@ interface Candidate {
   readonly granting: GrantedName | undefined;
 }
 
-function candidatesOf(view: RbacView, identity: User, verb: RowQuestion['verb'], type: ScopedType): Candidate[] {
+function candidatesOf(view: RbacView, mentioned: Grant, verb: RowQuestion['verb'], type: ScopedType): Candidate[] {
   const found: Candidate[] = [];
   const isNamespace = type.group === '' && type.resource === 'namespaces';
   const namespaced = type.namespaced !== false && !isNamespace;
@@ -181,7 +183,6 @@ function candidatesOf(view: RbacView, identity: User, verb: RowQuestion['verb'],
       found.push({ question: { verb, type, namespace: name, name }, granting: { namespace: undefined, name } });
     }
   }
-  const mentioned = view.grant(identity, verb, type);
   for (const granting of mentioned === 'all' ? [] : mentioned.names) {
     if (isNamespace && verb === 'get') continue;
     const { namespace, name } = granting;

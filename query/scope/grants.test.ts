@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { grantAllows, grantDigest, intersectGrants, makeGrant } from './grants.ts';
+import { grantAllows, grantDigest, intersectGrants, isCut, makeGrant, mostNames } from './grants.ts';
 import type { Grant } from './scope.ts';
 
 test('names that a namespace or the same name everywhere allows already are left out', () => {
@@ -47,6 +47,22 @@ test('what two grants have in common is what both allow, for every pair of small
       }
     }
   }
+});
+
+test('names in all namespaces and thousands of namespaces have no more in common than can be kept (ATT-67)', () => {
+  const texts = (count: number, from: string) => Array.from({ length: count }, (_, i) => `${from}${i}`);
+  const names = makeGrant(
+    [],
+    texts(2_000, 'x').map((name) => ({ namespace: undefined, name })),
+  );
+  const places = makeGrant(texts(1_000, 'n'), []);
+  const both = intersectGrants(names, places);
+  assert.ok(both !== 'all' && isCut(both) && both.names.length <= 2 * mostNames);
+  for (const { namespace, name } of both.names)
+    assert.ok(grantAllows(names, namespace!, name) && grantAllows(places, namespace!, name));
+  const few = intersectGrants(names, makeGrant(['a', 'b'], []));
+  assert.ok(few !== 'all' && !isCut(few) && few.names.length === 4_000);
+  assert.ok(isCut(intersectGrants(both, makeGrant(['a'], []))), 'what is missing once stays missing');
 });
 
 test('grants that differ only in where a name is have different digests, equal ones the same', () => {

@@ -12,6 +12,25 @@ export type GrantedName = ListedGrant['names'][number];
 /** The grant that allows no object. */
 export const noGrant: ListedGrant = Object.freeze({ namespaces: Object.freeze([]), names: Object.freeze([]) });
 
+/**
+ * The most single objects that roles may name in one grant (`resourceNames`). Whoever may write in one namespace of a
+ * cluster could otherwise name some 190,000 in a role that is bound to everybody, and the gateway would keep them for
+ * every user. What is beyond it is not shown.
+ */
+export const mostNames = 10_000;
+/** The most names of an intersection. A name without a namespace becomes one for each namespace of the other grant. */
+const mostIntersected = 2 * mostNames;
+
+/** Whether the grant leaves out single objects that the user may see. */
+export function isCut(grant: Grant): boolean {
+  return grant !== 'all' && grant.isCut === true;
+}
+
+/** The number of namespaces and single objects in the grant; 1 for `all`. */
+export function grantSize(grant: Grant): number {
+  return grant === 'all' ? 1 : grant.namespaces.length + grant.names.length;
+}
+
 /** Whether the grant allows no object. */
 export function isNothing(grant: Grant): boolean {
   return grant !== 'all' && grant.namespaces.length === 0 && grant.names.length === 0;
@@ -27,8 +46,9 @@ export function grantAllows(grant: Grant, namespace: string, name: string): bool
 /**
  * A grant of these namespaces and names: sorted, without duplicates, and without names that another entry already
  * covers. Equal rights give equal grants.
+ * @param cut whether single objects that the user may see are left out
  */
-export function makeGrant(namespaces: Iterable<string>, names: Iterable<GrantedName>): ListedGrant {
+export function makeGrant(namespaces: Iterable<string>, names: Iterable<GrantedName>, cut = false): ListedGrant {
   const whole = new Set(namespaces);
   const everywhere = new Set<string>();
   const placed = new Map<string, Set<string>>();
@@ -40,7 +60,8 @@ export function makeGrant(namespaces: Iterable<string>, names: Iterable<GrantedN
   for (const [namespace, inNamespace] of [...placed].sort(byKey)) {
     for (const name of [...inNamespace].sort()) if (!everywhere.has(name)) listed.push({ namespace, name });
   }
-  return Object.freeze({ namespaces: Object.freeze([...whole].sort()), names: Object.freeze(listed) });
+  const grant = { namespaces: Object.freeze([...whole].sort()), names: Object.freeze(listed) };
+  return Object.freeze(cut ? { ...grant, isCut: true } : grant);
 }
 
 /** The objects that both grants allow. */
@@ -48,9 +69,21 @@ export function intersectGrants(one: Grant, other: Grant): Grant {
   if (one === 'all' || one === other) return other;
   if (other === 'all') return one;
   const inOther = indexOf(other).namespaces;
+  const names: GrantedName[] = [];
+  let cut = isCut(one) || isCut(other);
+  for (const found of [namesAllowedBy(one.names, other), namesAllowedBy(other.names, one)]) {
+    for (const name of found) {
+      if (names.length < mostIntersected) names.push(name);
+      else {
+        cut = true;
+        break;
+      }
+    }
+  }
   return makeGrant(
     one.namespaces.filter((namespace) => inOther.has(namespace)),
-    [...namesAllowedBy(one.names, other), ...namesAllowedBy(other.names, one)],
+    names,
+    cut,
   );
 }
 

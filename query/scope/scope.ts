@@ -14,6 +14,8 @@ export type Grant =
        * namespace.
        */
       readonly names: readonly { readonly namespace: string | undefined; readonly name: string }[];
+      /** Set when the user may see more single objects, which are left out because there are too many. */
+      readonly isCut?: true;
     };
 
 /** The rows that one user may see with one verb at one moment. The object is never changed. */

@@ -3,9 +3,10 @@
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import type { User } from '../../model/user.ts';
 import type { ResourceType } from '../../query/types.ts';
-import { intersectGrants, isNothing, makeGrant, noGrant } from '../../query/scope/grants.ts';
+import { intersectGrants, isNothing, makeGrant, mostNames, noGrant } from '../../query/scope/grants.ts';
 import type { GrantedName } from '../../query/scope/grants.ts';
-import { reachOfRules, readBinding, readRules, subjectKeysOf } from './rbac.ts';
+import { compareText } from '../../lib/text/compare-text.ts';
+import { reachOfRules, readBinding, readRules, ruleAllows, subjectKeysOf } from './rbac.ts';
 import type { Binding, PolicyRule, RoleReference, RuleReach, SubjectKey } from './rbac.ts';
 import type { Grant } from '../../query/scope/scope.ts';
 
@@ -89,7 +90,7 @@ class CompiledRbac implements RbacFeed {
     if (verb !== 'watch') return this.#granted(user, verb, type);
     // A watch from the beginning sends all existing objects first, so the user must be allowed to list them as well.
     const listed = this.#granted(user, 'list', type);
-    return isNothing(listed) ? noGrant : intersectGrants(listed, this.#granted(user, 'watch', type));
+    return isNothing(listed) ? listed : intersectGrants(listed, this.#granted(user, 'watch', type));
   }
 
   put(kind: RbacKind, namespace: string, name: string, object: unknown): Iterable<SubjectKey> | undefined {
@@ -148,7 +149,8 @@ class CompiledRbac implements RbacFeed {
     const looked = new Map<readonly PolicyRule[], Set<string>>();
     const isNamespace = isNamespaceType(type);
     const inNamespaces: string[] = [];
-    const names: GrantedName[] = [];
+    const ownNames: GrantedName[] = [];
+    const names = new NamesByNamespace();
     for (const subject of subjectKeysOf(user)) {
       for (const binding of this.#bySubject.get(subject) ?? []) {
         const { namespace } = binding;
@@ -157,18 +159,72 @@ class CompiledRbac implements RbacFeed {
         const places = looked.get(rules) ?? new Set();
         if (places.has(namespace)) continue;
         looked.set(rules, places.add(namespace));
+        if (isNamespace && namespace !== '') {
+          // A RoleBinding allows to get one Namespace at most: its own.
+          const question = { ...type, verb, subresource: '', name: namespace };
+          if (rules.some((rule) => ruleAllows(rule, question)))
+            ownNames.push({ namespace: undefined, name: namespace });
+          continue;
+        }
         let reach = reaches.get(rules);
-        if (reach === undefined) reaches.set(rules, (reach = reachOfRules(rules, verb, type)));
-        if (namespace === '') {
-          if (reach === 'all') return 'all';
-          for (const name of reach) names.push({ namespace: undefined, name });
-        } else if (isNamespace) {
-          if (reach === 'all' || reach.has(namespace)) names.push({ namespace: undefined, name: namespace });
-        } else if (reach === 'all') inNamespaces.push(namespace);
-        else for (const name of reach) names.push({ namespace, name });
+        if (reach === undefined) {
+          // Names of a namespace that has too many already are not even read.
+          const mostOfRole = names.isFull(namespace) ? 0 : mostNames;
+          reach = reachOfRules(rules, verb, type, mostOfRole);
+          if (mostOfRole > 0) reaches.set(rules, reach);
+        }
+        if (reach !== 'all') names.add(namespace, reach);
+        else if (namespace === '') return 'all';
+        else inNamespaces.push(namespace);
       }
     }
-    return inNamespaces.length + names.length === 0 ? noGrant : makeGrant(inNamespaces, names);
+    const { found, isCut } = names.fewest();
+    if (inNamespaces.length + ownNames.length + found.length === 0 && !isCut) return noGrant;
+    return makeGrant(inNamespaces, [...ownNames, ...found], isCut);
+  }
+}
+
+/**
+ * Single objects that roles name, by the namespace of the binding ('' for a ClusterRoleBinding). When there are too
+ * many together, those of the namespaces with the most are left out. So whoever may write in one namespace can only make
+ * the names of that namespace disappear.
+ */
+class NamesByNamespace {
+  readonly #sets = new Map<string, { readonly sets: ReadonlySet<string>[]; size: number }>();
+
+  isFull(namespace: string): boolean {
+    return (this.#sets.get(namespace)?.size ?? 0) > mostNames;
+  }
+
+  add(namespace: string, names: ReadonlySet<string> | 'many'): void {
+    if (names !== 'many' && names.size === 0) return;
+    const place = this.#sets.get(namespace) ?? { sets: [], size: 0 };
+    this.#sets.set(namespace, place);
+    if (names === 'many' || place.size + names.size > mostNames) place.size = Infinity;
+    else {
+      place.sets.push(names);
+      place.size += names.size;
+    }
+  }
+
+  fewest(): { readonly found: readonly GrantedName[]; readonly isCut: boolean } {
+    const found: GrantedName[] = [];
+    let left = mostNames;
+    let isCut = false;
+    // Names of ClusterRoleBindings come first: whoever can write those is an administrator of the cluster.
+    const bySize = [...this.#sets].sort(([one, { size }], [other, { size: otherSize }]) =>
+      one === '' || other === '' ? compareText(one, other) : size - otherSize || compareText(one, other),
+    );
+    for (const [namespace, { sets, size }] of bySize) {
+      if (size > left) {
+        isCut = true;
+        continue;
+      }
+      left -= size;
+      for (const names of sets)
+        for (const name of names) found.push({ namespace: namespace === '' ? undefined : namespace, name });
+    }
+    return { found, isCut };
   }
 }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createRandom } from '../../bench/figures/statistics.ts';
 import { memberView } from '../../auth/rules/impersonation.ts';
 import { makeUser } from '../../model/user.ts';
-import { grantAllows } from '../../query/scope/grants.ts';
+import { grantAllows, isCut, mostNames } from '../../query/scope/grants.ts';
 import { readBinding, readRules, ruleAllows, reachOfRules, subjectKeysOf } from './rbac.ts';
 import { makeRbacView } from './rbac-view.ts';
 import type { RbacFeed, RbacKind, RowVerb } from './rbac-view.ts';
@@ -55,7 +55,7 @@ test('stars, subresources and groups of a rule are matched as kube-apiserver mat
 });
 
 test('a role with many names that is bound thousands of times in a namespace grants its names once (ATT-64)', () => {
-  const names = Array.from({ length: 20_000 }, (_, i) => `name-${i}`);
+  const names = Array.from({ length: mostNames }, (_, i) => `name-${i}`);
   const view = viewOf(role('many', 'shop', rule('list', 'pods', ...names)));
   for (let i = 0; i < 4_000; i += 1) put(view, binding(`b${i}`, 'shop', 'Role/many', 'Group/dev'));
   const grant = view.grant(jane, 'list', pods);
@@ -65,6 +65,53 @@ test('a role with many names that is bound thousands of times in a namespace gra
   put(view, role('one', 'other', rule('list', 'pods', 'x')));
   put(view, binding('b', 'other', 'Role/one', 'User/jane'));
   assert.ok(grantAllows(view.grant(jane, 'list', pods), 'other', 'x'));
+});
+
+const manyNames = (count: number, from = 'name'): readonly string[] =>
+  Array.from({ length: count }, (_, i) => `${from}-${i}`);
+
+test('whoever names too many objects in a namespace takes single objects from that namespace only (ATT-67)', () => {
+  const view = viewOf(
+    role('hostile', 'tenant', rule('list', 'pods', ...manyNames(mostNames + 1))),
+    binding('b', 'tenant', 'Role/hostile', 'Group/system:authenticated'),
+    role('one', 'shop', rule('list', 'pods', 'x')),
+    binding('b', 'shop', 'Role/one', 'User/jane'),
+    role('whole', 'team', rule('list', 'pods')),
+    binding('b', 'team', 'Role/whole', 'User/jane'),
+    role('some', undefined, rule('list', 'pods', 'wide')),
+    binding('b', undefined, 'ClusterRole/some', 'User/jane'),
+  );
+  const grant = view.grant(jane, 'list', pods);
+  assert.ok(isCut(grant), 'the caller is told that something is missing');
+  assert.deepEqual(grant, {
+    namespaces: ['team'],
+    names: [
+      { namespace: undefined, name: 'wide' },
+      { namespace: 'shop', name: 'x' },
+    ],
+    isCut: true,
+  });
+  assert.ok(!grantAllows(grant, 'tenant', 'name-1'));
+  // Of all that they name together, those with the most go first.
+  put(view, role('hostile', 'tenant', rule('list', 'pods', ...manyNames(mostNames - 1))));
+  assert.deepEqual(view.grant(jane, 'list', pods), grant);
+  put(view, role('hostile', 'tenant', rule('list', 'pods', ...manyNames(mostNames - 2))));
+  const whole = view.grant(jane, 'list', pods);
+  assert.ok(!isCut(whole) && grantAllows(whole, 'tenant', 'name-1'));
+  // A right to everything of the namespace counts beside any number of names.
+  put(view, role('hostile', 'tenant', rule('list', 'pods', ...manyNames(mostNames + 1)), rule('list', 'pods')));
+  assert.deepEqual(view.grant(jane, 'list', pods) === 'all' || view.grant(jane, 'list', pods), {
+    namespaces: ['team', 'tenant'],
+    names: grant === 'all' ? [] : grant.names,
+  });
+});
+
+test('thousands of namespaces that one may get are not too many names', () => {
+  const all = manyNames(mostNames + 5, 'n');
+  const view = viewOf(role('see', undefined, rule('get', 'namespaces')));
+  for (const namespace of all) put(view, binding('b', namespace, 'ClusterRole/see', 'User/jane'));
+  const grant = view.grant(jane, 'get', namespaces);
+  assert.ok(!isCut(grant) && grant !== 'all' && grant.names.length === all.length);
 });
 
 test('a change of a role concerns those to whom it is bound now, and nobody else', () => {

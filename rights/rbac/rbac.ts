@@ -100,26 +100,36 @@ export const anyName = `portcullis:any:${randomUUID()}`;
 
 /**
  * What the rules of one role allow of a type: all objects, or only objects with these names. An empty set allows
- * nothing.
+ * nothing. `many`: more names than were asked for.
  */
-export type RuleReach = 'all' | ReadonlySet<string>;
+export type RuleReach = 'all' | 'many' | ReadonlySet<string>;
 
 /**
  * Computes what the rules of one role allow of a type.
  * @param verb `list` and `watch` requests have no name: a rule with the name "" in resourceNames allows them
  *   completely. A `get` always has a name
+ * @param mostNames with more names than this the result is `many`
  */
-export function reachOfRules(rules: readonly PolicyRule[], verb: string, type: ResourceType): RuleReach {
-  let names: Set<string> | undefined;
+export function reachOfRules(
+  rules: readonly PolicyRule[],
+  verb: string,
+  type: ResourceType,
+  mostNames = Infinity,
+): RuleReach {
+  const names = new Set<string>();
+  let isMany = false;
   for (const rule of rules) {
     if (!ruleConcerns(rule, { ...type, verb, subresource: '' })) continue;
-    if (rule.resourceNames.length === 0) return 'all';
-    for (const name of rule.resourceNames) {
-      if (name !== '') (names ??= new Set()).add(name);
-      else if (verb !== 'get') return 'all';
+    const { resourceNames } = rule;
+    if (resourceNames.length === 0 || (verb !== 'get' && resourceNames.includes(''))) return 'all';
+    for (const name of resourceNames) {
+      isMany ||= names.size >= mostNames && name !== '' && !names.has(name);
+      if (isMany) break;
+      if (name !== '') names.add(name);
     }
   }
-  return names ?? nothing;
+  if (isMany) return 'many';
+  return names.size === 0 ? nothing : names;
 }
 
 const nothing: ReadonlySet<string> = new Set();
