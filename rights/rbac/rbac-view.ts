@@ -186,8 +186,8 @@ class CompiledRbac implements RbacFeed {
 
 /**
  * Single objects that roles name, by the namespace of the binding ('' for a ClusterRoleBinding). When there are too
- * many together, those of the namespaces with the most are left out. So whoever may write in one namespace can only make
- * the names of that namespace disappear.
+ * many together, those of the namespaces with the most are left out. So whoever may write in one namespace can make
+ * only the names of that namespace disappear.
  */
 class NamesByNamespace {
   readonly #sets = new Map<string, { readonly sets: ReadonlySet<string>[]; size: number }>();
