@@ -62,3 +62,12 @@ it('a list forgets objects that it does not have', () => {
   assert.deepEqual(objects.state, { count: 1, example: 'b (too long)' });
   assert.ok(!objects.note({ upserts: [], deletes: [] }));
 });
+
+it('of ever new objects that cannot be kept a bounded number is counted', () => {
+  const objects = new LeftOutObjects();
+  const leftOut = Array.from({ length: 100_001 }, (_, i) => ({ namespace: '', name: `n${i}`, reason: 'too long' }));
+  objects.note({ upserts: [], deletes: [] }, leftOut);
+  assert.equal(objects.state?.count, 100_000);
+  objects.note({ upserts: [], deletes: leftOut.slice(1) });
+  assert.deepEqual(objects.state, { count: 1, example: 'n0 (too long)' });
+});

@@ -9,6 +9,8 @@ import { keyText } from './batch.ts';
 
 /** Maximum length of a name in an example, in characters; longer names are cut. */
 const longestShown = 60;
+/** The most objects that are counted. A member may name ever new ones. */
+const mostCounted = 100_000;
 
 interface Noted {
   readonly example: string;
@@ -28,7 +30,7 @@ export class LeftOutObjects {
   #list = 0;
   #state: LeftOutState | undefined;
 
-  /** How many objects are left out, and one of them; undefined when there are none. */
+  /** How many objects are left out, at most {@link mostCounted}, and one of them; undefined when there are none. */
   get state(): LeftOutState | undefined {
     return this.#state;
   }
@@ -36,7 +38,11 @@ export class LeftOutObjects {
   /** Takes over the result of a commit. @returns whether `state` has changed */
   note({ upserts, deletes }: Pick<WriteBatch, 'upserts' | 'deletes'>, leftOut: readonly LeftOut[] = []): boolean {
     if (this.#noted.size > 0) for (const key of [...upserts, ...deletes]) this.#noted.delete(digestOf(key));
-    for (const object of leftOut) this.#noted.set(digestOf(object), { example: textOf(object), list: this.#list });
+    for (const object of leftOut) {
+      const key = digestOf(object);
+      if (this.#noted.size < mostCounted || this.#noted.has(key))
+        this.#noted.set(key, { example: textOf(object), list: this.#list });
+    }
     return this.#update();
   }
 

@@ -1,6 +1,8 @@
 // Compares a complete list of a type with the stored rows: writes rows that differ, and deletes rows that are not in
 // the list. All pages show the same resourceVersion. When the member cluster answers 410 to a later page, the whole
 // list is repeated, because half a list must not delete anything.
+import { MalformedAnswer } from '../../lib/json/json-scan.ts';
+import { whyLeftOut } from '../../store/left-out.ts';
 import { isOlder } from '../../kube/reflector/object-set.ts';
 import type { IndexStore, RowWrite } from '../../store/store.ts';
 import type { Incarnation, ObjectKey, TypeInfo } from '../../query/types.ts';
@@ -15,6 +17,8 @@ import { parseLimited } from '../../lib/json/value-count.ts';
 
 /** Items in one page of a list, as in client-go's pager. */
 const pageSize = '500';
+/** The most objects of one list. Their keys are in memory until its end, some 300 bytes each. */
+const defaultMostObjects = 2_000_000;
 
 export interface RelistOptions {
   readonly incarnation: Incarnation;
@@ -36,6 +40,8 @@ export interface RelistOptions {
   /** Called with each object of the list, changed or not. */
   readonly onObject?: ((object: Buffer) => void) | undefined;
   readonly now: () => number;
+  /** The most objects of one list; two million by default. */
+  readonly mostObjects?: number;
 }
 
 /** The result of a complete list. Its rows were added to a batch, and may not be committed yet. */
@@ -75,7 +81,7 @@ export async function relist(options: RelistOptions): Promise<Relisted> {
 }
 
 async function wholeList(options: RelistOptions, comparison: Comparison, attempt: number): Promise<Relisted> {
-  const { reader, filter, type } = options;
+  const { reader, filter, type, mostObjects = defaultMostObjects } = options;
   const askedAtMs = options.now();
   const limit: Readonly<Record<string, string>> = attempt === 1 ? { limit: pageSize } : {};
   let objects = 0;
@@ -87,6 +93,7 @@ async function wholeList(options: RelistOptions, comparison: Comparison, attempt
     const row = reader.read(item);
     if (!passes(filter, type.namespaced, row)) return;
     objects += 1;
+    if (objects > mostObjects) throw new MalformedAnswer(`a list of more than ${mostObjects} objects`);
     if (newest === undefined || isOlder(newest.resourceVersion, row.resourceVersion)) newest = seenOf(row);
     options.onObject?.(item);
     await comparison.write(row, attempt);
@@ -151,8 +158,10 @@ class Comparison {
     const { namespace, name, uid, resourceVersion } = row;
     const key = keyText(row);
     const before = this.#known.get(key);
-    if (before === undefined) this.#known.set(key, { namespace, name, uid, resourceVersion, seen: attempt });
-    else {
+    if (before === undefined) {
+      // An object that no store can keep has no row to be deleted, and its key may be as long as the member likes.
+      if (whyLeftOut(row) === undefined) this.#known.set(key, { namespace, name, uid, resourceVersion, seen: attempt });
+    } else {
       before.seen = attempt;
       const isSame = before.uid === uid && before.resourceVersion === resourceVersion && resourceVersion !== '';
       if (isSame && !rewrites) return;
