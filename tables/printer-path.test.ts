@@ -114,3 +114,23 @@ test('a thousand columns that take little are all there', () => {
   const { cells } = rowsOfCustomType(columns).row({ metadata: { name: 'x' }, status: { conditions } } as never, 0);
   assert.ok(cells.slice(1).every((cell) => cell === 'True'));
 });
+
+test('a filter compares as client-go: integers with integers, floats with floats, texts by their bytes', () => {
+  const list = [{ a: 1 }, { a: 2 }, { a: 9007199254740993n }, { b: 1.5 }];
+  const found = (path: string, l: readonly unknown[] = list): unknown => parsePrinterPath(path)({ l });
+  assert.deepEqual(found('.l[?(@.a>1)].a'), [2, 9007199254740993n]);
+  assert.deepEqual(found('.l[?(@.a==9007199254740993)].a'), [9007199254740993n]);
+  assert.deepEqual(found('.l[?(@.b<1.6)].b'), [1.5]);
+  assert.deepEqual(found('.l[?(@.c==@.a[0])]'), [], 'what is not there is not compared');
+  assert.deepEqual(found('.l[?(@.t<"～")].t', [{ t: '😀' }, { t: 'a' }]), ['a']);
+  assert.deepEqual(found('.l[?(@.t==true)].t', [{ t: true }, { t: false }]), [true]);
+  for (const [path, l] of [
+    ['.l[?(@.a>1.0)]', list],
+    ['.l[?(@.b!=1)]', list],
+    ['.l[?(@.b<99999999999999999999)]', [{ b: 1 }]],
+    ['.l[?(@.t<true)]', [{ t: false }]],
+    ['.l[?(@.t=="1")]', [{ t: 1 }]],
+  ] as const) {
+    assert.throws(() => found(path, l), TypeError, path);
+  }
+});

@@ -2,6 +2,8 @@
 // index beyond the end of a list is an error, and a missing key finds nothing; both give an empty cell. A filter
 // compares only values of the same type. Paths are written by the authors of CRDs and works, so what they cost is
 // counted while they run: `....` finds a value once for each way to it, and a union repeats what it finds.
+import { goNumber } from '../lib/json/exact-json.ts';
+import { compareText } from '../lib/text/compare-text.ts';
 
 /**
  * Evaluates one parsed path on an object, and returns the values that the path finds, in order.
@@ -138,10 +140,10 @@ function readSteps(text: string, depth: number): readonly Step[] {
   return steps;
 }
 
-function numberOf(word: string): number {
+function numberOf(word: string): number | bigint {
   const value = Number(word);
   if (Number.isNaN(value)) throw new SyntaxError(`cannot parse number ${word}`);
-  return value;
+  return Number.isSafeInteger(value) || word.includes('.') ? value : BigInt(word);
 }
 
 function constant(value: unknown): Step {
@@ -279,17 +281,32 @@ function filterStep(text: string, depth: number): Step {
   }
   const compare = comparisons[operator];
   if (compare === undefined) throw new SyntaxError(`unrecognized filter operator ${operator}`);
-  const left = readSteps(text.slice(0, operatorAt), depth + 1);
-  const right = readSteps(text.slice(operatorAt + operator.length), depth + 1);
+  const isForEquality = operator === '==' || operator === '!=';
+  const [leftText, rightText] = [text.slice(0, operatorAt), text.slice(operatorAt + operator.length)];
+  const [left, right] = [readSteps(leftText, depth + 1), readSteps(rightText, depth + 1)];
+  const onlyOf = (steps: readonly Step[], written: string, element: unknown, budget: ValueBudget): unknown => {
+    const found = run(steps, [element], budget);
+    if (found.length > 1) throw new TypeError('can only compare one element at a time');
+    return found.length === 0 ? undefined : goValue(found[0], written);
+  };
   return (values, budget) =>
     elements(values, budget).filter((element) => {
-      const [lefts, rights] = [run(left, [element], budget), run(right, [element], budget)];
-      if (lefts.length === 0 || rights.length === 0) return false;
-      if (lefts.length > 1 || rights.length > 1) throw new TypeError('can only compare one element at a time');
-      const [one, other] = [lefts[0], rights[0]];
+      const one = onlyOf(left, leftText, element, budget);
+      if (one === undefined) return false;
+      const other = onlyOf(right, rightText, element, budget);
+      if (other === undefined) return false;
       if (typeof one === 'string' && typeof other === 'string') budget.compare(Math.min(one.length, other.length));
-      return compare(orderOf(one, other));
+      return compare(orderOf(one, other, isForEquality));
     });
+}
+
+/** A number with a point that is written in the path, which is a float for client-go even if it is whole. */
+const writtenFloat = /^\s*[+-]?\d*\.\d*\s*$/;
+
+/** The value with the type that it has in Go: integers are bigints, floats are numbers. */
+function goValue(value: unknown, written: string): unknown {
+  if (typeof value !== 'number' && typeof value !== 'bigint') return value;
+  return writtenFloat.test(written) ? Number(value) : goNumber(value);
 }
 
 function elements(values: readonly unknown[], budget: ValueBudget): readonly unknown[] {
@@ -312,11 +329,15 @@ function tryRun(steps: readonly Step[], element: unknown, budget: ValueBudget): 
 }
 
 /**
- * Compares two values for a filter: -1 when the left one is smaller, 0 when they are equal, 1 when it is larger.
- * @throws TypeError when the values have different types, as comparisons of Go's text/template do
+ * Compares two values of Go for a filter: negative when the left one is smaller, 0 when they are equal, positive when
+ * it is larger. Texts are compared by their bytes.
+ * @throws TypeError when the values have different types, or are booleans to be ordered, as comparisons of Go's
+ *   text/template do. An integer and a float are different types
  */
-function orderOf(left: unknown, right: unknown): number {
-  if (typeof left !== typeof right || typeof left === 'object' || typeof left === 'undefined')
+function orderOf(left: unknown, right: unknown, isForEquality: boolean): number {
+  if (typeof left !== typeof right || typeof left === 'object')
     throw new TypeError('incompatible types for comparison');
+  if (typeof left === 'boolean' && !isForEquality) throw new TypeError('invalid type for comparison');
+  if (typeof left === 'string') return compareText(left, right as string);
   return left === right ? 0 : (left as number) < (right as number) ? -1 : 1;
 }
