@@ -198,18 +198,18 @@ export class Joins {
   }
 
   async #installOrKeep(join: ApiObject, status: JoinStatus): Promise<void> {
-    const { client, secretNamespace } = this.#parts;
     const { name } = join.metadata;
     const spec = joinSpecOf(join);
-    const found = await readSecret(client, secretNamespace, name);
-    const secret = found !== undefined && isMadeFor(found, join) ? found : undefined;
+    let secret = await this.#secretOf(join);
     const hasJoined = secret !== undefined && status.memory.credential !== undefined;
     if (!hasJoined || status.memory.installedHash !== installHash(spec)) {
       await this.#install(join, status, hasJoined);
-      if (!hasJoined) return await this.#keepManaged(join, status);
+      // The install may have stored another credential.
+      if (hasJoined) secret = await this.#secretOf(join);
     }
+    if (!hasJoined || secret === undefined) return await this.#keepManaged(join, status);
     try {
-      await keepMember(this.#parts, join, status, secret!, this.#authorities.of(name));
+      await keepMember(this.#parts, join, status, secret, this.#authorities.of(name));
     } catch (error) {
       if (!(error instanceof StepFault) || error.reason !== 'CredentialRefused') throw error;
       // The token has expired, or its ServiceAccount is gone. The bootstrap credential, if its Secret still exists, can
@@ -223,6 +223,12 @@ export class Joins {
       await installMember(this.#parts, join, status, this.#claims);
     }
     await this.#keepManaged(join, status);
+  }
+
+  /** The Secret with the member's credential; undefined while there is none that was made for this ClusterJoin. */
+  async #secretOf(join: ApiObject): Promise<ApiObject | undefined> {
+    const found = await readSecret(this.#parts.client, this.#parts.secretNamespace, join.metadata.name);
+    return found !== undefined && isMadeFor(found, join) ? found : undefined;
   }
 
   /**

@@ -166,11 +166,12 @@ export class MemberLife {
 
   async #untilWanted(): Promise<void> {
     const { discoveryMs, discoveryPauseMs } = this.#options.timing;
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-      if (this.#isWanted) resolve();
-      else void pause(this.#isBehind ? this.#behindWaits.next() : discoveryMs, this.signal).then(resolve);
-    });
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    if (!this.#isWanted) {
+      const waitMs = this.#isBehind ? this.#behindWaits.next() : discoveryMs;
+      await pause(waitMs, AbortSignal.any([woken.signal, this.signal]));
+    }
     // Changes often come many at a time, and discovery shows them only a moment later.
     if (!this.signal.aborted) await pause(discoveryPauseMs, this.signal);
   }

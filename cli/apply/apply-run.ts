@@ -42,8 +42,9 @@ export async function apply(flags: ApplyFlags, surroundings: RunSurroundings): P
   const { terminal, stopping, limits = clientLimits } = surroundings;
   checkFlags(flags);
   const connection = findConnection(flags, terminal);
-  const set = flags.set === undefined ? undefined : applySet(flags.set, flags.namespace ?? 'default');
-  const manifests = await readManifests(flags, set === undefined ? {} : { [partOfLabel]: set.id });
+  const { namespace = 'default' } = flags;
+  const set = flags.set === undefined ? undefined : applySet(flags.set, namespace);
+  const manifests = await readManifests(flags, set === undefined ? {} : { [partOfLabel]: set.id }, namespace);
   const chosen = await chooseClusters(connection, flags);
   const texts = new Map<string, string>();
   const reports = chosen.map((cluster) => new ClusterReport(cluster, manifests.objects.length, texts));
@@ -57,7 +58,7 @@ export async function apply(flags: ApplyFlags, surroundings: RunSurroundings): P
       compares: flags.diff === true || flags.dryRun === true,
       setId: set?.id,
     },
-    namespace: flags.namespace ?? 'default',
+    namespace,
     set: set && { set, prunes: flags.prune === true, allowsLargePrune: flags.allowLargePrune === true },
     waitMs: flags.wait === true ? flags.timeout : undefined,
     stopping,

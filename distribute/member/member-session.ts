@@ -112,14 +112,25 @@ export class MemberSession {
    */
   follow(executor: Executor, work: string, objects: readonly ObjectName[], denied: ReadonlySet<string>): void {
     this.#as(executor).types.use(work, collectionsOf(objects));
-    for (const [key, { types }] of this.#executors) if (key !== executor.key) types.use(work, []);
+    this.#unfollow(work, executor.key);
     this.#denied.note(work, executor, denied);
   }
 
   /** Ends the watches for a ManifestWork. */
   forget(work: string): void {
-    for (const { types } of this.#executors.values()) types.use(work, []);
+    this.#unfollow(work);
     this.#denied.forget(work);
+  }
+
+  /** Ends the watches for a ManifestWork. Executors for which nothing is watched any more are forgotten. */
+  #unfollow(work: string, exceptFor?: string): void {
+    for (const [key, { types }] of this.#executors) {
+      if (key === exceptFor) continue;
+      types.use(work, []);
+      if (!types.isIdle()) continue;
+      types.close();
+      this.#executors.delete(key);
+    }
   }
 
   /** Returns the state of an object according to the watch of its collection. */

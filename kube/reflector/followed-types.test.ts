@@ -16,6 +16,9 @@ test('a type is watched while somebody uses it, and none is watched after the en
   await until(() => types.state(things)?.phase === 'watching');
   types.use('a', [others]);
   assert.equal(types.state(things), undefined);
+  assert.equal(types.isIdle(), false);
+  types.use('a', []);
+  assert.equal(types.isIdle(), true);
   types.close();
   types.use('a', [things]);
   assert.equal(types.state(things), undefined);

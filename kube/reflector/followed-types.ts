@@ -23,6 +23,8 @@ export interface FollowedTypes {
    * needs is watched no longer. Does nothing after `close`.
    */
   use(user: string, types: readonly WatchedResource[]): void;
+  /** Whether no user needs any type. */
+  isIdle(): boolean;
   /** Returns the names of the users that need a type. */
   usersOf(type: WatchedResource): readonly string[];
   /** Returns the types that a user needs; empty for an unknown user. */
@@ -78,6 +80,7 @@ export function makeFollowedTypes(options: FollowedTypesOptions): FollowedTypes 
         reflector.close();
       }
     },
+    isIdle: () => users.size === 0,
     usersOf(type) {
       const key = resourceKey(type);
       return [...users].flatMap(([user, types]) => (types.some((each) => resourceKey(each) === key) ? [user] : []));

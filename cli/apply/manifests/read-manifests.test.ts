@@ -12,10 +12,10 @@ describe('manifests', () => {
   const folder = makeFolder();
 
   const read = (text: string, labels: Readonly<Record<string, string>> = {}): Promise<Manifests> =>
-    readManifests({ filename: [folder.write('read.yaml', text)] }, labels);
+    readManifests({ filename: [folder.write('read.yaml', text)] }, labels, 'default');
   const namesOf = ({ objects }: Manifests): readonly string[] => objects.map(objectName);
   const refusal = async (sources: ManifestSources): Promise<string> => {
-    const error: unknown = await readManifests(sources, {}).catch((error: unknown) => error);
+    const error: unknown = await readManifests(sources, {}, 'default').catch((error: unknown) => error);
     assert.ok(error instanceof Failure, String(error));
     assert.equal(error.exitCode, 2);
     return `${error.message}\n${error.nextStep}`;
@@ -80,8 +80,11 @@ ${'{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
     for (const name of ['2.yml', '1.json', 'below/3.yaml', 'README.md']) {
       writeFileSync(join(path, name), name === 'README.md' ? 'text' : configMap(`c${/\d/.exec(name)?.[0]}`));
     }
-    assert.deepEqual(namesOf(await readManifests({ filename: [path] }, {})), ['configmap/c1', 'configmap/c2']);
-    const all = await readManifests({ filename: [path], recursive: true }, {});
+    assert.deepEqual(namesOf(await readManifests({ filename: [path] }, {}, 'default')), [
+      'configmap/c1',
+      'configmap/c2',
+    ]);
+    const all = await readManifests({ filename: [path], recursive: true }, {}, 'default');
     assert.deepEqual(namesOf(all), ['configmap/c1', 'configmap/c2', 'configmap/c3']);
     rmSync(path, { recursive: true });
   });
@@ -100,7 +103,7 @@ ${'{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
     symlinkSync('../../shared', join(stage, 'below', 'shared.yaml'));
     writeFileSync(join(stage, 'own.yaml'), configMap('own'));
     const named = async (filename: string, recursive: boolean): Promise<readonly string[]> =>
-      namesOf(await readManifests({ filename: [filename], recursive }, {}));
+      namesOf(await readManifests({ filename: [filename], recursive }, {}, 'default'));
     assert.deepEqual(await named(stage, false), ['configmap/own']);
     assert.deepEqual(await named(stage, true), ['configmap/shared', 'configmap/own']);
     assert.deepEqual(await named(join(stage, 'live'), true), ['configmap/live']);
@@ -172,6 +175,10 @@ ${'{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
       [`${configMap('a')}---\na: [\n`, /read\.yaml, line 4: Flow sequence .* end with a \]/],
       ['{apiVersion: v1, kind: Pod, metadata: {generateName: a}}', /a Pod without metadata\.name/],
       [`${configMap('a')}---\n${configMap('a')}`, /configmap\/a comes twice: in .*read\.yaml and in/],
+      [
+        `${configMap('a')}---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}}`,
+        /configmap\/a comes twice/,
+      ],
       ['{apiVersion: v1, kind: Pod, metadata: {name: no}}', /metadata\.name of a Pod is no text\n.*quotes/],
       ['{apiVersion: v1, kind: ConfigMap, metadata: {name: ..}}', /"\.\." cannot be a name\n.*metadata\.name/],
       ['{apiVersion: v1, kind: Role, metadata: {name: a/b}}', /"a\/b" cannot be a name/],
@@ -199,7 +206,7 @@ ${'{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
     writeFileSync(join(folder.path, 'kubectl'), script, { mode: 0o755 });
     process.env['PATH'] = `${folder.path}:${path}`;
     try {
-      assert.deepEqual(namesOf(await readManifests({ kustomize: 'o' }, {})), ['configmap/kustomize-o']);
+      assert.deepEqual(namesOf(await readManifests({ kustomize: 'o' }, {}, 'default')), ['configmap/kustomize-o']);
     } finally {
       process.env['PATH'] = path;
     }

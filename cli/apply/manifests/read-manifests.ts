@@ -35,11 +35,13 @@ export interface Manifests {
 /**
  * Reads everything that the sources name, expands objects of kind List, and orders the objects.
  * @param labels labels to put on every object
+ * @param namespace namespace of objects that name none
  * @throws Failure (rejects) when something cannot be read, is no Kubernetes object, or occurs twice
  */
 export async function readManifests(
   sources: ManifestSources,
   labels: Readonly<Record<string, string>>,
+  namespace: string,
 ): Promise<Manifests> {
   const objects: Manifest[] = [];
   for (const file of await bytesOf(sources)) {
@@ -48,7 +50,7 @@ export async function readManifests(
   if (objects.length === 0) {
     throw usageFailure('there is no object in what -f or -k names', 'Check the path; -R reads the folders below, too.');
   }
-  refuseTwins(objects);
+  refuseTwins(objects, namespace);
   const ordered = objects.toSorted((one, other) => phaseOf(one) - phaseOf(other));
   const hash = createHash('sha256');
   for (const { body } of ordered) hash.update(body).update('\n');
@@ -196,10 +198,10 @@ function withoutStringData(object: JsonObject): JsonObject {
   return { ...rest, data: { ...data, ...Object.fromEntries(encoded) } };
 }
 
-function refuseTwins(objects: readonly Manifest[]): void {
+function refuseTwins(objects: readonly Manifest[], namespace: string): void {
   const sources = new Map<string, string>();
   for (const object of objects) {
-    const identity = identityOf(object, object.namespace);
+    const identity = identityOf(object, object.namespace || namespace);
     const earlier = sources.get(identity);
     if (earlier !== undefined) {
       throw usageFailure(
