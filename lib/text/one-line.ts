@@ -8,12 +8,15 @@ import { shortened } from './shortened.ts';
  */
 const maxLength = 1024;
 
-/** The text on one line, without control characters, at most 1024 characters long; '' for a value that is no string. */
-export function oneLine(value: unknown): string {
+/**
+ * The text on one line, without control characters; '' for a value that is no string.
+ * @param most largest length in UTF-16 code units; a longer text is cut and ends in `…`
+ */
+export function oneLine(value: unknown, most = maxLength): string {
   if (typeof value !== 'string') return '';
   const plain = value
-    .slice(0, maxLength * 2)
+    .slice(0, most * 2)
     .replaceAll(/[\p{C}\s]+/gu, ' ')
     .trim();
-  return shortened(plain, maxLength);
+  return shortened(plain, most);
 }

@@ -8,6 +8,7 @@ test('a text as long as allowed stays, and a longer one ends in an ellipsis', ()
     ['', 'abc', 'abcd', 'abcde'].map((text) => shortened(text, 4)),
     ['', 'abc', 'abcd', 'abc…'],
   );
+  assert.equal(shortened('äöü', 3), 'äöü', 'lengths are those of characters, not of bytes');
 });
 
 test('no character is cut in two, so that a shortened text is valid UTF-8', () => {

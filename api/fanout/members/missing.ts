@@ -10,7 +10,6 @@ import { readWhole } from '../../../routing/members/member-call.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import { refusedImpersonation, warningHeader } from '../../../routing/forward/warning.ts';
 import { statusObject } from '../../../request/answer/status.ts';
-import { shortened } from '../../../lib/text/shortened.ts';
 
 /** A cluster from which there is no usable answer, and why. */
 export interface Missing {
@@ -49,7 +48,7 @@ export function missingByError(cluster: string, error: unknown): Missing {
   // When the hub cannot be asked, it is unknown what the caller may do. So the whole request fails, not just the part
   // for this cluster.
   if (error.code === 'HUB_UNAVAILABLE') throw error;
-  const message = shortened(oneLine(error.message), maxMessageLength);
+  const message = oneLine(error.message, maxMessageLength);
   return { cluster, code: error.status, reason: error.reason, message, warnings: [] };
 }
 
@@ -68,7 +67,7 @@ export async function missingByAnswer(cluster: string, answer: MemberAnswer): Pr
     cluster,
     code: answer.status,
     reason: reason.slice(0, 100) || 'Unknown',
-    message: shortened(oneLine((isStatus && message) || `it answered with status ${answer.status}`), maxMessageLength),
+    message: oneLine((isStatus && message) || `it answered with status ${answer.status}`, maxMessageLength),
     warnings: answer.status === 403 ? refusedImpersonation(cluster, body) : [],
   };
 }
