@@ -45,11 +45,18 @@ test('a question gives up on a cluster that does not answer, and its reviews go 
   clock.ms += 12_000;
   open[0]!.resolve({ grant: 'all', untilMs: clock.ms - 2_000 });
   await settled();
-  assert.deepEqual(await list(cluster('slow'), 'jane'), { grant: 'all', untilMs: clock.ms + answerCountsMs });
+  assert.deepEqual(await list(cluster('slow'), 'jane'), { grant: 'all', untilMs: clock.ms + answerCountsMs / 2 });
   assert.equal(open.length, 1);
-  clock.ms += answerCountsMs;
+  clock.ms += answerCountsMs - 1;
+  const kept = { grant: 'all', untilMs: clock.ms + 1 };
+  assert.deepEqual(await list(cluster('slow'), 'jane'), kept, 'what was found late counts for ten seconds');
+  assert.equal(open.length, 2, 'and is asked for anew before they end');
+  open[1]!.reject(new GatewayError('MEMBER_UNAVAILABLE', 'gone'));
+  await settled();
+  assert.deepEqual(await list(cluster('slow'), 'jane'), kept);
+  clock.ms += 1;
   await assert.rejects(list(cluster('slow'), 'jane'), isLate);
-  assert.equal(open.length, 2, 'what was found late counts for ten seconds');
+  assert.equal(open.length, 3, 'then it counts no more');
 });
 
 test('what a cluster found late for one user, verb or type is not given to another', async () => {

@@ -49,30 +49,70 @@ const remembered = {
  * longer counts for ten seconds from their end. So an answer in it may be used until 40 seconds after it was asked for.
  */
 export function makePromptReviewer(reviewer: Reviewer, options: PromptReviewerOptions = {}): Reviewer {
-  const { waitMs = defaultWaitMs, now = () => performance.now() } = options;
-  const numberOf = makeIdentityNumbers();
-  const paces = makeRecent<Pace>({ maxEntries: remembered.maxEntries });
-  const decidedLate = makeRecent<TimedGrant>(remembered);
+  return new PromptReviewer(reviewer, options);
+}
 
-  const paceOf = (incarnation: string): Pace => {
-    let pace = paces.get(incarnation);
-    if (pace === undefined) {
-      pace = { deciding: new Map(), gate: makeGate(decidedAtOnce), isSlow: false, failure: undefined, retryAtMs: 0 };
-      paces.set(incarnation, pace);
-    }
-    return pace;
-  };
+type Question = Parameters<Reviewer['grant']>;
 
-  const decide = async (pace: Pace, key: string, ...question: Parameters<Reviewer['grant']>): Promise<TimedGrant> => {
-    const startedAtMs = now();
-    const byMs = startedAtMs + longestMs;
-    const [asked, ...about] = question;
+class PromptReviewer implements Reviewer {
+  readonly #reviewer: Reviewer;
+  readonly #waitMs: number;
+  readonly #now: () => number;
+  readonly #numberOf = makeIdentityNumbers();
+  /** By incarnation. */
+  readonly #paces = makeRecent<Pace>({ maxEntries: remembered.maxEntries });
+  readonly #decidedLate = makeRecent<TimedGrant>(remembered);
+
+  constructor(reviewer: Reviewer, options: PromptReviewerOptions) {
+    this.#reviewer = reviewer;
+    this.#waitMs = options.waitMs ?? defaultWaitMs;
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  async grant(...question: Question): Promise<TimedGrant> {
+    const [asked, identity, verb, type] = question;
+    const { group, resource, namespaced = null } = type;
+    const key = JSON.stringify([this.#numberOf(identity), asked.incarnation, verb, group, resource, namespaced]);
+    const pace = this.#paceOf(asked.incarnation);
+    const late = this.#decidedLate.get(key);
+    const leftMs = late === undefined ? 0 : late.untilMs - this.#now();
+    // It is decided anew after half of its time, so that the rows of a slow cluster do not come and go.
+    const renewMs = answerCountsMs / 2;
+    if (late !== undefined && leftMs > renewMs) return { grant: late.grant, untilMs: late.untilMs - renewMs };
     try {
-      const found = await pace.gate.run(nothingAborts, () => reviewer.grant({ ...asked, byMs }, ...about));
-      const endedAtMs = now();
-      if (endedAtMs - startedAtMs > waitMs) {
-        const kept = { grant: found.grant, untilMs: endedAtMs + answerCountsMs };
-        decidedLate.set(key, kept);
+      const deciding = this.#begin(pace, key, question);
+      // A slow cluster gets no time, but a grant that follows from remembered answers needs none.
+      if (await within(pace.isSlow || leftMs > 0 ? 0 : this.#waitMs, deciding)) return await deciding;
+    } catch (error) {
+      if (leftMs <= 0) throw error;
+    }
+    if (late !== undefined && leftMs > 0) return late;
+    pace.isSlow = true;
+    throw unansweredYet(asked.record);
+  }
+
+  /** Begins to decide a grant, unless it is being decided. @throws the last failure, or MEMBER_TIMEOUT when too busy */
+  #begin(pace: Pace, key: string, question: Question): Promise<TimedGrant> {
+    if (this.#now() < pace.retryAtMs) throw pace.failure;
+    let deciding = pace.deciding.get(key);
+    if (deciding === undefined) {
+      if (pace.isSlow && pace.deciding.size >= decidedAtOnce) throw unansweredYet(question[0].record);
+      deciding = this.#decide(pace, key, question);
+      deciding.catch(() => undefined);
+      pace.deciding.set(key, deciding);
+    }
+    return deciding;
+  }
+
+  async #decide(pace: Pace, key: string, [asked, ...about]: Question): Promise<TimedGrant> {
+    const startedAtMs = this.#now();
+    const byMs = startedAtMs + longestMs;
+    const isLate = (): boolean => this.#now() - startedAtMs > this.#waitMs;
+    try {
+      const found = await pace.gate.run(nothingAborts, () => this.#reviewer.grant({ ...asked, byMs }, ...about));
+      if (isLate()) {
+        const kept = { grant: found.grant, untilMs: this.#now() + answerCountsMs };
+        this.#decidedLate.set(key, kept);
         return kept;
       }
       // Answers that were remembered say nothing about how quick the cluster is now.
@@ -81,36 +121,22 @@ export function makePromptReviewer(reviewer: Reviewer, options: PromptReviewerOp
     } catch (error) {
       // A grant that would take too many questions says nothing about how quick the cluster is.
       const isOfCluster = !(error instanceof GatewayError && error.code === 'CLUSTER_UNUSABLE');
-      if (isOfCluster && now() - startedAtMs > waitMs) {
+      if (isOfCluster && isLate()) {
         pace.failure = error;
-        pace.retryAtMs = now() + retryMs;
+        pace.retryAtMs = this.#now() + retryMs;
       }
       throw error;
     } finally {
       pace.deciding.delete(key);
     }
-  };
+  }
 
-  return {
-    async grant(asked, identity, verb, type) {
-      const { incarnation, record } = asked;
-      const { group, resource, namespaced = null } = type;
-      const key = JSON.stringify([numberOf(identity), incarnation, verb, group, resource, namespaced]);
-      const late = decidedLate.get(key);
-      if (late !== undefined && now() < late.untilMs) return late;
-      const pace = paceOf(incarnation);
-      if (now() < pace.retryAtMs) throw pace.failure;
-      let deciding = pace.deciding.get(key);
-      if (deciding === undefined) {
-        if (pace.isSlow && pace.deciding.size >= decidedAtOnce) throw unansweredYet(record);
-        deciding = decide(pace, key, asked, identity, verb, type);
-        pace.deciding.set(key, deciding);
-      }
-      // A slow cluster gets no time, but a grant that follows from remembered answers needs none.
-      if (await within(pace.isSlow ? 0 : waitMs, deciding)) return deciding;
-      pace.isSlow = true;
-      deciding.catch(() => undefined);
-      throw unansweredYet(record);
-    },
-  };
+  #paceOf(incarnation: string): Pace {
+    let pace = this.#paces.get(incarnation);
+    if (pace === undefined) {
+      pace = { deciding: new Map(), gate: makeGate(decidedAtOnce), isSlow: false, failure: undefined, retryAtMs: 0 };
+      this.#paces.set(incarnation, pace);
+    }
+    return pace;
+  }
 }
