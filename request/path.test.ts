@@ -84,6 +84,7 @@ test('the aggregated form names the same cluster and path', () => {
     path: '/api/v1/pods/',
     segments: ['api', 'v1', 'pods'],
     prefix: '/apis/gateway.portcullis.io/v1alpha1/clusters/m1/proxy',
+    hasOwnOrigin: false,
   });
 });
 

@@ -74,6 +74,11 @@ export type Surface =
        * a host name of its own.
        */
       readonly prefix: string;
+      /**
+       * Whether the request came to a host name of this cluster alone. Otherwise its answers share the origin of the
+       * gateway and of all other clusters in a browser.
+       */
+      readonly hasOwnOrigin: boolean;
     };
 
 const health: ReadonlySet<string> = new Set(['livez', 'readyz', 'healthz']);
@@ -94,6 +99,7 @@ export function route(target: ParsedTarget, hostCluster: string | undefined): Su
       path: target.path,
       segments,
       prefix: '',
+      hasOwnOrigin: true,
     };
   }
   const first = segments[0];
@@ -121,7 +127,7 @@ export function namesEveryCluster(surface: Surface): surface is Extract<Surface,
     surface.kind === 'member' &&
     surface.cluster === '*' &&
     surface.outer.group === gatewayGroup &&
-    surface.prefix !== ''
+    !surface.hasOwnOrigin
   );
 }
 
@@ -197,6 +203,7 @@ function subresourceBehind(target: ParsedTarget, index: IndexSurface): Surface |
     path: target.path.slice(start),
     segments,
     prefix,
+    hasOwnOrigin: false,
   };
 }
 
@@ -222,5 +229,6 @@ function member(target: ParsedTarget, nameAt: number, outer: OuterResource): Sur
     path: path === '' ? '/' : path,
     segments: target.segments.slice(proxyAt + 1),
     prefix,
+    hasOwnOrigin: false,
   };
 }

@@ -17,11 +17,11 @@ const inertType = /^application\/(?:json|yaml|vnd\.kubernetes\.protobuf)(?:;[^,]
  * of its own, it has its own origin and its answers are never sandboxed.
  */
 export function sandboxes({
-  prefix,
+  hasOwnOrigin,
   segments,
-}: Pick<Extract<Surface, { kind: 'member' }>, 'prefix' | 'segments'>): (answer: SandboxedBy) => boolean {
+}: Pick<Extract<Surface, { kind: 'member' }>, 'hasOwnOrigin' | 'segments'>): (answer: SandboxedBy) => boolean {
   return ({ contentType, asksForMore }) =>
-    prefix !== '' && (asksForMore || !inertType.test(contentType) || applicationOffset(segments) >= 0);
+    !hasOwnOrigin && (asksForMore || !inertType.test(contentType) || applicationOffset(segments) >= 0);
 }
 
 type SandboxedBy = Pick<RelayedHeaders, 'contentType' | 'asksForMore'>;

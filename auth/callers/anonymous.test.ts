@@ -36,6 +36,8 @@ test('whoever sends nothing is system:anonymous, on the exact paths alone where 
   assert.equal(await nameFor(request('/version'), ['/version']), 'system:anonymous');
   for (const path of ['/version/', '/Version', '/versionx', '/', ''])
     assert.equal(await nameFor(request(path), ['/version']), 'UNAUTHENTICATED');
+  const { path: _, ...onClusterHost } = request('');
+  for (const paths of [['/version'], ['']]) assert.equal(await nameFor(onClusterHost, paths), 'UNAUTHENTICATED');
 });
 
 test('with an Authorization header of any kind, or after an error of another authenticator, nobody is anonymous', async () => {

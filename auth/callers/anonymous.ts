@@ -26,8 +26,8 @@ const anonymous = makeUser({ name: anonymousName, groups: [unauthenticatedGroup]
 export function makeAnonymousAuthenticator(config: () => AnonymousConfig): Authenticator {
   return (request) => {
     const { enabled, paths } = config();
-    if (!enabled || (paths.length > 0 && !paths.includes(request.path ?? ''))) return undefined;
-    return hasCredential(request) ? undefined : anonymous;
+    const isOpen = paths.length === 0 || (request.path !== undefined && paths.includes(request.path));
+    return enabled && isOpen && !hasCredential(request) ? anonymous : undefined;
   };
 }
 

@@ -22,8 +22,8 @@ export interface AuthenticationRequest {
    */
   readonly authority?: string;
   /**
-   * Path of the request on the gateway; '' when the host name selects a cluster, because the path is then one of that
-   * cluster.
+   * Path of the request on the gateway; undefined when the host name selects a cluster, because the path is then one of
+   * that cluster.
    */
   readonly path?: string;
 }

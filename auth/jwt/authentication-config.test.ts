@@ -236,6 +236,8 @@ test('issuers and discovery addresses are unique; conditions need anonymous requ
     faults(file([], { anonymous: { enabled: false, conditions: [{ path: '/x' }] } })),
     /enabled should be set to true/,
   );
+  for (const path of ['', 'version', ' /version'])
+    assert.match(faults(file([], { anonymous: { enabled: true, conditions: [{ path }] } })), /must begin with a slash/);
   assert.match(faults(file([], { kind: 'AuthorizationConfiguration' })), /kind: must be "AuthenticationConfiguration"/);
   assert.match(faults(file([], { apiVersion: 'v1' })), /apiVersion: must be/);
   assert.match(

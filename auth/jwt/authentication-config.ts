@@ -43,6 +43,8 @@ const file = z
     const paths = anonymous?.conditions?.map(({ path }) => path) ?? [];
     if (anonymous?.enabled === false && paths.length > 0)
       report(['anonymous', 'conditions'], 'enabled should be set to true when conditions are defined');
+    for (const [i, path] of paths.entries())
+      if (!path.startsWith('/')) report(['anonymous', 'conditions', i, 'path'], 'must begin with a slash');
     return { jwt, anonymous: anonymous === undefined ? undefined : { enabled: anonymous.enabled, paths } };
   });
 

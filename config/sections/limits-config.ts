@@ -36,10 +36,11 @@ export interface LimitsConfig {
   readonly queueTimeoutMs: number;
   /**
    * Maximum number of open watches, logs, upgraded connections and proxied services: of all users together, of one
-   * user, of one cluster.
+   * user, of one user to one cluster, of one cluster. A watch of many clusters counts once for each of them.
    */
   readonly streams: number;
   readonly userStreams: number;
+  readonly userClusterStreams: number;
   readonly clusterStreams: number;
   /** Requests per second of one user (`userQps`), and how many may come at once (`userBurst`). Infinity: no limit. */
   readonly userQps: number;
@@ -81,6 +82,7 @@ export const limitSettings = {
   },
   maxStreams: { kind: limit, default: 30_000, text: 'open watches, logs and upgraded connections' },
   maxUserStreams: { kind: limit, default: 10_000, text: 'open streams of one user' },
+  maxUserClusterStreams: { kind: limit, default: 2_048, text: 'open streams of one user to one cluster' },
   maxClusterStreams: { kind: limit, default: 4_096, text: 'open streams of one cluster' },
   userQps: { kind: limit, default: 0, text: 'requests of one user a second' },
   userBurst: { kind: whole(), otherwise: 'twice `userQps`', text: 'requests of one user at once' },
@@ -114,6 +116,7 @@ export const countSettings = {
   userQueued: 'maxUserRequestsQueued',
   streams: 'maxStreams',
   userStreams: 'maxUserStreams',
+  userClusterStreams: 'maxUserClusterStreams',
   clusterStreams: 'maxClusterStreams',
   connections: 'maxConnections',
   addressConnections: 'maxAddressConnections',

@@ -16,6 +16,9 @@ export interface UserEntry {
   readonly maxInCluster: number;
   readonly bucket: TokenBucket | undefined;
   readonly maxStreams: number;
+  /** The user's open streams to each cluster that has any, by the cluster's name; upgrades count as streams, too. */
+  readonly streamsIn: Map<string, { streams: number; upgrades: number }>;
+  readonly maxStreamsInCluster: number;
   readonly maxQueued: number;
   streams: number;
   /** Number of the user's requests that wait in any queue. */
@@ -73,6 +76,8 @@ export class AdmissionEntries {
       bucket:
         limits.userQps === Infinity ? undefined : new TokenBucket(limits.userQps, limits.userBurst, this.#nowMs()),
       maxStreams: Math.min(share, limits.userStreams),
+      streamsIn: new Map(),
+      maxStreamsInCluster: Math.min(share, limits.userClusterStreams),
       maxQueued: Math.min(share, limits.userQueued),
       streams: 0,
       queued: 0,

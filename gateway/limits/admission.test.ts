@@ -28,6 +28,7 @@ const noLimits = readLimitsConfig(
         'maxUserRequestsQueued',
         'maxStreams',
         'maxUserStreams',
+        'maxUserClusterStreams',
         'maxClusterStreams',
       ].map((name) => [name, 0]),
     ),
@@ -60,9 +61,9 @@ function setting(bounds: Partial<LimitsConfig>, nowMs = () => 0) {
       order.push(name);
       return 'in';
     },
-    stream(name: string, user: User = big, cluster = 'm1'): string {
+    stream(name: string, user: User = big, cluster = 'm1', isUpgrade = false): string {
       try {
-        admission.enterStream(user, cluster, inboundOf(name));
+        admission.enterStream(user, cluster, inboundOf(name), isUpgrade);
         return 'in';
       } catch (error) {
         return String((error as GatewayError).status);
@@ -224,6 +225,29 @@ test('streams are bounded for the gateway, a user and a cluster, and take no slo
   end('s1');
   assert.equal(stream('s8', makeUser({ name: 'third' }), 'm2'), 'in');
   assert.equal(await ask('short'), 'in');
+});
+
+test('no user can take all streams of a cluster, nor all its upgrades (ATT-34)', () => {
+  const { stream, end } = setting({ userClusterStreams: 600, clusterStreams: 800 });
+  const upgrades = Array.from({ length: 513 }, (_, i) => stream(`u${i}`, big, 'm1', true));
+  assert.deepEqual([upgrades.indexOf('429'), upgrades.length], [512, 513]);
+  const watches = Array.from({ length: 89 }, (_, i) => stream(`w${i}`));
+  assert.deepEqual([watches.indexOf('429'), watches.length], [88, 89]);
+  assert.equal(stream('exec', small, 'm1', true), 'in');
+  assert.equal(stream('other', big, 'm2', true), 'in', 'each cluster counts by itself');
+  end('u7');
+  assert.deepEqual([stream('again', big, 'm1', true), stream('one more')], ['in', '429']);
+});
+
+test('a watch of many clusters counts in each of them, and for its user and the gateway (ATT-34)', () => {
+  const { admission, stream } = setting({ streams: 6, userStreams: 4 });
+  assert.equal(stream('all', big, '*'), 'in');
+  const leave = ['m1', 'm2', 'm3'].map((cluster) => admission.enterMember(big, cluster, 'stream'));
+  assert.equal(admission.stats().inFlight.streams, 4);
+  assert.throws(() => admission.enterMember(big, 'm4', 'stream'), /too many streams of this user are open \(4\)/);
+  assert.deepEqual([stream('a', small), stream('b', small), stream('c', small)], ['in', 'in', '429']);
+  leave[0]!();
+  assert.equal(stream('c', small), 'in');
 });
 
 test('a rate lets a burst through, then so many a second, each user by itself, and says when to come back', async () => {

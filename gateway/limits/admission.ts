@@ -26,6 +26,12 @@ export interface AdmissionStats {
 /** Lets requests run, makes them wait, or refuses them, by the configured limits. */
 export type Admission = Pick<AdmissionControl, keyof AdmissionControl>;
 
+/**
+ * The most upgraded connections of one user to one cluster: half of those that the connections to a cluster allow
+ * (routing/pools/transport.ts), so that one user cannot take them all.
+ */
+const mostUpgradesOfUser = 512;
+
 /** Decides about the requests of one gateway process. */
 export class AdmissionControl {
   readonly #limits: LimitsConfig;
@@ -88,56 +94,21 @@ export class AdmissionControl {
    * when that would be.
    * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
    */
-  enterStream(user: User, cluster: string, inbound: Inbound): void {
-    const limits = this.#limits;
-    const entry = this.#entries.user(user);
-    this.#checkUser(entry);
-    const member = this.#entries.cluster(cluster);
-    if (this.#streams >= limits.streams) {
-      throw this.#refuse(
-        'streams',
-        `too many streams (watches, logs, exec) are open at this gateway (${limits.streams}); try again later`,
-      );
-    }
-    if (entry.streams >= entry.maxStreams) {
-      throw this.#refuse(
-        'streams',
-        `too many streams of this user are open (${entry.maxStreams}): close some watches, logs or exec sessions`,
-      );
-    }
-    if (cluster !== '' && member.streams >= limits.clusterStreams) {
-      throw this.#refuse(
-        'streams',
-        `too many streams (watches, logs, exec) to cluster "${cluster}" are open (${limits.clusterStreams}); try again later`,
-        cluster,
-      );
-    }
-    this.#streams += 1;
-    entry.streams += 1;
-    member.streams += 1;
-    inbound.onClose(() => {
-      this.#streams -= 1;
-      entry.streams -= 1;
-      member.streams -= 1;
-    });
+  enterStream(user: User, cluster: string, inbound: Inbound, isUpgrade = false): void {
+    this.#checkUser(this.#entries.user(user));
+    inbound.onClose(this.#countStream(user, cluster, isUpgrade));
   }
 
   /**
-   * Takes a slot of one cluster, for a request to many clusters that is running already. It never waits for the slot:
-   * otherwise two requests to many clusters could wait for each other's slots for ever.
+   * Takes a slot of one cluster, for a request to many clusters that is running already, or that the gateway has begun
+   * to answer itself. It never waits for the slot: otherwise two requests to many clusters could wait for each other's
+   * slots for ever.
    * @returns a function that frees the slot
    * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
    */
-  enterMember(user: User, cluster: string, isStream: boolean): () => void {
+  enterMember(user: User, cluster: string, kind: 'request' | 'stream' | 'upgrade'): () => void {
+    if (kind !== 'request') return this.#countStream(user, cluster, kind === 'upgrade');
     const member = this.#entries.cluster(cluster);
-    if (isStream) {
-      const { clusterStreams } = this.#limits;
-      if (member.streams >= clusterStreams) {
-        throw this.#refuse('streams', `too many streams to it are open (${clusterStreams}); try again later`, cluster);
-      }
-      member.streams += 1;
-      return () => void (member.streams -= 1);
-    }
     const own = gateInCluster(this.#entries.user(user), cluster);
     if (!own.open || !member.gate.open) {
       throw this.#refuse('queue-full', 'too many requests to it are running; try again later', cluster);
@@ -148,6 +119,60 @@ export class AdmissionControl {
       member.gate.leave();
       own.leave();
     };
+  }
+
+  /** Counts a stream. @returns a function that ends it. @throws GatewayError TOO_MANY_REQUESTS when a limit is reached */
+  #countStream(user: User, cluster: string, isUpgrade: boolean): () => void {
+    const entry = this.#entries.user(user);
+    const member = this.#entries.cluster(cluster);
+    const inCluster = entry.streamsIn.get(cluster) ?? { streams: 0, upgrades: 0 };
+    this.#checkStreams(entry, cluster, member.streams, inCluster, isUpgrade);
+    const count = (by: 1 | -1): void => {
+      this.#streams += by;
+      entry.streams += by;
+      member.streams += by;
+      inCluster.streams += by;
+      if (isUpgrade) inCluster.upgrades += by;
+    };
+    count(1);
+    entry.streamsIn.set(cluster, inCluster);
+    return () => {
+      count(-1);
+      if (inCluster.streams === 0 && entry.streamsIn.get(cluster) === inCluster) entry.streamsIn.delete(cluster);
+    };
+  }
+
+  #checkStreams(
+    { streams, maxStreams, maxStreamsInCluster }: UserEntry,
+    cluster: string,
+    clusterStreams: number,
+    inCluster: { readonly streams: number; readonly upgrades: number },
+    isUpgrade: boolean,
+  ): void {
+    const limits = this.#limits;
+    const to = `to cluster "${cluster}"`;
+    if (this.#streams >= limits.streams) {
+      throw this.#refuse(
+        'streams',
+        `too many streams (watches, logs, exec) are open at this gateway (${limits.streams}); try again later`,
+      );
+    }
+    const close = 'close some watches, logs or exec sessions';
+    if (streams >= maxStreams)
+      throw this.#refuse('streams', `too many streams of this user are open (${maxStreams}): ${close}`);
+    if (cluster === '') return;
+    if (inCluster.streams >= maxStreamsInCluster) {
+      const why = `too many streams of this user ${to} are open (${maxStreamsInCluster}): ${close}`;
+      throw this.#refuse('streams', why, cluster);
+    }
+    if (isUpgrade && inCluster.upgrades >= mostUpgradesOfUser) {
+      const why = `too many exec sessions and other upgraded connections of this user ${to} are open (${mostUpgradesOfUser})`;
+      throw this.#refuse('streams', why, cluster);
+    }
+    if (clusterStreams >= limits.clusterStreams) {
+      const why = `too many streams (watches, logs, exec) ${to} are open (${limits.clusterStreams}); try again later`;
+      throw this.#refuse('streams', why, cluster);
+    }
   }
 
   /** Refuses all new requests with this message, because memory is short; undefined lets requests in again. */

@@ -46,15 +46,19 @@ export async function askLive(
 }
 
 /**
- * Runs the last steps of the chain (from `locate` on) for a request that was authorized already: sends it to the
- * cluster of its surface and relays the answer.
- * @throws GatewayError (rejects), always before any byte was sent
+ * Runs the last steps of the chain (from `locate` on) for a request that was authorized already: counts it against the
+ * limits of the cluster of its surface, sends it there and relays the answer. The chain itself has counted it as a
+ * request that the gateway answers.
+ * @throws GatewayError (rejects), always before any byte was sent; TOO_MANY_REQUESTS when a limit is reached
  */
 export async function sendToCluster(
   dispatched: Dispatched,
   dependencies: ChainDependencies,
   identity: IdentityMode,
 ): Promise<void> {
+  const { inbound, observation, surface, upgrade, user } = dispatched;
+  const kind = upgrade !== undefined ? 'upgrade' : observation.longRunning ? 'stream' : 'request';
+  inbound.onClose(dependencies.admission.enterMember(user, surface.cluster, kind));
   const located = await locate(dispatched, dependencies);
   if (identity === 'self') await forwardAsSelf(located, dependencies);
   else await forward(impersonate(located, dependencies), dependencies);
@@ -70,6 +74,7 @@ export function liveSurface(cluster: string, path: string): Extract<Surface, { k
     outer: clustersResource,
     path,
     segments: parseTarget(path).segments,
-    prefix: '',
+    prefix: `/clusters/${cluster}/proxy`,
+    hasOwnOrigin: false,
   };
 }

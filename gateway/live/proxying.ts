@@ -54,10 +54,10 @@ export async function askOwner(
   const { prefix, segments, path } = proxying;
   state.observation.cluster = name;
   const body = await rewrittenBody(state, info, name);
-  enter(state, spec, dependencies);
+  followRight(state, spec);
   const dispatched: Dispatched = {
     ...state,
-    surface: { kind: 'member', cluster: name, outer: clustersResource, path, segments, prefix },
+    surface: { kind: 'member', cluster: name, outer: clustersResource, path, segments, prefix, hasOwnOrigin: false },
     info,
     authorizedCluster: { name, uid, labels },
     body,
@@ -110,15 +110,9 @@ async function rewrittenBody(
   return asInCluster(await readBody(inbound, mostObjectBytes), cluster);
 }
 
-/**
- * Counts the request against the limits of the cluster until its exchange ends. For a stream, also checks regularly
- * that the caller may still use the cluster, and ends the stream when not.
- * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
- */
-function enter(state: Authorized, cluster: ClusterSpec, { admission }: ChainDependencies): void {
-  const { inbound, observation, progress, user } = state;
-  const leave = admission.enterMember(user, cluster.name, observation.longRunning);
-  inbound.onClose(leave);
+/** For a stream, checks regularly that the caller may still use the cluster, and ends the stream when not. */
+function followRight(state: Authorized, cluster: ClusterSpec): void {
+  const { inbound, observation, progress } = state;
   if (!observation.longRunning) return;
   const forget = state.access!.follow(cluster, (reason) => {
     observation.error = reason;

@@ -15,7 +15,7 @@ export function admit(
   if (surface.kind === 'health') return state;
   const cluster = surface.kind === 'member' ? surface.cluster : '';
   if (state.observation.longRunning) {
-    admission.enterStream(user, cluster, inbound);
+    admission.enterStream(user, cluster, inbound, state.upgrade !== undefined);
     return state;
   }
   const waiting = admission.enter(user, cluster, isMutating(state.info.verb), inbound);

@@ -24,7 +24,7 @@ export function authenticationRequest({ inbound, host, peer, surface, target }: 
   const { certificates, tlsAuthorized } = peer;
   // When a cluster has a host name of its own, paths on the cluster look like the gateway's own paths. So
   // authenticators do not get the path of such a request.
-  const path = surface.kind === 'member' && surface.prefix === '' ? '' : target.path;
+  const path = surface.kind === 'member' && surface.hasOwnOrigin ? {} : { path: target.path };
   const rawHeaders = inbound.headers;
-  return { rawHeaders, peerCertificates: certificates, tlsAuthorized, connection: peer, authority: host, path };
+  return { rawHeaders, peerCertificates: certificates, tlsAuthorized, connection: peer, authority: host, ...path };
 }

@@ -76,3 +76,17 @@ test('a trip by the probe lasts until something succeeds', () => {
   breaker.succeed();
   breaker.enter();
 });
+
+test('what a caller or this gateway is the cause of closes no cluster for the others (ATT-67)', () => {
+  const { breaker, pass } = withClock();
+  for (const code of ['MEMBER_OVERLOADED', 'MEMBER_CREDENTIAL', 'CLUSTER_UNUSABLE', 'BAD_REQUEST'] as const) {
+    for (let i = 0; i < 5; i++) breaker.fail(new GatewayError(code, 'too many upgrades are open'));
+    assert.equal(breaker.state, 'closed', code);
+  }
+  for (let i = 0; i < 3; i++) breaker.fail(refused);
+  pass(100);
+  breaker.enter();
+  breaker.fail(new GatewayError('MEMBER_OVERLOADED', 'too many upgrades are open'));
+  breaker.enter();
+  assert.equal(breaker.state, 'half-open', 'the next request is the test');
+});

@@ -2,7 +2,19 @@
 // open before a request may try the cluster again. It opens after one connect timeout, after three failed connects in a
 // row, or when the probe gets no answer. Only connect failures count: a member that answers 500 is alive, and a client
 // that disconnects says nothing about the member.
-import { GatewayError } from '../../model/errors.ts';
+import { GatewayError, type ErrorCode } from '../../model/errors.ts';
+
+/**
+ * Errors which say that no connection could be opened. Others, such as a refused credential or too many waiting
+ * requests, occur on this side, and a caller could cause them to close the cluster for everybody.
+ */
+export const connectFaults: ReadonlySet<ErrorCode> = new Set([
+  'MEMBER_REFUSED',
+  'MEMBER_TIMEOUT',
+  'MEMBER_TLS',
+  'MEMBER_PROXY',
+  'MEMBER_UNAVAILABLE',
+]);
 
 /** Settings of a breaker; times in milliseconds. The breaker opens after `failuresToOpen` failed connects in a row. */
 export interface BreakerLimits {
@@ -24,7 +36,11 @@ export interface Breaker {
   enter(): void;
   /** Reports that a connection or an answer was received; closes the breaker. */
   succeed(): void;
-  /** Reports that connecting failed with this error. */
+  /**
+   * Reports that nothing was sent because of this error. It counts as a failed connect only when its code is one of
+   * {@link connectFaults}. Any other, such as a full pool of connections or a credential that cannot be read, is as
+   * `forget()`.
+   */
   fail(error: GatewayError): void;
   /**
    * Reports that a request ended without showing whether the member can be reached, for example because the client
@@ -76,6 +92,10 @@ export function makeBreaker(
     openUntilMs = nowMs() + durationMs;
   };
 
+  const forget = (): void => {
+    if (state === 'half-open') open(0);
+  };
+
   return {
     get state() {
       return state;
@@ -94,6 +114,10 @@ export function makeBreaker(
       state = 'closed';
     },
     fail(error) {
+      if (!connectFaults.has(error.code)) {
+        forget();
+        return;
+      }
       last = error;
       failures += 1;
       if (state === 'half-open') {
@@ -103,9 +127,7 @@ export function makeBreaker(
         open(openMs);
       }
     },
-    forget() {
-      if (state === 'half-open') open(0);
-    },
+    forget,
     trip(error) {
       last = error;
       open(Number.POSITIVE_INFINITY);

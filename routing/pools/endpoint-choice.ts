@@ -3,8 +3,8 @@
 // credential, so when an endpoint refuses the credential, the others are not tried.
 import type { Socket } from 'node:net';
 import { GatewayError } from '../../model/errors.ts';
-import type { ErrorCode } from '../../model/errors.ts';
 import type { Endpoint } from '../../model/records.ts';
+import { connectFaults } from '../call/breaker.ts';
 import type { Call } from '../call/call.ts';
 import type { Protocols } from '../dial/connect.ts';
 import type { EndpointOrder } from './endpoint-order.ts';
@@ -25,18 +25,6 @@ export interface OpenedConnection {
   readonly member: MemberLabel;
   readonly request: UpstreamRequest;
 }
-
-/**
- * Errors after which the next endpoint is tried, since no connection could be opened. Other errors, such as a refused
- * credential or too many waiting requests, would occur at the other endpoints too.
- */
-const connectFaults: ReadonlySet<ErrorCode> = new Set([
-  'MEMBER_REFUSED',
-  'MEMBER_TIMEOUT',
-  'MEMBER_TLS',
-  'MEMBER_PROXY',
-  'MEMBER_UNAVAILABLE',
-]);
 
 const shortProtocols: Protocols = ['http/1.1'];
 

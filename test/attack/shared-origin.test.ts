@@ -136,3 +136,15 @@ test('no application of one cluster is reached under the name of all (ATT-50)', 
   assert.deepEqual(values('content-type'), ['application/json']);
   assert.doesNotMatch(body, /<script>/);
 });
+
+test('what the index asks a cluster for is sandboxed, too: its paths are on the shared origin (ATT-50)', async () => {
+  const metrics = '/apis/metrics.k8s.io/v1beta1/nodes';
+  for (const path of [
+    `/apis/clusterpedia.io/v1beta1/resources/clusters/m1${metrics}`,
+    `/apis/search.portcullis.io/v1alpha1/indexes/default/proxy/clusters/m1${metrics}`,
+  ]) {
+    assert.deepEqual(await policies(path, ['Content-Type: text/html']), ['sandbox'], path);
+    assert.deepEqual(await policies(path, ['Content-Type: application/json', 'Refresh: 0; url=/']), ['sandbox'], path);
+    assert.deepEqual(await policies(path, ['Content-Type: application/json']), [], path);
+  }
+});

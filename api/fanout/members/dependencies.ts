@@ -31,7 +31,7 @@ export interface FanoutDependencies {
      * @returns a function that frees the slot
      * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
      */
-    enterMember(user: User, cluster: string, isStream: boolean): () => void;
+    enterMember(user: User, cluster: string, kind: 'request' | 'stream'): () => void;
   };
   /**
    * Ends an open watch of a cluster when a change of the identity rules gives its user another identity in that

@@ -90,7 +90,7 @@ export function makeFanoutMembers(
     async ask(cluster, question) {
       const { longRunning } = question;
       const target = await locateJudged(cluster, access, dependencies);
-      const leave = dependencies.admission.enterMember(state.user, cluster.name, longRunning);
+      const leave = dependencies.admission.enterMember(state.user, cluster.name, longRunning ? 'stream' : 'request');
       const span = state.observation.trace?.toMember(question.headers, target.record.spec);
       try {
         const answer = await callMember(target, {

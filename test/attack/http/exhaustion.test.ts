@@ -271,3 +271,23 @@ test('memory that unread bodies take ends in 429, not in the end of the process,
   assert.doesNotMatch(await ready(), /new requests are refused/);
   assert.match(gateway.log(), /short of memory: new requests are refused/);
 });
+
+test('what the index asks a cluster for takes slots of the cluster as a request to it does (ATT-34)', async (t) => {
+  const site = await siteOf(t, { maxUserClusterRequestsInflight: 2 });
+  const member = site.members[0]!;
+  member.answer = () => undefined;
+  const path = '/apis/clusterpedia.io/v1beta1/resources/clusters/m1/apis/metrics.k8s.io/v1beta1/nodes';
+  const held: RawClient[] = [];
+  t.after(() => held.forEach((client) => client.close()));
+  for (let count = 0; count < 2; count += 1) {
+    const client = await openRaw(site);
+    held.push(client);
+    client.send(requestBytes(`GET ${path}`, [alice]));
+  }
+  await waitFor(() => member.requests.length === 2);
+  const third = await openRaw(site);
+  held.push(third);
+  third.send(requestBytes(`GET ${path}`, [alice]));
+  assert.equal((await third.answer()).status, 429);
+  assert.equal(member.requests.length, 2);
+});
