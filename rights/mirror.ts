@@ -12,6 +12,7 @@ import type { SubjectKey } from './rbac/rbac.ts';
 import { makeRbacView } from './rbac/rbac-view.ts';
 import type { RbacFeed, RbacKind, RbacView } from './rbac/rbac-view.ts';
 import type { RowScope } from '../query/scope/scope.ts';
+import { parseJson } from '../lib/json/parse-json.ts';
 
 /** The methods of a store that the mirror uses. */
 export type MirroredStore = Pick<
@@ -316,7 +317,7 @@ function putEntry(view: RbacFeed, { type, namespace, name, after }: LogEntry): I
 /** Parses an object of the store. Bytes that are not JSON become an empty object, which grants nothing. */
 function parse(raw: Uint8Array): unknown {
   try {
-    return JSON.parse(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8')) as unknown;
+    return parseJson(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8'));
   } catch {
     return {};
   }

@@ -3,6 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError } from '../../model/errors.ts';
 import type { ApiAnswer, ApiClient } from '../../kube/types.ts';
+import { parseJson } from '../../lib/json/parse-json.ts';
 
 /** The kinds of reviews that the gateway sends to a hub. */
 export type ReviewKind = 'TokenReview' | 'SubjectAccessReview';
@@ -71,7 +72,7 @@ function statusOf(kind: ReviewKind, { status: code, body }: ApiAnswer): Readonly
   if (code !== 200 && code !== 201) throw unavailable(`the hub answered a ${kind} with ${code}; try again`);
   let review: unknown;
   try {
-    review = JSON.parse(body.toString('utf8'));
+    review = parseJson(body.toString('utf8'));
   } catch (error) {
     throw unavailable(`the hub's answer to a ${kind} is not JSON`, error);
   }

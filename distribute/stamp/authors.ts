@@ -10,6 +10,7 @@ import { GatewayError } from '../../model/errors.ts';
 import { makeUser, type User } from '../../model/user.ts';
 import { conditionsOf, findCondition, generationOf, type Finding } from '../../kube/objects/conditions.ts';
 import { modifierAnnotation, type StampPolicy } from './stamp-policy.ts';
+import { parseJson } from '../../lib/json/parse-json.ts';
 
 /** A user of the hub, as the annotation names it. */
 export interface Modifier {
@@ -56,7 +57,7 @@ export function lastModifierOf(object: ApiObject): Modifier | { readonly fault: 
   const fault = `the annotation ${modifierAnnotation} is not what the hub's policy writes`;
   let stamp: unknown;
   try {
-    stamp = JSON.parse(text);
+    stamp = parseJson(text);
   } catch {
     return { fault };
   }

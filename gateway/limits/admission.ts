@@ -121,7 +121,7 @@ export class AdmissionControl {
     };
   }
 
-  /** Counts a stream. @returns a function that ends it. @throws GatewayError TOO_MANY_REQUESTS when a limit is reached */
+  /** Counts a stream; the returned function ends it. @throws GatewayError TOO_MANY_REQUESTS when a limit is reached */
   #countStream(user: User, cluster: string, isUpgrade: boolean): () => void {
     const entry = this.#entries.user(user);
     const member = this.#entries.cluster(cluster);
@@ -157,12 +157,15 @@ export class AdmissionControl {
         `too many streams (watches, logs, exec) are open at this gateway (${limits.streams}); try again later`,
       );
     }
-    const close = 'close some watches, logs or exec sessions';
-    if (streams >= maxStreams)
-      throw this.#refuse('streams', `too many streams of this user are open (${maxStreams}): ${close}`);
+    if (streams >= maxStreams) {
+      throw this.#refuse(
+        'streams',
+        `too many streams of this user are open (${maxStreams}): close some watches, logs or exec sessions`,
+      );
+    }
     if (cluster === '') return;
     if (inCluster.streams >= maxStreamsInCluster) {
-      const why = `too many streams of this user ${to} are open (${maxStreamsInCluster}): ${close}`;
+      const why = `too many streams of this user ${to} are open (${maxStreamsInCluster}): close some of them`;
       throw this.#refuse('streams', why, cluster);
     }
     if (isUpgrade && inCluster.upgrades >= mostUpgradesOfUser) {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { withApiVersions, withUid } from './api-versions.ts';
 import { MalformedAnswer } from './json-scan.ts';
+import { parseJson } from './parse-json.ts';
 
 const replaced = (text: string): string => withApiVersions(Buffer.from(text), 'g/v1', 'g/stored').toString();
 
@@ -17,7 +18,6 @@ test('versions are replaced at any depth, and every other byte stays as it was w
 });
 
 test('any JSON means the same as after parsing, replacing and printing it', () => {
-  // No key ends in a backslash: after one such object JSON.parse of Node 26.10 reads a key `"` of the next as `\`.
   const versions = fc.constantFrom('g/v1', 'g/stored', 'v1', 'apiVersion', '');
   const { tree } = fc.letrec((tie) => ({
     tree: fc.oneof(
@@ -26,7 +26,7 @@ test('any JSON means the same as after parsing, replacing and printing it', () =
       fc.integer(),
       fc.string({ unit: 'binary' }),
       fc.array(tie('tree'), { maxLength: 4 }),
-      fc.dictionary(fc.constantFrom('apiVersion', 'a', '"', '\\b', 'items'), tie('tree'), { maxKeys: 4 }),
+      fc.dictionary(fc.constantFrom('apiVersion', 'a', '"', '\\', '\\b', 'items'), tie('tree'), { maxKeys: 4 }),
     ),
   }));
   const versioned = (value: unknown): unknown => {
@@ -41,7 +41,7 @@ test('any JSON means the same as after parsing, replacing and printing it', () =
   };
   fc.assert(
     fc.property(tree, fc.constantFrom(undefined, 1), (value, indent) => {
-      assert.deepEqual(JSON.parse(replaced(JSON.stringify(value, undefined, indent))), versioned(value));
+      assert.deepEqual(parseJson(replaced(JSON.stringify(value, undefined, indent))), versioned(value));
     }),
   );
 });

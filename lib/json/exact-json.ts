@@ -1,6 +1,7 @@
 // Parses JSON without rounding large integers: they are bigints, which JSON.stringify prints with all their digits once
 // this module is loaded. A reviver that reads the source text takes several times as long as a plain parse, so it is
 // used only for text that has a long number.
+import { hasEscapedKey, parseEscaped, parseJson } from './parse-json.ts';
 
 declare global {
   interface BigInt {
@@ -37,13 +38,19 @@ const integer = /^-?\d+$/;
 export function parseExact(json: string | Uint8Array): unknown {
   const text =
     typeof json === 'string' ? json : Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8');
-  if (!mayBeRounded.test(text)) return JSON.parse(text) as unknown;
-  const exact = (_key: string, value: unknown, context: { readonly source?: string }): unknown => {
-    if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
-    if (!Number.isFinite(value)) throw new SyntaxError('a number that is too large');
-    return Number.isInteger(value) && integer.test(context.source ?? '') ? BigInt(context.source!) : value;
-  };
+  if (!mayBeRounded.test(text)) return parseJson(text);
+  if (hasEscapedKey(text)) return parseEscaped(text, exactNumber);
+  const exact = (_key: string, value: unknown, context: { readonly source?: string }): unknown =>
+    typeof value !== 'number' || Number.isSafeInteger(value) ? value : exactNumber(context.source ?? '');
   return JSON.parse(text, exact as (key: string, value: unknown) => unknown) as unknown;
+}
+
+/** The value of a JSON number; a bigint for an integer beyond 2^53. @throws SyntaxError when it is too large */
+function exactNumber(source: string): number | bigint {
+  const value = Number(source);
+  if (Number.isSafeInteger(value)) return value;
+  if (!Number.isFinite(value)) throw new SyntaxError('a number that is too large');
+  return Number.isInteger(value) && integer.test(source) ? BigInt(source) : value;
 }
 
 /** The value that {@link parseExact} returns; undefined when it throws. */

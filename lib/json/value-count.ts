@@ -2,6 +2,7 @@
 // on the bytes: 31 MB of `{},{},…` take seven seconds or more and 2 GB of memory, in one piece of work that nothing
 // else of the process can interrupt.
 import { byte, MalformedAnswer } from './json-scan.ts';
+import { parseJson } from './parse-json.ts';
 
 /**
  * The most values in one answer of a member cluster. No object can be written through a kube-apiserver that exceeds it:
@@ -44,7 +45,7 @@ export function refuseManyValues(json: Uint8Array, most: number = mostValues): v
 export function parseLimited(json: Uint8Array, most: number = mostValues): unknown {
   refuseManyValues(json, most);
   try {
-    return JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8')) as unknown;
+    return parseJson(Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8'));
   } catch {
     // The message of JSON.parse quotes the text, which may be a Secret.
     throw new MalformedAnswer('text that is not JSON');

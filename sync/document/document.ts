@@ -8,6 +8,7 @@ import { makeShape, ownAnnotations, type Slot } from './document-shape.ts';
 import { malformed } from '../../lib/json/json-scan.ts';
 import { DocumentPass, Repeated } from './document-pass.ts';
 import { refuseManyValues } from '../../lib/json/value-count.ts';
+import { parseJson } from '../../lib/json/parse-json.ts';
 
 /** How objects of one type of one cluster become rows. */
 export interface DocumentOptions {
@@ -114,7 +115,7 @@ function member(key: string, value: string): string {
 
 function labelsOf(text: string): RowWrite['labels'] {
   if (text === '' || text === 'null' || text === '{}') return [];
-  const labels = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  const labels = parseJson(text) as Readonly<Record<string, unknown>>;
   return Object.entries(labels).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
 }
 

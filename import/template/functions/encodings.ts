@@ -14,6 +14,7 @@ import {
   type Value,
 } from '../values/values.ts';
 import { fixed, type Functions } from './callable.ts';
+import { parseJson } from '../../../lib/json/parse-json.ts';
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
@@ -100,7 +101,7 @@ function jsonText(bytes: string, raw: boolean): string {
  */
 function fromJson(bytes: string): Value {
   try {
-    return withFloats(valueOf(JSON.parse(textOf(bytes))));
+    return withFloats(valueOf(parseJson(textOf(bytes))));
   } catch {
     return null;
   }
