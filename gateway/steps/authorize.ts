@@ -91,10 +91,14 @@ function accessOf(
   const { authorizer, streamReviews, clusters } = dependencies;
   const request = authenticationRequest(state);
   const { caller } = state;
-  const asAttribute = ({ name, uid, labels }: ClusterSpec): Attributes['cluster'] => ({ name, uid, labels });
+  // A watch of several clusters begins with a list in each, and lists again when a watch has expired.
+  const questionsAt = ({ name, uid, labels }: ClusterSpec): Attributes[] =>
+    questionsOn({ name, uid, labels }).flatMap((question) =>
+      question.verb === 'watch' ? [question, { ...question, verb: 'list' }] : [question],
+    );
   return {
     async mayReach(cluster) {
-      for (const question of questionsOn(asAttribute(cluster))) {
+      for (const question of questionsAt(cluster)) {
         const decision = authorizer.authorize(question);
         if (!(decision instanceof Promise ? await decision : decision).allowed) return false;
       }
@@ -104,7 +108,7 @@ function accessOf(
       if (streamReviews === undefined) return () => {};
       // Labels of the cluster may change while the stream is open, so each check uses the present labels.
       const now = (): ClusterSpec => clusters.get(cluster.name)?.spec ?? cluster;
-      const stream: ReviewedStream = { request, caller, questions: () => questionsOn(asAttribute(now())), end };
+      const stream: ReviewedStream = { request, caller, questions: () => questionsAt(now()), end };
       streamReviews.follow(stream);
       return () => streamReviews.forget(stream);
     },

@@ -55,6 +55,25 @@ export function rightsTests(): void {
       }
     });
 
+    test('a watch of every cluster begins with a list, so a right to watch alone opens no cluster', async (t) => {
+      const subjects = [{ kind: 'User', name: 'alice' }] as const;
+      for (const [verbs, asked] of [
+        [['watch'], []],
+        [['list'], []],
+        [['list', 'watch'], ['GET']],
+      ] as const) {
+        const rules = [{ subjects, verbs, apiGroups: [''], resources: ['secrets'] }];
+        const users = [{ token: 'alice-token', name: 'alice' }];
+        const own = await startSite({ members: 1, users, rules });
+        t.after(() => own.close());
+        const member = own.members[0]!;
+        member.answer = (request) => request.reply(403, ['Content-Type: application/json'], '{"kind":"Status"}');
+        const path = '/clusters/*/proxy/api/v1/secrets?watch=true&timeoutSeconds=1';
+        await exchange(own, requestBytes(`GET ${path}`, ['Authorization: Bearer alice-token']));
+        assert.deepEqual([...new Set(member.requests.map(({ method }) => method))], asked, verbs.join());
+      }
+    });
+
     test('a grant on the star without a grant on any cluster gives nothing and asks nobody', async () => {
       allow('*');
       const answer = await list();
