@@ -1,11 +1,14 @@
-// Entry point of this folder: elects a leader among all replicas, and executes works in the leader.
+// Entry point of this folder: elects a leader among all replicas. The leader executes works, and is the registration
+// agent of clusters without one.
 import type { ApiObject } from '../kube/types.ts';
 import { startReflector } from '../kube/reflector/reflector.ts';
 import { startLed } from '../controllers/leader/elected.ts';
 import type { LeaseFaults } from '../controllers/leader/lease-faults.ts';
 import { hashOfHub } from './inventory/applied-works.ts';
 import { manifestWorks } from './work/manifest-work.ts';
-import { isExecuted, managedClusters, Works, type WorkNumbers, type WorksOptions } from './works.ts';
+import { isExecuted, managedClusters } from './registration/chosen-clusters.ts';
+import { Registrations } from './registration/registrations.ts';
+import { Works, type WorkNumbers, type WorksOptions } from './works.ts';
 
 export interface ExecutorOptions extends Omit<WorksOptions, 'hubHash' | 'agentId'> {
   readonly lease: { readonly namespace: string; readonly name: string };
@@ -34,7 +37,17 @@ export function startWorkExecutor({ lease, hubUrl, agentId, ...options }: Execut
   const hubHash = hashOfHub(hubUrl);
   const mark = { hubHash, agentId: agentId ?? `portcullis-${hubHash.slice(0, 16)}` };
   const awaited = [{ type: manifestWorks, condition: 'Applied', choose: () => chosenWorks(options) }];
-  const led = startLed({ ...options, lease, what: 'works', awaited }, () => new Works({ ...options, ...mark }));
+  const led = startLed({ ...options, lease, what: 'works', awaited }, () => {
+    const works = new Works({ ...options, ...mark });
+    const registrations = new Registrations(options);
+    return {
+      numbers: () => works.numbers(),
+      close: () => {
+        registrations.close();
+        works.close();
+      },
+    };
+  });
   return { numbers: () => led.current()?.numbers(), close: () => led.close() };
 }
 

@@ -6,10 +6,9 @@ import type { ObjectChange } from '../kube/reflector/object-set.ts';
 import type { Reflector } from '../kube/reflector/reflector.ts';
 import type { ReflectorTiming } from '../kube/reflector/reflector-types.ts';
 import type { ClusterReader } from '../model/store.ts';
-import type { ClusterRecord } from '../model/records.ts';
 import { conditionsOf, findCondition, generationOf } from '../kube/objects/conditions.ts';
 import { makeObjectWriter } from '../kube/objects/object-writer.ts';
-import { isDeleting, type ResourceType } from '../kube/objects/objects.ts';
+import { isDeleting } from '../kube/objects/objects.ts';
 import { Controller } from '../controllers/controller.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import { historyAnnotation } from '../lib/work-history.ts';
@@ -19,9 +18,10 @@ import type { ExecutionRules, WorkSettings } from './cluster/settings.ts';
 import { makeRuleEvaluator } from './feedback/rule-evaluator.ts';
 import type { HubMark } from './inventory/applied-works.ts';
 import type { SessionParts } from './member/member-session.ts';
+import { isExecuted, managedClusters, recordOf } from './registration/chosen-clusters.ts';
 import { Authors } from './stamp/authors.ts';
 import { workStamp } from './stamp/work-stamp.ts';
-import { manifestWorks, ownPrefix } from './work/manifest-work.ts';
+import { manifestWorks } from './work/manifest-work.ts';
 import { readWork } from './work/work.ts';
 
 export interface WorksOptions
@@ -43,23 +43,6 @@ export interface WorksOptions
   readonly onApplied: (seconds: number) => void;
   readonly timing?: Partial<ReflectorTiming>;
 }
-
-export const managedClusters: ResourceType = {
-  group: 'cluster.open-cluster-management.io',
-  version: 'v1',
-  resource: 'managedclusters',
-};
-/**
- * Annotation of a ManagedCluster: with `"true"` the gateway executes its ManifestWorks; with `"false"` it does not,
- * although the ManagedCluster is in one of the configured sets.
- */
-const chosenAnnotation = `${ownPrefix}execute-works`;
-const setLabel = 'cluster.open-cluster-management.io/clusterset';
-/**
- * Sources of clusters that read ManagedClusters. A cluster of another source may have the same name by chance, and is
- * not the ManagedCluster.
- */
-const sources: ReadonlySet<string> = new Set(['ocm', 'cluster-gateway']);
 
 const missingPollMs = 10_000;
 
@@ -212,7 +195,7 @@ export class Works {
     const { connections, outgoing, onWrite, log, timing } = this.#options;
     const made = new ClusterExecutor({
       cluster: name,
-      record: () => this.#recordOf(name),
+      record: () => recordOf(this.#options.store, name),
       connections,
       outgoing,
       onWrite,
@@ -227,22 +210,6 @@ export class Works {
     });
     this.#executors.set(name, made);
   }
-
-  #recordOf(name: string): ClusterRecord | undefined {
-    const record = this.#options.store.get(name);
-    if (record === undefined || record.spec.originalName !== name) return undefined;
-    return sources.has(record.spec.source) ? record : undefined;
-  }
-}
-
-/** Whether the gateway executes the ManifestWorks of this ManagedCluster. */
-export function isExecuted(
-  { metadata: { labels = {}, annotations = {} } }: ApiObject,
-  clusterSets: readonly string[],
-): boolean {
-  const said = annotations[chosenAnnotation];
-  if (said !== undefined) return said === 'true';
-  return clusterSets.includes(labels[setLabel] ?? '');
 }
 
 function stateOf(work: ApiObject): keyof WorkNumbers['works'] {

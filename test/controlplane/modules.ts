@@ -209,7 +209,7 @@ export function goModules(): readonly GoModule[] {
       folder: 'clients/ocm',
       target: '.',
       ldflags: [],
-      programs: ['ocm-work-agent', 'ocm-work-hub', 'ocm-placement'],
+      programs: ['ocm-work-agent', 'ocm-work-hub', 'ocm-registration-hub', 'ocm-placement'],
       coldBuild: 'about 8 minutes on two cores',
       landing: false,
     },

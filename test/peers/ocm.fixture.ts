@@ -1,5 +1,6 @@
 // Components of Open Cluster Management beside a hub: its agent that executes ManifestWorks, the controllers of
-// ManifestWorks on the hub, and the scheduler of Placements. They are built from OCM's Go module at the first use.
+// ManifestWorks and of registration on the hub, and the scheduler of Placements. They are built from OCM's Go module at
+// the first use.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -37,6 +38,11 @@ export async function startWorkHub(hub: Member): Promise<Child> {
   return await startComponent('ocm-work-hub', hub.dir, hub.adminKubeconfig, [
     '--feature-gates=ManifestWorkReplicaSet=true,CleanUpCompletedManifestWork=true',
   ]);
+}
+
+/** The controllers that accept clusters, watch the Leases of their agents, and taint those whose agents are silent. */
+export async function startRegistrationHub(hub: Member): Promise<Child> {
+  return await startComponent('ocm-registration-hub', hub.dir, hub.adminKubeconfig, []);
 }
 
 /** The scheduler that makes PlacementDecisions from Placements. */

@@ -294,6 +294,16 @@ test('with joins it reads and deletes bootstrap Secrets where they are, writes t
   for (const [question, allowed] of table) assert.equal(await can(question), allowed, question);
 });
 
+test('with works it renews Leases of clusters, and no others', async () => {
+  await grant(14);
+  const lease = 'leases.coordination.k8s.io/managed-cluster-lease';
+  const status = 'managedclusters.cluster.open-cluster-management.io --subresource=status';
+  for (const question of [`watch ${lease} -A`, `patch ${lease} -n m1`, `patch ${status}`])
+    assert.equal(await can(question), true, question);
+  for (const question of [`delete ${lease} -n m1`, `patch ${lease}s -n m1`, `update ${status}`])
+    assert.equal(await can(question), false, question);
+});
+
 test('with tenants it writes the status of TenantBindings, and reads the policy about their author and no other', async () => {
   await grant(13);
   const policies = 'validatingadmissionpolicies.admissionregistration.k8s.io';

@@ -35,6 +35,14 @@ export const hubRules = [
     resourceNames: ['portcullis-last-modifier'],
     verbs: ['list', 'watch'],
   },
+  {
+    apiGroups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    resourceNames: ['managed-cluster-lease'],
+    verbs: ['list', 'watch', 'patch'],
+  },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
+  { apiGroups: ['cluster.open-cluster-management.io'], resources: ['managedclusters/status'], verbs: ['patch'] },
 ];
 /** The agent's account executes works without an executor, and nobody is asked: most tests install no policies. */
 const unasked = [

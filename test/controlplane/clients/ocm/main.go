@@ -1,6 +1,6 @@
 // Command ocm is one binary with the components of Open Cluster Management that tests run beside the gateway, chosen by
-// the name it is called with: the agent that executes ManifestWorks, the controllers of ManifestWorks on the hub, and
-// the scheduler of Placements. The commands are those of OCM's own programs with the same flags.
+// the name it is called with: the agent that executes ManifestWorks, the controllers of ManifestWorks and those of
+// registration on the hub, and the scheduler of Placements. The commands are those of OCM's own programs with the same flags.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"open-cluster-management.io/ocm/pkg/common/options"
 	"open-cluster-management.io/ocm/pkg/features"
 	placement "open-cluster-management.io/ocm/pkg/placement/controllers"
+	registration "open-cluster-management.io/ocm/pkg/registration/hub"
 	"open-cluster-management.io/ocm/pkg/version"
 	"open-cluster-management.io/ocm/pkg/work/hub"
 	"open-cluster-management.io/ocm/pkg/work/spoke"
@@ -25,13 +26,14 @@ import (
 
 func main() {
 	commands := map[string]func() *cobra.Command{
-		"ocm-work-agent": newWorkAgent,
-		"ocm-work-hub":   newWorkHub,
-		"ocm-placement":  newPlacement,
+		"ocm-work-agent":       newWorkAgent,
+		"ocm-work-hub":         newWorkHub,
+		"ocm-registration-hub": newRegistrationHub,
+		"ocm-placement":        newPlacement,
 	}
 	command, known := commands[filepath.Base(os.Args[0])]
 	if !known {
-		fmt.Fprintln(os.Stderr, "ocm: call me as ocm-work-agent, ocm-work-hub or ocm-placement")
+		fmt.Fprintln(os.Stderr, "ocm: call me as ocm-work-agent, ocm-work-hub, ocm-registration-hub or ocm-placement")
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(command()))
@@ -61,6 +63,19 @@ func newWorkHub() *cobra.Command {
 	common.AddFlags(command.Flags())
 	manager.AddFlags(command.Flags())
 	utilruntime.Must(features.HubMutableFeatureGate.Add(ocmfeature.DefaultHubWorkFeatureGates))
+	features.HubMutableFeatureGate.AddFlag(command.Flags())
+	return command
+}
+
+func newRegistrationHub() *cobra.Command {
+	common := options.NewOptions()
+	manager := registration.NewHubManagerOptions()
+	command := common.
+		NewControllerCommandConfig("registration-controller", version.Get(), manager.RunControllerManager, clock.RealClock{}).
+		NewCommandWithContext(context.Background())
+	common.AddFlags(command.Flags())
+	manager.AddFlags(command.Flags())
+	utilruntime.Must(features.HubMutableFeatureGate.Add(ocmfeature.DefaultHubRegistrationFeatureGates))
 	features.HubMutableFeatureGate.AddFlag(command.Flags())
 	return command
 }
