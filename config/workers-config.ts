@@ -44,7 +44,8 @@ export function refuseWithWorkers(config: Pick<Config, 'limits'>, workers: numbe
  */
 export function limitsOfWorker(limits: LimitsConfig, workers: number): LimitsConfig {
   const part = (bound: number): number => (bound === Infinity ? bound : Math.ceil(bound / workers));
-  const shared = Object.keys(countSettings) as (keyof typeof countSettings)[];
+  const counted = Object.keys(countSettings) as (keyof typeof countSettings)[];
+  const shared = [...counted, 'userClusterStreams'] as const;
   const parts = Object.fromEntries(shared.map((name) => [name, part(limits[name])]));
   return Object.freeze({ ...limits, ...parts, memoryBytes: Math.floor(limits.memoryBytes / (workers + 1)) });
 }

@@ -27,7 +27,7 @@ function targetIn(root: string, name: 'portcullis' | 'other', title: string): Ta
       return `${manifest.version} on Node ${process.version}`;
     },
     start: (site, _progress, watches) => {
-      const bounds = ['--max-cluster-streams', '--max-user-streams'];
+      const bounds = ['--max-cluster-streams', '--max-user-cluster-streams', '--max-user-streams'];
       const args = watches === undefined ? [] : bounds.flatMap((flag) => [flag, String(watches)]);
       return startPortcullis(site, site.member.kubeconfigFile, { args, root });
     },

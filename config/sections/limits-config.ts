@@ -82,8 +82,12 @@ export const limitSettings = {
   },
   maxStreams: { kind: limit, default: 30_000, text: 'open watches, logs and upgraded connections' },
   maxUserStreams: { kind: limit, default: 10_000, text: 'open streams of one user' },
-  maxUserClusterStreams: { kind: limit, default: 2_048, text: 'open streams of one user to one cluster' },
   maxClusterStreams: { kind: limit, default: 4_096, text: 'open streams of one cluster' },
+  maxUserClusterStreams: {
+    kind: limit,
+    otherwise: 'half of `maxClusterStreams`',
+    text: 'open streams of one user to one cluster',
+  },
   userQps: { kind: limit, default: 0, text: 'requests of one user a second' },
   userBurst: { kind: whole(), otherwise: 'twice `userQps`', text: 'requests of one user at once' },
   maxConnections: { kind: limit, default: 20_000, text: 'connections of clients' },
@@ -116,7 +120,6 @@ export const countSettings = {
   userQueued: 'maxUserRequestsQueued',
   streams: 'maxStreams',
   userStreams: 'maxUserStreams',
-  userClusterStreams: 'maxUserClusterStreams',
   clusterStreams: 'maxClusterStreams',
   connections: 'maxConnections',
   addressConnections: 'maxAddressConnections',
@@ -133,9 +136,11 @@ export function readLimitsConfig(written: Written, ownBytes: number = memoryOfPr
     written.fault('--user-burst', '--user-burst needs --user-qps');
   if (userQps !== Infinity && userBurst < 1)
     written.fault('--user-burst', 'must be at least 1, or no request would ever pass');
+  const { maxClusterStreams, maxUserClusterStreams = Math.ceil(maxClusterStreams / 2) } = given;
   const counts = Object.entries(countSettings).map(([name, setting]) => [name, given[setting]]);
   return Object.freeze({
     ...(Object.fromEntries(counts) as Record<keyof typeof countSettings, number>),
+    userClusterStreams: maxUserClusterStreams,
     queueTimeoutMs: given.requestQueueTimeout,
     userQps,
     userBurst,

@@ -28,7 +28,6 @@ const noLimits = readLimitsConfig(
         'maxUserRequestsQueued',
         'maxStreams',
         'maxUserStreams',
-        'maxUserClusterStreams',
         'maxClusterStreams',
       ].map((name) => [name, 0]),
     ),

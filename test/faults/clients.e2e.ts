@@ -30,7 +30,9 @@ const clientScale = Math.min(1, timeScale * 2);
 const clientEnvironment: Record<string, string> =
   clientScale === 1 ? {} : { PORTCULLIS_TEST_TIME_SCALE: String(clientScale) };
 /** All come from one address and go to one member. */
-const manyClients = ['--max-cluster-streams', '10000', '--max-address-connections', '10000'];
+const manyClients = ['--max-cluster-streams', '--max-user-cluster-streams', '--max-address-connections'].flatMap(
+  (flag) => [flag, '10000'],
+);
 /** What a client that takes nothing of a stream is given. */
 const lostMs = 60_000 * clientScale;
 let site: FaultSite;

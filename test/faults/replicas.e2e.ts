@@ -33,7 +33,10 @@ const requestsPerSecond = 100;
 const changeCount = isReal ? 16 : 40;
 const changeEveryMs = isReal ? 5_000 : 150;
 /** One person has all of them, to one cluster. */
-const limits = ['--max-cluster-streams', '--max-user-streams'].flatMap((flag) => [flag, String(watchCount * 2)]);
+const limits = ['--max-cluster-streams', '--max-user-cluster-streams', '--max-user-streams'].flatMap((flag) => [
+  flag,
+  String(watchCount * 2),
+]);
 /** How long a balancer may take to notice. */
 const noticedAfterMs = 300;
 const own = '/api/v1/namespaces/team-a/configmaps';
