@@ -85,3 +85,90 @@ test('an update that has set nothing below metadata is taken over whole', async 
     { ...updateOf('work-agent', { 'f:data': { 'f:k': {} } }), operation: 'Apply' },
   ]);
 });
+
+/** What is sent for a Deployment with `ignoreFields` for these pointers, after `live` was applied. */
+async function sentFor(manifest: JsonObject, live: JsonObject, jsonPointers: readonly string[]): Promise<JsonObject> {
+  const bodies: JsonObject[] = [];
+  const patch = async (_: unknown, { type, body }: JsonObject): Promise<JsonObject> => {
+    if (type === 'apply') return (bodies.push(body as JsonObject), live);
+    const [managers] = body as readonly JsonObject[];
+    const metadata = { ...(live['metadata'] as JsonObject), resourceVersion: '8', managedFields: managers!['value'] };
+    return { ...live, metadata };
+  };
+  const ignoreFields = [{ condition: 'OnSpokePresent', jsonPaths: [], jsonPointers, jqPathExpressions: [] }];
+  const task = {
+    objects: { patch },
+    object: { namespace: 'n', name: 'd' },
+    manifest,
+    strategy: { type: 'ServerSideApply', force: true, fieldManager: 'work-agent', ignoreFields },
+    ownership: { owner: owner('a'), wanted: true },
+  };
+  await applyServerSide(task as unknown as ApplyTask, live);
+  const [{ metadata, ...rest }, ...more] = bodies as [JsonObject, ...JsonObject[]];
+  assert.deepEqual(more, []);
+  return { ...rest, resourceVersion: (metadata as JsonObject)['resourceVersion'] };
+}
+
+const deployment = (spec: JsonObject, managedFields: readonly JsonObject[] = []): JsonObject => {
+  const metadata = { name: 'd', namespace: 'n' };
+  if (managedFields.length === 0) return { spec, metadata };
+  return { spec, metadata: { ...metadata, resourceVersion: '7', ownerReferences: [owner('a')], managedFields } };
+};
+
+test('an ignored field that the gateway still owns is sent as it is in the object, and another one is left out', async () => {
+  const manifest = deployment({ replicas: 3, minReadySeconds: 2 });
+  const spec = { replicas: 5, minReadySeconds: 1 };
+  const owned = updateOf('work-agent', { 'f:spec': { 'f:replicas': {}, 'f:minReadySeconds': {} } });
+  for (const [entry, sent, resourceVersion] of [
+    [{ ...owned, operation: 'Apply' }, { minReadySeconds: 2, replicas: 5 }, '7'],
+    // The gateway takes the fields of this update over first.
+    [owned, { minReadySeconds: 2, replicas: 5 }, '8'],
+    [{ ...owned, operation: 'Apply', fieldsV1: {} }, { minReadySeconds: 2 }, undefined],
+    [{ ...owned, operation: 'Apply', manager: 'other' }, { minReadySeconds: 2 }, undefined],
+  ] as const)
+    assert.deepEqual(await sentFor(manifest, deployment(spec, [entry]), ['/spec/replicas']), {
+      spec: sent,
+      resourceVersion,
+    });
+});
+
+test('ignored fields and items of lists are put back by the keys of their items, without what others own', async () => {
+  const manifest = deployment({
+    containers: [
+      { name: 'a', image: 'new' },
+      { name: 'b', image: 'new', ports: [{ port: 1 }] },
+    ],
+    labels: { own: 'new' },
+  });
+  const live = {
+    containers: [
+      { name: 'sidecar', image: 's' },
+      { name: 'b', image: 'b', ports: [{ port: 1, protocol: 'TCP', theirs: 1 }] },
+      { name: 'a', image: 'a', extra: 1 },
+    ],
+    labels: { own: 'live', theirs: 'x' },
+  };
+  const fieldsV1 = {
+    'f:spec': {
+      'f:containers': {
+        'k:{"name":"a"}': { '.': {}, 'f:name': {}, 'f:image': {} },
+        'k:{"name":"b"}': {
+          ...{ '.': {}, 'f:name': {}, 'f:image': {} },
+          'f:ports': { 'k:{"port":1,"protocol":"TCP"}': { '.': {}, 'f:port': {} } },
+        },
+      },
+      'f:labels': { 'f:own': {} },
+    },
+  };
+  const entry = { ...updateOf('work-agent', fieldsV1), operation: 'Apply' };
+  const sent = await sentFor(manifest, deployment(live, [entry]), [
+    ...['/spec/containers/1/ports', '/spec/containers/0', '/spec/labels'],
+  ]);
+  assert.deepEqual(sent['spec'], {
+    containers: [
+      { name: 'b', image: 'new', ports: [{ port: 1 }] },
+      { name: 'a', image: 'a' },
+    ],
+    labels: { own: 'live' },
+  });
+});

@@ -1,10 +1,12 @@
-// Applies one manifest by server-side apply. Once the object exists, the fields that `ignoreFields` names are left out.
+// Applies one manifest by server-side apply. Once the object exists, the fields that `ignoreFields` names are left out,
+// or sent as the object has them while the gateway owns them.
 import { fieldOf, isJsonObject, listAt, objectAt, textAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { MemberRefusal } from '../member/member-objects.ts';
 import { ApplyConflict } from './apply-fault.ts';
 import { hashOf } from '../work/content-hash.ts';
 import type { ApplyTask } from './desired.ts';
 import { withoutIgnored } from './ignore-fields.ts';
+import { appliedFields, withOwnedFields } from './owned-fields.ts';
 import { setOwner } from './owners.ts';
 
 /**
@@ -29,9 +31,9 @@ export async function applyServerSide(task: ApplyTask, live: JsonObject | undefi
     const hash = hashOf(fewer);
     if (live !== undefined && textAt(live, 'metadata', 'annotations', hashAnnotation) === hash)
       return await setOwner(objects, object, live, owning);
-    body = withAnnotation(live === undefined ? manifest : fewer, hash);
-  }
-  if (live !== undefined) await takeFields(task, live);
+    const taken = live === undefined ? undefined : await takeFields(task, live);
+    body = withAnnotation(taken === undefined ? manifest : leavingAlone(task, manifest, fewer, taken), hash);
+  } else if (live !== undefined) await takeFields(task, live);
   try {
     const { fieldManager, force } = strategy;
     const applied = await objects.patch(object, { type: 'apply', fieldManager, force, body });
@@ -40,6 +42,18 @@ export async function applyServerSide(task: ApplyTask, live: JsonObject | undefi
     if (isFieldConflict(error)) throw new ApplyConflict(error.message);
     throw error;
   }
+}
+
+/**
+ * The manifest without its ignored fields, but with those that the gateway still owns as they are in the object. The
+ * resourceVersion has the member refuse the apply if somebody has changed them since the read.
+ */
+function leavingAlone({ strategy }: ApplyTask, manifest: JsonObject, fewer: JsonObject, live: JsonObject): JsonObject {
+  const owned = appliedFields(live, strategy.fieldManager);
+  const made = withOwnedFields(manifest, fewer, live, owned) as JsonObject;
+  if (made === fewer) return fewer;
+  const resourceVersion = fieldOf(live, 'metadata', 'resourceVersion');
+  return { ...made, metadata: { ...objectAt(made, 'metadata'), resourceVersion } };
 }
 
 function isFieldConflict(error: unknown): error is MemberRefusal {
@@ -51,18 +65,19 @@ function isFieldConflict(error: unknown): error is MemberRefusal {
  * server-side apply. Otherwise a field that is later removed from the manifest would stay in the object. Owner
  * references and finalizers stay with who has set them: those of another work are in such an update, too, and the apply
  * would remove what its manifest does not have.
+ * @returns the object as it is afterwards
  */
-async function takeFields({ objects, object, strategy }: ApplyTask, live: JsonObject): Promise<void> {
+async function takeFields({ objects, object, strategy }: ApplyTask, live: JsonObject): Promise<JsonObject> {
   const entries = listAt(live, 'metadata', 'managedFields').filter(isJsonObject);
   const { fieldManager } = strategy;
-  if (entries.some(({ manager, operation }) => manager === fieldManager && operation === 'Apply')) return;
+  if (entries.some(({ manager, operation }) => manager === fieldManager && operation === 'Apply')) return live;
   const isEarlier = ({ manager, operation, subresource }: JsonObject): boolean =>
     operation === 'Update' &&
     (subresource ?? '') === '' &&
     (manager === fieldManager || earlierManagers.has(String(manager)));
   const earlier = entries.filter(isEarlier);
   const [first] = earlier;
-  if (first === undefined) return;
+  if (first === undefined) return live;
   const fieldsV1 = earlier.reduce<JsonObject>((all, entry) => joined(all, divided(entry).own), {});
   const left = earlier.flatMap((entry) => {
     const { shared } = divided(entry);
@@ -75,7 +90,7 @@ async function takeFields({ objects, object, strategy }: ApplyTask, live: JsonOb
     // The patch fails if the object has changed since it was read.
     { op: 'replace', path: '/metadata/resourceVersion', value: fieldOf(live, 'metadata', 'resourceVersion') },
   ];
-  await objects.patch(object, { type: 'json', fieldManager, body });
+  return await objects.patch(object, { type: 'json', fieldManager, body });
 }
 
 /** Divides the fields of an entry into those that several clients share, below `f:metadata`, and the others. */

@@ -79,7 +79,7 @@ export async function keepInventory(
     await record(gone);
     return { held: obstacle.held, isPending: obstacle.isPending && gone.length > 0 };
   }
-  const left = gone.length === 0 ? { resources: [], faults: [] } : await removeObjects(parts, gone);
+  const left = gone.length === 0 ? { resources: [], faults: [] } : await removeObjects(parts, gone, uidsOf(found));
   const kept = await record(left.resources);
   const applied = textOfSpec(specOf(work));
   if (appliedWork.appliedSpec !== applied) await appliedWorks.annotate(kept, { [appliedSpecAnnotation]: applied });
@@ -140,14 +140,20 @@ export function isClean(results: readonly ManifestResult[]): boolean {
 
 /**
  * Returns the recorded objects that are not among `found`. Two entries that differ only in the version of the kind are
- * the same object.
+ * the same object, and so are two of the same UID: a cluster can serve one object in two API groups, such as Events in
+ * `v1` and `events.k8s.io`.
  */
 export function untracked(
   recorded: readonly AppliedResource[],
   found: readonly AppliedResource[],
 ): readonly AppliedResource[] {
   const tracked = new Set(found.map(objectKey));
-  return recorded.filter((each) => !tracked.has(objectKey(each)));
+  const uids = uidsOf(found);
+  return recorded.filter((each) => !tracked.has(objectKey(each)) && !uids.has(each.uid));
+}
+
+function uidsOf(found: readonly AppliedResource[]): ReadonlySet<string> {
+  return new Set(found.map(({ uid }) => uid));
 }
 
 /**

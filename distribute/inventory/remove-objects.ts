@@ -37,13 +37,21 @@ export interface Remaining {
   readonly faults: readonly string[];
 }
 
-/** Deletes the objects, and returns those that still exist. @throws GatewayError when the member cannot be reached */
-export async function removeObjects(parts: RemoveParts, resources: readonly AppliedResource[]): Promise<Remaining> {
+/**
+ * Deletes the objects, and returns those that still exist.
+ * @param kept UIDs of objects that the work still has. They are left alone, under whichever name `resources` has them
+ * @throws GatewayError when the member cannot be reached
+ */
+export async function removeObjects(
+  parts: RemoveParts,
+  resources: readonly AppliedResource[],
+  kept: ReadonlySet<string> = new Set(),
+): Promise<Remaining> {
   const left: AppliedResource[] = [];
   const faults: string[] = [];
   for (const resource of resources) {
     try {
-      if (await removeOne(parts, resource)) left.push(resource);
+      if (await removeOne(parts, resource, kept)) left.push(resource);
     } catch (error) {
       if (error instanceof GatewayError) throw error;
       left.push(resource);
@@ -54,16 +62,16 @@ export async function removeObjects(parts: RemoveParts, resources: readonly Appl
 }
 
 /** Deletes one object. @returns whether it still exists, so that it has to be looked at again */
-async function removeOne(parts: RemoveParts, resource: AppliedResource): Promise<boolean> {
+async function removeOne(parts: RemoveParts, resource: AppliedResource, kept: ReadonlySet<string>): Promise<boolean> {
   const kind = await parts.kinds.findResource(resource.group, resource.version, resource.resource);
   // The member does not serve the type in the recorded version any more. Its objects are treated as gone.
   if (kind === undefined) return false;
   const object: ObjectName = { kind, namespace: resource.namespace, name: resource.name };
   try {
-    return await removeAs(parts.objects, object, parts.owner, resource.uid);
+    return await removeAs(parts.objects, object, parts.owner, { recorded: resource.uid, kept });
   } catch (error) {
     if (parts.ownObjects === undefined || !isDenied(error) || !parts.isOfWork(object)) throw error;
-    return await removeAs(parts.ownObjects, object, parts.owner, resource.uid);
+    return await removeAs(parts.ownObjects, object, parts.owner, { recorded: resource.uid, kept });
   }
 }
 
@@ -71,18 +79,20 @@ async function removeAs(
   objects: MemberObjects,
   object: ObjectName,
   owner: OwnerReference,
-  recordedUid: string,
+  uids: { readonly recorded: string; readonly kept: ReadonlySet<string> },
 ): Promise<boolean> {
   const live = await objects.get(object);
   if (live === undefined || !isOwnedBy(live, owner.uid)) return false;
+  const uid = uidOf(live);
+  // An entry without a recorded UID may name, in another API group, an object that the work still has.
+  if (uids.kept.has(uid)) return false;
   if (hasOtherWork(live, owner.uid)) {
     await setOwner(objects, object, live, { owner, wanted: false, fieldManager: defaultFieldManager });
     return false;
   }
   // Without a recorded UID, the owner reference to this AppliedManifestWork is enough: it shows that the object was
   // created for the ManifestWork.
-  const uid = uidOf(live);
-  if (recordedUid !== '' && uid !== recordedUid) return false;
+  if (uids.recorded !== '' && uid !== uids.recorded) return false;
   if (fieldOf(live, 'metadata', 'deletionTimestamp') === undefined) await objects.remove(object, uid);
   return true;
 }

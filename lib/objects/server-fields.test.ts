@@ -38,6 +38,7 @@ test('what left the manifest leaves a Service, and its ports are those of the ma
 });
 
 test('what a cluster fills in once, or a controller writes by contract, stays as it is', () => {
+  const claim = { namespace: 'shop', name: 'data' };
   const cases: readonly (readonly [string, Json, Json, Json])[] = [
     ['Namespace v1', { spec: { finalizers: ['kubernetes'] } }, {}, { spec: { finalizers: ['kubernetes'] } }],
     [
@@ -51,6 +52,26 @@ test('what a cluster fills in once, or a controller writes by contract, stays as
       { spec: { claimRef: { name: 'c' }, mountOptions: ['ro'] } },
       { spec: { capacity: { storage: '1Gi' } } },
       { spec: { claimRef: { name: 'c' }, capacity: { storage: '1Gi' } } },
+    ],
+    // The manifest chooses the claim, and the binding has added the rest.
+    [
+      'PersistentVolume v1',
+      { spec: { claimRef: { kind: 'PersistentVolumeClaim', ...claim, uid: 'u', resourceVersion: '7' } } },
+      { spec: { claimRef: claim } },
+      { spec: { claimRef: { kind: 'PersistentVolumeClaim', ...claim, uid: 'u', resourceVersion: '7' } } },
+    ],
+    [
+      'PersistentVolume v1',
+      { spec: { claimRef: { ...claim, uid: 'u', resourceVersion: '7' } } },
+      { spec: { claimRef: { ...claim, name: 'other' } } },
+      { spec: { claimRef: { ...claim, name: 'other' } } },
+    ],
+    ['Namespace v1', { spec: { finalizers: ['kubernetes'] } }, { spec: {} }, { spec: { finalizers: ['kubernetes'] } }],
+    [
+      'Job batch/v1',
+      { spec: { selector: { matchLabels: { app: 'a', 'batch.kubernetes.io/controller-uid': 'u' } }, template: {} } },
+      { spec: { selector: { matchLabels: { app: 'a' } }, template: {} } },
+      { spec: { selector: { matchLabels: { app: 'a', 'batch.kubernetes.io/controller-uid': 'u' } }, template: {} } },
     ],
     [
       'ClusterRole rbac.authorization.k8s.io/v1',

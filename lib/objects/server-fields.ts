@@ -11,12 +11,13 @@ type Keep = (live: JsonObject, manifest: JsonObject) => JsonObject;
 
 const rules = new Map<string, Keep>(
   Object.entries({
-    Namespace: keepingAbsent('spec'),
+    // The API server adds its finalizer, also to a spec without one.
+    Namespace: keepSpec,
     // The kubelet and the cloud controller fill in fields of the spec, such as `providerID`, which cannot be removed.
     Node: keepSpec,
     // Most fields of the spec are immutable, and the volume name is set when the claim is bound.
     PersistentVolumeClaim: keepSpec,
-    PersistentVolume: keepingAbsent('spec', 'claimRef'),
+    PersistentVolume: keepClaim,
     Pod: keepPod,
     'Job.batch': keepJob,
     // An autoscaler may have set the number of replicas.
@@ -77,6 +78,18 @@ function keepSpec(live: JsonObject, manifest: JsonObject): JsonObject {
 }
 
 /**
+ * Keeps the claim that the volume is bound to. A manifest may choose the claim by namespace and name; the binding then
+ * adds its UID and resourceVersion, without which the claim would lose the volume.
+ */
+function keepClaim(live: JsonObject, manifest: JsonObject): JsonObject {
+  const claim = valueAt(live, ['spec', 'claimRef']);
+  return replaceAt(manifest, ['spec', 'claimRef'], (given) => {
+    const isSame = ['namespace', 'name'].every((key) => valueAt(claim, [key]) === valueAt(given, [key]));
+    return given === undefined || given === null || isSame ? overlay(claim, given) : given;
+  });
+}
+
+/**
  * Only a few fields of a Pod can be changed, such as images. So fields that the manifest does not have were filled in
  * by the API server or by admission plugins, and must be kept.
  */
@@ -103,10 +116,13 @@ function keepPod(live: JsonObject, manifest: JsonObject): JsonObject {
  */
 function keepJob(live: JsonObject, manifest: JsonObject): JsonObject {
   const isQueued = valueAt(live, ['metadata', 'labels', 'kueue.x-k8s.io/queue-name']) !== undefined;
-  const fixed = ['selector', 'completions', 'completionMode', 'manualSelector', 'managedBy'];
+  const fixed = ['completions', 'completionMode', 'manualSelector', 'managedBy'];
   const fields = isQueued ? [...fixed, 'suspend'] : fixed;
   const kept = fields.reduce((all, field) => keepingAbsent('spec', field)(live, all), manifest);
-  return replaceAt(kept, ['spec', 'template'], (template) => overlay(valueAt(live, ['spec', 'template']), template));
+  return ['selector', 'template'].reduce(
+    (all, field) => replaceAt(all, ['spec', field], (given) => overlay(valueAt(live, ['spec', field]), given)),
+    kept,
+  );
 }
 
 /**

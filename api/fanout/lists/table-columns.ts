@@ -1,5 +1,6 @@
 // Merges the columns of the Tables that clusters send: the column `Cluster` first, then the clusters' own columns.
-// Clusters of different versions have different columns, so each cell is moved to the column with its name.
+// Clusters of different versions have different columns, so each cell is moved to the column with its name. Of several
+// columns with one name, the n-th of a cluster is the n-th of the merged Table.
 import { byte, skipSpace } from '../../../lib/json/json-scan.ts';
 import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from './item-bytes.ts';
@@ -36,15 +37,26 @@ export function readColumns(bytes: Buffer): Columns {
 export function unionColumns(all: readonly Columns[]): Columns {
   const names: string[] = [];
   const definitions: string[] = [];
+  const known = new Set<string>();
   for (const columns of all) {
-    for (const [i, name] of columns.names.entries()) {
-      if (columns === all[0] || !names.includes(name)) {
-        names.push(name);
-        definitions.push(columns.definitions[i]!);
-      }
+    for (const [i, key] of keysOf(columns).entries()) {
+      if (known.has(key)) continue;
+      known.add(key);
+      names.push(columns.names[i]!);
+      definitions.push(columns.definitions[i]!);
     }
   }
   return { names, definitions };
+}
+
+/** A key of each column: its name, and how many columns before it have that name. */
+function keysOf({ names }: Columns): readonly string[] {
+  const counts = new Map<string, number>();
+  return names.map((name) => {
+    const count = counts.get(name) ?? 0;
+    counts.set(name, count + 1);
+    return `${count} ${name}`;
+  });
 }
 
 /** The field `columnDefinitions` of the merged Table, with the column `Cluster` first. */
@@ -61,7 +73,8 @@ export type CellOrder = readonly number[] | undefined;
 export function cellOrder(own: Columns, merged: Columns): CellOrder {
   if (own.names.length === merged.names.length && own.names.every((name, i) => name === merged.names[i]))
     return undefined;
-  return merged.names.map((name) => own.names.indexOf(name));
+  const indexes = new Map(keysOf(own).map((key, i) => [key, i]));
+  return keysOf(merged).map((key) => indexes.get(key) ?? -1);
 }
 
 /**

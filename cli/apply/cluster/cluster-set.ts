@@ -45,7 +45,7 @@ export async function pruneSet(
   const { job, client, report, listener } = run;
   const wanted = contentsOf(job, known.kinds, set);
   const contents = (await readSet(client, set)) ?? wanted;
-  const gone = await membersThatLeft(run, known.kinds, set, contents);
+  const gone = await membersThatLeft(run, known.kinds, set, union(contents, wanted));
   const obstacle = allowsLargePrune ? undefined : brake(gone, known.membersBefore + gone.length);
   if (obstacle !== undefined) return obstacle;
   for (const member of gone) {
@@ -60,6 +60,11 @@ export async function pruneSet(
   return undefined;
 }
 
+/**
+ * The members of the set that are none of the manifests' objects. A cluster can serve one object in two API groups,
+ * such as Events in `v1` and `events.k8s.io`, so that it is listed twice, with the same UID: what a manifest names in
+ * one of them has not left.
+ */
 async function membersThatLeft(
   { client, job }: ClusterRun,
   kinds: Kinds,
@@ -73,7 +78,9 @@ async function membersThatLeft(
     }),
   );
   const members = await listMembers(client, kinds, set, contents);
-  return members.filter(({ kind, namespace, name }) => !kept.has(identityOf({ ...kind, name }, namespace)));
+  const isKept = ({ kind, namespace, name }: SetMember): boolean => kept.has(identityOf({ ...kind, name }, namespace));
+  const uids = new Set(members.filter(isKept).map(({ uid }) => uid));
+  return members.filter((member) => !isKept(member) && !uids.has(member.uid));
 }
 
 /**
