@@ -17,7 +17,8 @@ import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
 import type { MemberSession } from '../member/member-session.ts';
 import { readinessOf } from '../../lib/objects/readiness/readiness.ts';
 import { planOf } from '../work/apply-order.ts';
-import { completeType, configOf, type ConditionRule, type ManifestConfig } from '../work/manifest-config.ts';
+import { completeType, makeConfigFinder } from '../work/manifest-config.ts';
+import type { ConditionRule, ConfigFinder, ManifestConfig } from '../work/manifest-config.ts';
 import type { ManifestResult, Seen } from '../work/work-status.ts';
 import { objectKey, placed, type ResourceMeta } from '../work/manifest-work.ts';
 import type { Manifest, Work } from '../work/work.ts';
@@ -80,10 +81,12 @@ class ManifestApplier {
   #failed = false;
   readonly #denied = new Set<string>();
   readonly #ruleCount = new RuleCount();
+  readonly #configOf: ConfigFinder;
 
   constructor(parts: ApplyParts) {
     this.#parts = parts;
     this.#known = parts.known;
+    this.#configOf = makeConfigFinder(parts.work);
   }
 
   async run(): Promise<ApplyResult> {
@@ -135,8 +138,8 @@ class ManifestApplier {
 
   /** Applies one manifest, unless the watch shows that its object is unchanged since the last time. */
   async #reconcileObject(meta: ResourceMeta, object: ObjectName, manifest: JsonObject | undefined): Promise<void> {
-    const { work, executor, session, owner } = this.#parts;
-    const config = configOf(work, meta);
+    const { executor, session, owner } = this.#parts;
+    const config = this.#configOf(meta);
     // Counted for every object, also for one that is unchanged, so that each reconcile refuses the same rules.
     const refused = this.#ruleCount.refusal(config.conditionRules.map(({ condition }) => condition));
     const key = objectKey(meta);
