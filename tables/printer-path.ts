@@ -78,7 +78,8 @@ export class ValueBudget {
   }
 }
 
-const longestPath = 2048;
+/** Longest path in characters, for all paths that authors write. */
+export const longestPath = 2048;
 const deepestFilter = 4;
 const stepBeginnings = /[.,[@$ "'+-]/g;
 

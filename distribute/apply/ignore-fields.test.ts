@@ -99,3 +99,37 @@ test('rules that together walk over too much are a fault of the manifest, and no
   assert.doesNotThrow(() => withoutIgnored(wide, [rule({ jsonPaths: jsonPaths.slice(0, 2) })]));
   assert.throws(() => withoutIgnored(wide, [rule({ jsonPaths })]), IgnoreFieldFault);
 });
+
+test('a path of any length and pointers of any number end at a count (ATT-56)', () => {
+  const list = Array.from({ length: 10_000 }, (_, index) => index);
+  const refused = (more: Partial<IgnoredFields>, why: RegExp): void =>
+    assert.throws(
+      () => withoutIgnored({ ...object, list }, [rule(more)]),
+      (error) => error instanceof IgnoreFieldFault && why.test(error.message) && error.message.length < 512,
+    );
+  for (const unit of ['[', "['a", "[''", '[""', '.a'])
+    refused({ jsonPaths: [unit.repeat(2_049)] }, /longer than 2048 characters/);
+  refused({ jsonPaths: ["['".repeat(1_024)] }, /must end in the name of a field/);
+  refused({ jsonPaths: Array.from({ length: 100_000 }, () => '.none') }, /visit more than 75000 values/);
+  refused({ jsonPointers: Array.from({ length: 20_000 }, () => '/a/b/c/d') }, /visit more than 75000 values/);
+  refused({ jsonPointers: Array.from({ length: 10 }, () => '/list/0') }, /visit more than 75000 values/);
+  const some = rule({ jsonPointers: ['/list/0', '/list/1'] });
+  assert.deepEqual(withoutIgnored({ list }, [some]), { list: [1, ...list.slice(3)] });
+});
+
+test('the last step of a path is found behind brackets that hold quotes, or do not end', () => {
+  const odd = {
+    list: [
+      { x: ']', y: 1 },
+      { x: '[', y: 1 },
+    ],
+    "q'": { a: 1 },
+  };
+  const cases: readonly (readonly [string, object])[] = [
+    [`.list[?(@.x=="]")].y`, { ...odd, list: [{ x: ']' }, { x: '[', y: 1 }] }],
+    [`.list[?(@.x=='[')].y`, { ...odd, list: [{ x: ']', y: 1 }, { x: '[' }] }],
+    [String.raw`.list[?(@.x=="\"")].y`, odd],
+    [String.raw`.q\'.a`, { ...odd, "q'": {} }],
+  ];
+  for (const [path, left] of cases) assert.deepEqual(withoutIgnored(odd, [rule({ jsonPaths: [path] })]), left, path);
+});

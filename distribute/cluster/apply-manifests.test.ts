@@ -176,3 +176,48 @@ test('a Secret whose end somebody holds up is made anew once it is gone, and the
   await cluster.pass(secret('example.org/b'));
   assert.equal(cluster.member.objects.get(secretPlace)?.['type'], 'example.org/b');
 });
+
+test('rules of a work that give more than 5000 conditions are not evaluated for its last objects, which say so (ATT-56)', async () => {
+  const member = new FakeMember();
+  member.isWatched = true;
+  const session = member.session();
+  const objects = session.objects(executor, { namespace: 'm1', name: 'w', uid: 'u' });
+  let asked = 0;
+  const evaluator: ApplyParts['ruleEvaluator'] = {
+    evaluate: async (_cluster, _object, rules) => {
+      asked += rules.length;
+      return rules.map(({ condition: type }) => ({
+        type,
+        status: 'True',
+        reason: 'ConditionRuleEvaluated',
+        message: '',
+      }));
+    },
+    againMs: () => undefined,
+    close: () => {},
+  };
+  const types = Array.from({ length: 2_000 }, (_, index) => (index === 1_000 ? 'Complete' : `C${index}`));
+  const conditionRules = types.map((condition) => ({ condition, type: 'CEL', celExpressions: ['true'] }));
+  const resourceIdentifier = { group: '', resource: 'configmaps', namespace: '*', name: '*' };
+  const manifests = ['a', 'b', 'c', 'd'].map((name) => configMap({}, { name }));
+  const spec = { workload: { manifests }, manifestConfigs: [{ resourceIdentifier, conditionRules }] };
+  const work = readWork({ metadata: { name: 'w', namespace: 'm1' }, spec } as unknown as ApiObject);
+  const known: ApplyParts['known'] = new Map();
+  const rest = { executor, session, objects, known, owner, rawJson: false, recorded: [] };
+  // The second time nothing has changed, and the same objects say it.
+  for (let time = 0; time < 2; time += 1) {
+    const { results } = await applyManifests({ ...rest, work, ruleEvaluator: evaluator });
+    const inOrder = results.toSorted((one, other) => one.meta.ordinal - other.meta.ordinal);
+    const rulesOf = inOrder.map(({ seen }) => (seen.state === 'present' ? seen.observation.rules : []));
+    assert.deepEqual(
+      rulesOf.map((rules) => rules.length),
+      [2_000, 2_000, 2, 2],
+    );
+    assert.deepEqual(
+      rulesOf[2]!.map(({ type, status }) => `${type} ${status}`),
+      ['C0 False', 'Complete False'],
+    );
+    assert.match(rulesOf[3]![0]!.message, /2000 condition rules .* are not evaluated: .* more than 5000 conditions/);
+  }
+  assert.equal(asked, 4_000);
+});

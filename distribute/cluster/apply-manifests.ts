@@ -10,13 +10,15 @@ import { uidOf } from '../apply/owners.ts';
 import { applyManifest } from '../apply/strategies.ts';
 import { readFeedback } from '../feedback/feedback-values.ts';
 import type { AppliedResource } from '../inventory/applied-works.ts';
+import { RuleCount } from '../feedback/rule-count.ts';
 import type { RuleEvaluator } from '../feedback/rule-evaluator.ts';
 import type { Executor } from '../member/executor-identity.ts';
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
 import type { MemberSession } from '../member/member-session.ts';
 import { readinessOf } from '../../lib/objects/readiness/readiness.ts';
 import { planOf } from '../work/apply-order.ts';
-import { completeType, configOf, type ConditionRule, type ManifestConfig } from '../work/manifest-config.ts';
+import { completeType, makeConfigFinder } from '../work/manifest-config.ts';
+import type { ConditionRule, ConfigFinder, ManifestConfig } from '../work/manifest-config.ts';
 import type { ManifestResult, Seen } from '../work/work-status.ts';
 import { objectKey, placed, type ResourceMeta } from '../work/manifest-work.ts';
 import type { Manifest, Work } from '../work/work.ts';
@@ -78,10 +80,13 @@ class ManifestApplier {
   #againMs: number | undefined;
   #failed = false;
   readonly #denied = new Set<string>();
+  readonly #ruleCount = new RuleCount();
+  readonly #configOf: ConfigFinder;
 
   constructor(parts: ApplyParts) {
     this.#parts = parts;
     this.#known = parts.known;
+    this.#configOf = makeConfigFinder(parts.work);
   }
 
   async run(): Promise<ApplyResult> {
@@ -91,7 +96,7 @@ class ManifestApplier {
     for (const [{ meta }, { meta: last }] of instead) {
       const result = this.#results.find((each) => each.meta.ordinal === last.ordinal)!;
       const { resource, namespace } = result.meta;
-      this.#results.push({ ...result, meta: { ...meta, resource, namespace } });
+      this.#results.push({ ...this.#counted(result), meta: { ...meta, resource, namespace } });
     }
     // Forgets the objects that the work does not contain any more.
     if (!work.isComplete) for (const key of this.#known.keys()) if (!this.#keys.has(key)) this.#known.delete(key);
@@ -133,11 +138,13 @@ class ManifestApplier {
 
   /** Applies one manifest, unless the watch shows that its object is unchanged since the last time. */
   async #reconcileObject(meta: ResourceMeta, object: ObjectName, manifest: JsonObject | undefined): Promise<void> {
-    const { work, executor, session, owner } = this.#parts;
-    const config = configOf(work, meta);
+    const { executor, session, owner } = this.#parts;
+    const config = this.#configOf(meta);
+    // Counted for every object, also for one that is unchanged, so that each reconcile refuses the same rules.
+    const refused = this.#ruleCount.refusal(config.conditionRules.map(({ condition }) => condition));
     const key = objectKey(meta);
     this.#keys.add(key);
-    const taskHash = hashOf([manifest ?? null, config, executor.key, owner.uid]);
+    const taskHash = hashOf([manifest ?? null, config, executor.key, owner.uid, refused ?? null]);
     const known = this.#known.get(key);
     const before = known?.taskHash === taskHash ? known : undefined;
     const { isFollowable, version } = session.watched(executor, object);
@@ -149,7 +156,7 @@ class ManifestApplier {
       return;
     }
     const corrections = known?.corrections ?? [];
-    const after = await this.#applyObject({ meta, object, manifest, config, taskHash, before, corrections });
+    const after = await this.#applyObject({ meta, object, manifest, config, refused, taskHash, before, corrections });
     this.#known.set(key, after);
     this.#record(meta, after.fault, after.seen);
   }
@@ -208,11 +215,12 @@ class ManifestApplier {
    * not trusted alone: the condition rules must also hold for the object as it is now, or, if the object is gone, the
    * AppliedManifestWork must record that it was applied.
    */
-  async #isManifestComplete({ meta, config }: Task, live: JsonObject | undefined): Promise<boolean> {
+  async #isManifestComplete({ meta, config, refused }: Task, live: JsonObject | undefined): Promise<boolean> {
     const { work } = this.#parts;
     if (!isReportedComplete(work, meta)) return false;
     const rules = config.conditionRules.filter(({ condition }) => condition === completeType);
     if (live === undefined) return rules.length > 0 && this.#recordedUid(meta) !== '';
+    if (refused !== undefined) return false;
     return (await this.#evaluate(live, rules)).some(({ status }) => status === 'True');
   }
 
@@ -249,7 +257,7 @@ class ManifestApplier {
   }
 
   async #knownAs(
-    { taskHash, corrections, config }: Task,
+    { taskHash, corrections, config, refused }: Task,
     live: JsonObject | undefined,
     { content, fault, refusedUntilMs = untilOf(fault), waitMs = Infinity }: Outcome,
   ): Promise<KnownObject> {
@@ -258,7 +266,7 @@ class ManifestApplier {
       return { ...known, version: 'absent', seen: { state: 'absent' }, lookAtMs: this.#lookAtMs(waitMs) };
     const observation = {
       feedback: readFeedback(live, config.feedbackRules, this.#parts.rawJson),
-      rules: await this.#evaluate(live, config.conditionRules),
+      rules: refused ?? (await this.#evaluate(live, config.conditionRules)),
       readiness: readinessOf(live),
     };
     const { ruleEvaluator, work } = this.#parts;
@@ -276,6 +284,15 @@ class ManifestApplier {
     if (waitMs === Infinity) return undefined;
     this.#retryWithin(Math.ceil(waitMs));
     return performance.now() + waitMs;
+  }
+
+  /** The result for one more manifest of the same object. Conditions by rules are counted for it again. */
+  #counted(result: ManifestResult): ManifestResult {
+    if (result.seen.state !== 'present') return result;
+    const { observation } = result.seen;
+    const refused = this.#ruleCount.refusal(observation.rules.map(({ type }) => type));
+    if (refused === undefined) return result;
+    return { ...result, seen: { ...result.seen, observation: { ...observation, rules: refused } } };
   }
 
   #recordUnserved(meta: ResourceMeta, why: string): void {
@@ -301,6 +318,8 @@ interface Task {
   /** The manifest; undefined when the object is only read, because the ManifestWork is complete. */
   readonly manifest: JsonObject | undefined;
   readonly config: ManifestConfig;
+  /** The conditions that the object gets instead of those by its rules; undefined when the rules are evaluated. */
+  readonly refused: readonly Finding[] | undefined;
   readonly taskHash: string;
   /** What the gateway remembers of the object; undefined when this manifest was not yet applied as this executor. */
   readonly before: KnownObject | undefined;

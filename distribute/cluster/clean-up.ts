@@ -13,7 +13,7 @@ import { removeObjects, type RemoveParts } from '../inventory/remove-objects.ts'
 import { heldBecause } from '../inventory/keep-inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, ownExecutor, type Executor } from '../member/executor-identity.ts';
 import type { ObjectName } from '../member/member-objects.ts';
-import { defaultFieldManager, isOwned } from '../work/manifest-config.ts';
+import { defaultFieldManager, makeOwnership } from '../work/manifest-config.ts';
 import { manifestWorks, workFinalizer } from '../work/manifest-work.ts';
 import type { Work } from '../work/work.ts';
 import { deletingFinding } from '../work/work-status.ts';
@@ -62,8 +62,9 @@ export async function endWork(parts: ReconcileParts, work: Work): Promise<Outcom
  * The option may have changed after the last apply.
  */
 async function orphan({ kinds, objects, owner }: RemoveParts, work: Work, { resources }: AppliedWork): Promise<void> {
+  const owns = makeOwnership(work.deleteOption);
   for (const resource of resources) {
-    if (isOwned(work.deleteOption, resource) || !isUsable(resource)) continue;
+    if (owns(resource) || !isUsable(resource)) continue;
     const kind = await kinds.findResource(resource.group, resource.version, resource.resource);
     if (kind === undefined) continue;
     const object = { kind, namespace: resource.namespace, name: resource.name };

@@ -1,5 +1,6 @@
 // Hashes by which the gateway sees that an object or a manifest has changed.
-import { fieldOf, isJsonObject, objectAt, type JsonObject } from '../../lib/objects/json-object.ts';
+import { canonicalText } from '../../lib/objects/canonical-text.ts';
+import { fieldOf, objectAt, type JsonObject } from '../../lib/objects/json-object.ts';
 import { createHash } from 'node:crypto';
 
 /**
@@ -14,15 +15,5 @@ export function contentHash(object: JsonObject): string {
 
 /** Hashes a JSON value. The order of fields makes no difference. */
 export function hashOf(value: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(sorted(value)))
-    .digest('hex')
-    .slice(0, 32);
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isJsonObject(value)) return value;
-  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
+  return createHash('sha256').update(canonicalText(value)).digest('hex').slice(0, 32);
 }

@@ -10,7 +10,7 @@ import {
   type JsonObject,
 } from '../../lib/objects/json-object.ts';
 import type { ResourceMeta } from './manifest-work.ts';
-import { matches } from '../../lib/text/star-pattern.ts';
+import { makeMatch } from '../../lib/text/star-pattern.ts';
 
 /** A rule in `ignoreFields`: fields of an object that server-side apply leaves to other field managers. */
 export interface IgnoredFields {
@@ -142,15 +142,65 @@ function readIdentifier(written: unknown): ResourceIdentifier {
 }
 
 /** Returns the configuration for the manifest of this object. */
-export function configOf({ configs, deleteOption }: WorkConfig, object: ResourceIdentifier): ManifestConfig {
-  const matching = configs.filter(({ identifier }) => isFor(identifier, object));
-  const strategy = matching.find((each) => each.strategy !== undefined)?.strategy ?? strategyOf({});
-  return {
-    strategy,
-    isOwn: strategy.type !== 'ReadOnly' && isOwned(deleteOption, object),
-    feedbackRules: matching.find(({ feedbackRules }) => feedbackRules.length > 0)?.feedbackRules ?? [],
-    conditionRules: matching.find(({ conditionRules }) => conditionRules.length > 0)?.conditionRules ?? [],
+export type ConfigFinder = (object: ResourceIdentifier) => ManifestConfig;
+
+interface PlacedEntry extends ConfigEntry {
+  readonly position: number;
+}
+
+/** Entries of `manifestConfigs` with the same identifier: for each setting the first one that has it. */
+interface SameEntries {
+  readonly isFor: (object: ResourceIdentifier) => boolean;
+  readonly entries: readonly PlacedEntry[];
+}
+
+/**
+ * Indexes the configuration of a ManifestWork, so that each of thousands of manifests is compared only with the
+ * patterns for its kind, and with each pattern once.
+ */
+export function makeConfigFinder({ configs, deleteOption }: WorkConfig): ConfigFinder {
+  const named = new Map<string, readonly PlacedEntry[]>();
+  const patterns: SameEntries[] = [];
+  const placed = configs.map((entry, position): PlacedEntry => ({ ...entry, position }));
+  for (const [key, same] of Map.groupBy(placed, ({ identifier }) => keyOf(identifier))) {
+    const { identifier } = same[0]!;
+    const entries = firstOfEach(same);
+    if (identifier.namespace.includes('*') || identifier.name.includes('*'))
+      patterns.push({ entries, isFor: makeMatchOf(identifier) });
+    else named.set(key, entries);
+  }
+  const byKind = Map.groupBy(patterns, ({ entries }) => kindOf(entries[0]!.identifier));
+  const owns = makeOwnership(deleteOption);
+  return (object) => {
+    const others = (byKind.get(kindOf(object)) ?? []).filter(({ isFor }) => isFor(object));
+    const matching = [...(named.get(keyOf(object)) ?? []), ...others.flatMap(({ entries }) => entries)];
+    matching.sort((one, other) => one.position - other.position);
+    const strategy = matching.find(hasStrategy)?.strategy ?? strategyOf({});
+    return {
+      strategy,
+      isOwn: strategy.type !== 'ReadOnly' && owns(object),
+      feedbackRules: matching.find(hasFeedback)?.feedbackRules ?? [],
+      conditionRules: matching.find(hasConditions)?.conditionRules ?? [],
+    };
   };
+}
+
+const hasStrategy = ({ strategy }: ConfigEntry): boolean => strategy !== undefined;
+const hasFeedback = ({ feedbackRules }: ConfigEntry): boolean => feedbackRules.length > 0;
+const hasConditions = ({ conditionRules }: ConfigEntry): boolean => conditionRules.length > 0;
+
+/** The first entry with each setting; the first of all in place of one that is missing. */
+function firstOfEach(entries: readonly PlacedEntry[]): readonly PlacedEntry[] {
+  const found = [hasStrategy, hasFeedback, hasConditions].map((has) => entries.find(has) ?? entries[0]!);
+  return [...new Set(found)];
+}
+
+function keyOf({ group, resource, namespace, name }: ResourceIdentifier): string {
+  return JSON.stringify([group, resource, namespace, name]);
+}
+
+function kindOf({ group, resource }: ResourceIdentifier): string {
+  return JSON.stringify([group, resource]);
 }
 
 function strategyOf(written: JsonObject): UpdateStrategy {
@@ -169,13 +219,9 @@ function strategyOf(written: JsonObject): UpdateStrategy {
   };
 }
 
-function isFor(wanted: ResourceIdentifier, object: ResourceIdentifier): boolean {
-  return (
-    wanted.group === object.group &&
-    wanted.resource === object.resource &&
-    matches(wanted.namespace, object.namespace) &&
-    matches(wanted.name, object.name)
-  );
+function makeMatchOf(wanted: ResourceIdentifier): (object: ResourceIdentifier) => boolean {
+  const [isNamespace, isName] = [makeMatch(wanted.namespace), makeMatch(wanted.name)];
+  return ({ namespace, name }) => isNamespace(namespace) && isName(name);
 }
 
 /**
@@ -201,11 +247,11 @@ function readDeleteOption(option: unknown): DeleteOption {
   };
 }
 
-/** Whether the ManifestWork owns the object, so that the object is deleted with the work. */
-export function isOwned({ orphans }: DeleteOption, object: ResourceIdentifier): boolean {
-  if (typeof orphans === 'string') return orphans === 'none';
-  return !orphans.some(
-    ({ group, resource, namespace, name }) =>
-      group === object.group && resource === object.resource && namespace === object.namespace && name === object.name,
-  );
+/**
+ * Returns a function that tells whether the ManifestWork owns an object, so that the object is deleted with the work.
+ */
+export function makeOwnership({ orphans }: DeleteOption): (object: ResourceIdentifier) => boolean {
+  if (typeof orphans === 'string') return () => orphans === 'none';
+  const keys = new Set(orphans.map(keyOf));
+  return (object) => !keys.has(keyOf(object));
 }

@@ -88,6 +88,27 @@ test('conditions by rules: False wins, then Unknown, but one object that progres
   assert.equal(aggregated('Complete', 'True'), 'True ConditionRulesAggregated m');
 });
 
+test('thousands of conditions by rules are each read some times, not once for each other one (ATT-56)', () => {
+  const [manifests, types] = [4, 1_000];
+  let reads = 0;
+  const rules = Array.from({ length: types }, (_, index) => ({
+    ...{ status: 'True', reason: 'ConditionRuleEvaluated', message: 'm', lastTransitionTime: old },
+    get type() {
+      reads += 1;
+      return `C${index}`;
+    },
+  })) as readonly Finding[];
+  const all = Array.from({ length: manifests }, (_, ordinal) => result(ordinal, present(rules)));
+  const counts = ({ conditions }: WorkStatus): number =>
+    conditions.filter(({ message }) => message === `Aggregated from ${manifests} manifest conditions`).length;
+  assert.equal(counts(statusOf(work({}), all, [])), types);
+  // Conditions of objects that are gone stay as they were reported.
+  const reported = all.map(({ meta }) => ({ resourceMeta: meta, conditions: rules }));
+  const gone = all.map((each): ManifestResult => ({ ...each, seen: { state: 'absent' } }));
+  assert.equal(counts(statusOf(work({ conditions: rules, resourceStatus: { manifests: reported } }), gone, [])), types);
+  assert.ok(reads < 40 * manifests * types, `${reads} reads`);
+});
+
 test('a condition keeps its time while it says the same, and an applied one has a new time with each generation', () => {
   const before = statusOf(work({}), [result(0, present())], []);
   const aged = JSON.parse(

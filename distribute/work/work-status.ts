@@ -63,15 +63,16 @@ export function statusOf(work: Work, results: readonly ManifestResult[], own: re
   const { generation } = work;
   const manifests = entriesOf(work, results);
   const rules = ruleFindings(manifests);
+  const ruled = new Set(rules.map(({ type }) => type));
   const isApplied = results.some(({ applied }) => applied !== 'kept');
   const kept = work.conditions.filter(
     ({ type, reason }) =>
       (!type.startsWith(ownPrefix) || own.some((each) => each.type === type)) &&
-      (type !== completeType || rules.some((each) => each.type === type)) &&
+      (type !== completeType || ruled.has(type)) &&
       (type !== 'Degraded' || reason !== degradedReason) &&
-      (!reason.startsWith(rulePrefix) || rules.some((each) => each.type === type)),
+      (!reason.startsWith(rulePrefix) || ruled.has(type)),
   );
-  const progress = progressFindings(results).filter(({ type }) => !rules.some((each) => each.type === type));
+  const progress = progressFindings(results).filter(({ type }) => !ruled.has(type));
   const found = [
     ...(isApplied ? [appliedFinding(results)] : []),
     availableFinding(manifests),
@@ -136,7 +137,7 @@ function progressFindings(results: readonly ManifestResult[]): readonly Finding[
 
 function availableFinding(manifests: readonly ManifestEntry[]): Finding {
   const type = 'Available';
-  const counts = countsOf(manifests, (condition) => condition.type === 'Available');
+  const counts = countsOf(manifests.flatMap(({ conditions }) => conditions.filter((each) => each.type === type)));
   const of = `of ${manifests.length} resources`;
   if (counts.False > 0)
     return {
@@ -161,10 +162,11 @@ function ruleFindings(manifests: readonly ManifestEntry[]): readonly Finding[] {
   const byRules = manifests.flatMap(({ conditions }) =>
     conditions.filter(({ reason }) => reason.startsWith(rulePrefix)),
   );
-  const types = [...new Set(byRules.map(({ type }) => type))].toSorted();
+  const byType = Map.groupBy(byRules, ({ type }) => type);
+  const types = [...byType.keys()].toSorted();
   return types.map((type) => {
-    const same = byRules.filter((each) => each.type === type);
-    const counts = countsOf(manifests, (each) => each.type === type && each.reason.startsWith(rulePrefix));
+    const same = byType.get(type)!;
+    const counts = countsOf(same);
     const alone = same.length === 1 ? same[0]!.message : '';
     const message = alone === '' ? `Aggregated from ${same.length} manifest conditions` : alone;
     return { type, status: worstOf(type, counts), reason: 'ConditionRulesAggregated', message };
@@ -177,14 +179,9 @@ function worstOf(type: string, counts: Readonly<Record<ConditionStatus, number>>
   return counts.False > 0 ? 'False' : counts.Unknown > 0 ? 'Unknown' : 'True';
 }
 
-function countsOf(
-  manifests: readonly ManifestEntry[],
-  isCounted: (condition: Condition) => boolean,
-): Record<ConditionStatus, number> {
+function countsOf(conditions: readonly Condition[]): Record<ConditionStatus, number> {
   const counts = { True: 0, False: 0, Unknown: 0 };
-  for (const { conditions } of manifests) {
-    for (const condition of conditions) if (isCounted(condition)) counts[condition.status] += 1;
-  }
+  for (const { status } of conditions) counts[status] += 1;
   return counts;
 }
 
@@ -221,8 +218,9 @@ function entryOf(
   if (!isDeepStrictEqual(feedback.values, oldValues))
     conditions = conditions.filter(({ type }) => type !== 'StatusFeedbackSynced');
   conditions = withConditions(conditions, [feedbackFinding(feedback)], undefined);
+  const ruled = new Set(rules.map(({ type }) => type));
   conditions = withConditions(conditions, rules, generation).filter(
-    (each) => !each.reason.startsWith(rulePrefix) || rules.some(({ type }) => type === each.type),
+    ({ reason, type }) => !reason.startsWith(rulePrefix) || ruled.has(type),
   );
   return { resourceMeta: meta, statusFeedback: feedbackField(feedback.values), conditions };
 }

@@ -49,17 +49,20 @@ export function withConditions(
   generation: number | undefined,
 ): readonly Condition[] {
   const after = [...before];
+  // Rules of a ManifestWork can give thousands of conditions. Of several with the same type the first counts.
+  const places = new Map<string, number>();
+  for (const [index, { type }] of before.entries()) if (!places.has(type)) places.set(type, index);
   for (const finding of found) {
-    const index = after.findIndex(({ type }) => type === finding.type);
-    const old = index < 0 ? undefined : after[index];
+    const place = places.get(finding.type);
+    const old = place === undefined ? undefined : after[place];
     const condition: Condition = {
       ...finding,
       message: shortened(finding.message, maxMessageLength),
       lastTransitionTime: old?.status === finding.status ? old.lastTransitionTime : now(),
       ...(generation === undefined ? {} : { observedGeneration: generation }),
     };
-    if (old === undefined) after.push(condition);
-    else after[index] = condition;
+    if (place === undefined) places.set(finding.type, after.push(condition) - 1);
+    else after[place] = condition;
   }
   return after;
 }

@@ -214,6 +214,31 @@ test('the choice of the default StorageClass is the administrator’s', () => {
   });
 });
 
+test(
+  'a Pod has each toleration once, however many there are and however they are written (ATT-63)',
+  { timeout: 60_000 },
+  () => {
+    const many = (prefix: string, reads = 0): Json[] =>
+      Array.from({ length: 10_000 }, (_, index) => ({
+        get key() {
+          reads += 1;
+          // Comparing each with each other one would read the fields many million times.
+          assert.ok(reads < 100_000, 'fields are read too often');
+          return `${prefix}${index}`;
+        },
+        value: 9_007_199_254_740_993n,
+      }));
+    const tolerationsOf = (live: readonly unknown[], given: readonly unknown[]): unknown[] =>
+      replaced('Pod v1', { spec: { tolerations: live } }, { spec: { tolerations: given } })['spec']['tolerations'];
+    assert.equal(tolerationsOf(many('a'), many('a')).length, 10_000);
+    assert.equal(tolerationsOf(many('a'), many('b')).length, 20_000);
+    const one = { key: 'k', value: 9_007_199_254_740_993n };
+    const other = { key: 'k', value: 9_007_199_254_740_992n };
+    const swapped = { value: 9_007_199_254_740_993n, key: 'k' };
+    assert.deepEqual(tolerationsOf([one], [swapped, other, '1', 1]), [one, other, '1', 1]);
+  },
+);
+
 test('a kind of another group with the same name is replaced as a whole', () => {
   assert.deepEqual(replaced('Pod example.org/v1', { spec: { nodeName: 'n' } }, { spec: {} })['spec'], {});
 });

@@ -2,7 +2,7 @@
 // removed again, and fields that a controller in the cluster writes, such as injected CA bundles. All other fields
 // become as in the manifest. OCM's work agent keeps similar fields (openshift/library-go,
 // pkg/operator/resource/resourceapply).
-import { isDeepStrictEqual } from 'node:util';
+import { canonicalText } from './canonical-text.ts';
 import { groupKindOf } from './group-kind.ts';
 import { isJsonObject, type JsonObject } from './json-object.ts';
 
@@ -217,8 +217,12 @@ function joined(live: unknown, given: unknown): unknown {
 /** The entries of both lists without repetition. */
 function union(live: unknown, given: unknown): unknown {
   if (!Array.isArray(live) || !Array.isArray(given)) return given ?? live;
-  const isThere = (each: unknown): boolean => live.some((one) => isDeepStrictEqual(one, each));
-  return [...(live as readonly unknown[]), ...(given as readonly unknown[]).filter((each) => !isThere(each))];
+  // A Set, since comparing each entry with each other one would take minutes for lists that fit into an object.
+  const there = new Set(live.map(canonicalText));
+  return [
+    ...(live as readonly unknown[]),
+    ...(given as readonly unknown[]).filter((each) => !there.has(canonicalText(each))),
+  ];
 }
 
 function valueAt(object: unknown, path: readonly string[]): unknown {
