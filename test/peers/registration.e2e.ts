@@ -87,9 +87,13 @@ async function areChosen(...names: readonly string[]): Promise<void> {
 }
 
 test("clusters without an agent become available on OCM's hub, and a Placement chooses them", async () => {
+  // Before OCM's hub has looked at them they are chosen, too.
+  for (const { name } of clusters)
+    await eventually(`${name} is available`, async () => (await available(name))?.status === 'True');
+  for (const { name } of clusters)
+    await eventually(`${name} has no taint`, async () => (await taintsOf(name)).length === 0);
   await areChosen('sim-1', 'sim-2', 'sim-3');
   for (const { name } of clusters) {
-    assert.deepEqual(await taintsOf(name), []);
     const { status } = (await read(hub, clusterPath(name)))!;
     assert.equal(conditionIn(status, 'ManagedClusterJoined')?.status, 'True');
     assert.equal(conditionIn(status, 'HubAcceptedManagedCluster')?.status, 'True');
