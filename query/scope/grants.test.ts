@@ -72,6 +72,8 @@ test('grants that differ only in where a name is have different digests, equal o
     makeGrant([], [{ namespace: undefined, name: 'x' }]),
     makeGrant([], [{ namespace: '', name: 'x' }]),
     makeGrant(['a', 'x'], []),
+    makeGrant(['a', 'x'], [], true),
+    makeGrant([], [], true),
   ];
   assert.equal(new Set(grants.map(grantDigest)).size, grants.length);
   assert.equal(grantDigest(makeGrant(['x', 'a'], [])), grantDigest(makeGrant(['a', 'x', 'a'], [])));

@@ -109,7 +109,8 @@ export function grantDigest(grant: Grant): string {
   let digest = digests.get(grant);
   if (digest === undefined) {
     const names = grant.names.map(({ namespace, name }) => [namespace ?? null, name]);
-    digest = textDigest(JSON.stringify([grant.namespaces, names]));
+    // Whether something is left out is part of it: a kept grant without that mark would look complete.
+    digest = textDigest(JSON.stringify([grant.namespaces, names, ...(isCut(grant) ? ['cut'] : [])]));
     digests.set(grant, digest);
   }
   return digest;
