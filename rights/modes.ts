@@ -1,6 +1,7 @@
 // Chooses for each cluster who decides what a user may see: the RBAC that the index has copied, or the cluster itself,
 // asked by access reviews. A cluster may have authorizers besides RBAC, and its RBAC objects do not show them. So RBAC
 // decides only after the cluster has said that it uses nothing else.
+import { within } from '../lib/within.ts';
 import { GatewayError } from '../model/errors.ts';
 import type { ClusterRecord } from '../model/records.ts';
 import type { MemberReviews } from './review.ts';
@@ -104,7 +105,11 @@ class Modes implements RightsModes {
       // timeout.
       const failed = mayAsk ? undefined : this.#failures.get(incarnation);
       if (failed !== undefined) throw failed;
-      return await inTime(this.#askOnce(record, incarnation), firstAnswerMs, record.spec.name);
+      const asked = this.#askOnce(record, incarnation);
+      // A request that takes longer is not cancelled: its answer is for the questions after this one.
+      if (await within(firstAnswerMs, asked)) return await asked;
+      const message = `cluster ${JSON.stringify(record.spec.name)} has not said yet which authorizers it has; try again`;
+      throw new GatewayError('MEMBER_TIMEOUT', message);
     }
     // The last answer stays valid while the cluster is asked again, and when it cannot be asked.
     if (mayAsk) this.#askOnce(record, incarnation).catch(ignore);
@@ -215,20 +220,6 @@ function readMemory(text: string | undefined): Map<string, Known> {
       known.set(incarnation, { mode, why });
   }
   return known;
-}
-
-/** Rejects with MEMBER_TIMEOUT when there is no answer within `limitMs`. The request itself is not cancelled. */
-async function inTime<T>(answer: Promise<T>, limitMs: number, cluster: string): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    const message = `cluster ${JSON.stringify(cluster)} has not said yet which authorizers it has; try again`;
-    timer = setTimeout(() => reject(new GatewayError('MEMBER_TIMEOUT', message)), limitMs);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function ignore(): void {}
